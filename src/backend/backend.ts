@@ -1,0 +1,81 @@
+import type { ClusterRecord, Counts, NodeRecord, Variant } from "../cluster/record.ts";
+import type { ConnectionPool } from "../ssh/pool.ts";
+import type { Clock } from "../system/clock.ts";
+import type { Environment } from "../system/environment.ts";
+import type { Progress } from "../system/progress.ts";
+
+/** What every backend is given at its making. */
+export interface Surroundings {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly progress: Progress;
+}
+
+/** Makes, finds and removes machines. It knows nothing of the platform that runs on them. */
+export interface Backend<Creation> {
+  readonly name: ClusterRecord["backend"];
+  /**
+   * A script for the nodes that prints the node's private IPv4 address.
+   */
+  readonly ipDetect: string;
+  /** Same, for the public address; absent where nodes have none. */
+  readonly ipDetectPublic: string | undefined;
+
+  /** All that provision would make and what that costs, resolved but untouched. */
+  plan(request: CreationRequest<Creation>, signal: AbortSignal): Promise<CreationPlan>;
+
+  /**
+   * Makes the machines. Calls `onNode` as soon as a node can be logged in to over the pool's connection. On failure or abort nothing
+   * that it made is left, unless `keepOnFailure`.
+   */
+  provision(request: ProvisionRequest<Creation>, onNode: (node: NodeRecord) => void, signal: AbortSignal): Promise<ClusterRecord>;
+
+  /** One (paged) request. `undefined`: no such cluster here. */
+  find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;
+  /** Other places, such as regions, that have a cluster with this id. Asked on the error path only. */
+  findElsewhere(clusterId: string, signal: AbortSignal): Promise<readonly string[]>;
+  list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
+  /** Ends all machines of the cluster and removes what belongs to it. Done twice it does no harm. */
+  destroy(cluster: ClusterRecord, signal: AbortSignal): Promise<void>;
+  /** Console output and the like, of machines that perhaps cannot be logged in to. Best effort: never fails for one node. */
+  evidence(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
+}
+
+export interface CreationRequest<Creation> {
+  readonly clusterId: string;
+  readonly variant: Variant;
+  readonly distribution: string;
+  readonly counts: Counts;
+  /** The backend's own options, already checked. */
+  readonly creation: Creation;
+  /** TCP ports that people's machines must reach on the nodes, besides 22: of the layout. */
+  readonly openPorts: readonly number[];
+}
+
+export interface ProvisionRequest<Creation> extends CreationRequest<Creation> {
+  readonly creationId: string;
+  /** This creation's own folder on this machine: exists, private. */
+  readonly directory: string;
+  /** The public half of the cluster's one SSH key, an `authorized_keys` line. */
+  readonly publicKey: string;
+  readonly connections: ConnectionPool;
+  readonly keepOnFailure: boolean;
+  /** Clock time after which provisioning is given up. */
+  readonly deadlineMs: number;
+  /** Called before anything is removed after a failure, with what there is of the cluster; bounded by its own signal. */
+  readonly onFailure: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
+}
+
+/** For `--dry-run` and the note before launch. */
+export interface CreationPlan {
+  /** Ordered pairs for people, such as ["Image", "ami-… (debian-12-amd64-…)"]. */
+  readonly lines: readonly (readonly [label: string, value: string])[];
+  /** The same as data, for JSON output. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+export interface NamedText {
+  /** A file name, such as `master_0.console.txt`. */
+  readonly name: string;
+  readonly text: string;
+}

@@ -1,0 +1,73 @@
+/**
+ * The one error that people can act on, and the one table of its ids.
+ * Anything thrown that is not a ClusterError is a bug (exit code 70).
+ */
+
+interface ErrorKind {
+  /** The process exit code, as the README lists them. */
+  readonly exitCode: 1 | 2 | 3 | 4 | 5;
+  /** What the id means, for the reference. */
+  readonly summary: string;
+}
+
+export const errorTable = {
+  "bad-usage": { exitCode: 2, summary: "The command line, or a file that it names, is wrong; nothing was touched" },
+  "cluster-not-found": { exitCode: 3, summary: "No cluster has this id" },
+  "node-not-found": { exitCode: 3, summary: "The cluster has no such node" },
+  "deadline-passed": { exitCode: 4, summary: "Something took longer than its limit" },
+  "machine-not-set-up": { exitCode: 5, summary: "Something that this machine needs is missing" },
+  "no-credentials": { exitCode: 5, summary: "No usable cloud credentials were found" },
+  "credentials-refused": { exitCode: 5, summary: "The cloud refused the credentials" },
+  "not-permitted": { exitCode: 5, summary: "The account lacks a permission" },
+  "no-default-network": { exitCode: 5, summary: "The region has no network that machines could be put in" },
+  "region-not-enabled": { exitCode: 5, summary: "The region does not exist or is not enabled for the account" },
+  "image-not-found": { exitCode: 1, summary: "No image of the distribution exists in the region" },
+  "cluster-exists": { exitCode: 1, summary: "A cluster with this id exists or is being created" },
+  "capacity-lacking": { exitCode: 1, summary: "The cloud has no room for the machines, or the account's limit is reached" },
+  "cloud-failed": { exitCode: 1, summary: "A cloud request failed" },
+  "machine-failed": { exitCode: 1, summary: "A machine ended or broke before it could be used" },
+  "artifact-unreachable": { exitCode: 1, summary: "The artifact could not be read" },
+  "artifact-invalid": { exitCode: 1, summary: "The file is no release artifact, or not the one that was meant" },
+  "variant-mismatch": { exitCode: 1, summary: "The artifact is of another variant than asked for" },
+  "configuration-refused": { exitCode: 1, summary: "The artifact refused the cluster configuration" },
+  "install-failed": { exitCode: 1, summary: "The installation failed on a node" },
+  "not-installed": { exitCode: 1, summary: "The cluster software is not installed on the node yet" },
+  "login-refused": { exitCode: 1, summary: "The superuser's name or password is wrong" },
+  "connection-failed": { exitCode: 1, summary: "A node could not be reached" },
+  "host-key-changed": { exitCode: 1, summary: "A node showed another host key than the pinned one" },
+  "key-missing": { exitCode: 5, summary: "The cluster's SSH key is not on this machine" },
+  "remote-command-failed": { exitCode: 1, summary: "A command that the program ran on a node failed" },
+  "transfer-failed": { exitCode: 1, summary: "A file could not be sent to a node" },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorId = keyof typeof errorTable;
+
+export interface ErrorDetail {
+  /** What to do now: a sentence, best with a command. */
+  readonly hint?: string;
+  /** What is known about the failure, for JSON output and the log. Never a secret. */
+  readonly facts?: Readonly<Record<string, unknown>>;
+  /** Whether asking again soon may well succeed. */
+  readonly transient?: boolean;
+  readonly cause?: unknown;
+}
+
+export class ClusterError extends Error {
+  override readonly name = "ClusterError";
+  readonly id: ErrorId;
+  readonly hint: string | undefined;
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly transient: boolean;
+
+  constructor(id: ErrorId, message: string, detail: ErrorDetail = {}) {
+    super(message, detail.cause === undefined ? {} : { cause: detail.cause });
+    this.id = id;
+    this.hint = detail.hint;
+    this.facts = detail.facts ?? {};
+    this.transient = detail.transient ?? false;
+  }
+
+  get exitCode(): number {
+    return errorTable[this.id].exitCode;
+  }
+}

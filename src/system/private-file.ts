@@ -1,0 +1,30 @@
+import { chmod, mkdir, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** Makes a folder, and those above it that are missing, readable by this user alone. */
+export async function makePrivateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  await chmod(path, 0o700);
+}
+
+/**
+ * Writes a file that only this user can read, whole or not at all: under another name first, flushed to the disk, then renamed, and the
+ * folder flushed too. When this resolves, a crash of program or machine cannot take the text away.
+ */
+export async function writePrivateFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${process.pid}.draft`;
+  const file = await open(draft, "w", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+  const folder = await open(dirname(path), "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
