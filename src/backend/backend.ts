@@ -25,8 +25,10 @@ export interface Backend<Creation> {
   plan(request: CreationRequest<Creation>, signal: AbortSignal): Promise<CreationPlan>;
 
   /**
-   * Makes the machines. Calls `onNode` as soon as a node can be logged in to over the pool's connection. On failure or abort nothing
-   * that it made is left, unless `keepOnFailure`.
+   * Makes the machines. Calls `onNode` as soon as a node can be logged in to over the pool's connection, and awaits `request.complete` when
+   * all can. On failure or abort, also of `complete`, nothing that it made is left, unless `keepOnFailure`: evidence first
+   * (`request.onFailure`), then removal. An abort whose reason is a ClusterError is a failure like any other (another part of the creation
+   * failed; that reason is thrown); any other abort is an interruption: machines are told to end first, evidence gets what time is left.
    */
   provision(request: ProvisionRequest<Creation>, onNode: (node: NodeRecord) => void, signal: AbortSignal): Promise<ClusterRecord>;
 
@@ -62,6 +64,8 @@ export interface ProvisionRequest<Creation> extends CreationRequest<Creation> {
   readonly keepOnFailure: boolean;
   /** Clock time after which provisioning is given up. */
   readonly deadlineMs: number;
+  /** Work that belongs to the creation once all machines can be logged in to, such as starting the installation. */
+  readonly complete: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
   /** Called before anything is removed after a failure, with what there is of the cluster; bounded by its own signal. */
   readonly onFailure: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
 }
