@@ -14,6 +14,8 @@ export interface Surroundings {
 /** Makes, finds and removes machines. It knows nothing of the platform that runs on them. */
 export interface Backend<Creation> {
   readonly name: ClusterRecord["backend"];
+  /** Which of several places, such as regions, it works in, and the option that picks another; absent where there is only this machine. */
+  readonly place: { readonly kind: string; readonly name: string; readonly option: string } | undefined;
   /**
    * A script for the nodes that prints the node's private IPv4 address.
    */
@@ -30,7 +32,11 @@ export interface Backend<Creation> {
    * (`request.onFailure`), then removal. An abort whose reason is a ClusterError is a failure like any other (another part of the creation
    * failed; that reason is thrown); any other abort is an interruption: machines are told to end first, evidence gets what time is left.
    */
-  provision(request: ProvisionRequest<Creation>, onNode: (node: NodeRecord) => void, signal: AbortSignal): Promise<ClusterRecord>;
+  provision(
+    request: ProvisionRequest<Creation>,
+    onNode: (node: NodeRecord) => void,
+    signal: AbortSignal,
+  ): Promise<ClusterRecord>;
 
   /** One (paged) request. `undefined`: no such cluster here. */
   find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;

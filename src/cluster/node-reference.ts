@@ -1,0 +1,30 @@
+import { isIPv4 } from "node:net";
+import { ClusterError } from "../errors.ts";
+import { nodeReference, roles, type ClusterRecord, type NodeRecord } from "./record.ts";
+
+const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
+
+/**
+ * What is wrong with a node reference as text, or `undefined`. Whether such a node exists is another question.
+ * `machineId` is the form of the backend's own machine ids.
+ */
+export function nodeReferenceProblem(text: string, machineId: RegExp): string | undefined {
+  if (byRole.test(text) || isIPv4(text) || machineId.test(text)) return undefined;
+  return `"${text}" names no node: give an IPv4 address, a machine id, or one of master_0, agent_0, public_agent_0 and so on`;
+}
+
+/** The node that a public address, private address, machine id or `<role>_<number>` means. Throws `node-not-found`. */
+export function findNode(cluster: ClusterRecord, reference: string): NodeRecord {
+  const node = cluster.nodes.find((candidate) => namesOf(candidate).includes(reference));
+  if (node !== undefined && node.state !== "ended") return node;
+  const existing = cluster.nodes.filter((candidate) => candidate.state !== "ended").map(nodeReference);
+  const why = node?.stateReason === undefined ? "" : ` (it ended: ${node.stateReason})`;
+  throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no node "${reference}"${why}.`, {
+    hint: existing.length === 0 ? "It has no nodes at all." : `Its nodes: ${existing.join(", ")}.`,
+    facts: { cluster: cluster.id, node: reference, nodes: existing },
+  });
+}
+
+function namesOf(node: NodeRecord): readonly (string | undefined)[] {
+  return [nodeReference(node), node.id, node.publicAddress, node.privateAddress];
+}
