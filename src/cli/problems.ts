@@ -1,0 +1,32 @@
+import { ClusterError } from "../errors.ts";
+
+/** Collects everything that is wrong with one command line, so that it can be reported together. */
+export class Problems {
+  readonly #found: string[] = [];
+  readonly #hint: string;
+
+  /** `hint` says where help is, such as `cluster-cloud create --help`. */
+  constructor(hint: string) {
+    this.#hint = hint;
+  }
+
+  /** A problem is a sentence that begins with what it is about: `--masters: 2 is even`. */
+  add(problem: string): void {
+    if (!this.#found.includes(problem)) this.#found.push(problem);
+  }
+
+  get all(): readonly string[] {
+    return this.#found;
+  }
+
+  /** Throws one `bad-usage` error that lists every problem; `facts.problems` holds them too. */
+  throwIfAny(): void {
+    const [first, ...others] = this.#found;
+    if (first === undefined) return;
+    const message = others.length === 0 ? first : this.#found.map((problem) => `\n  ${problem}`).join("");
+    throw new ClusterError("bad-usage", others.length === 0 ? message : `${this.#found.length} problems:${message}`, {
+      hint: `See ${this.#hint}`,
+      facts: { problems: this.#found },
+    });
+  }
+}
