@@ -1,0 +1,114 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { makePrivateFolder, writePrivateFile } from "./private-file.ts";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
+
+/** What a creation keeps on this machine, by absolute path. */
+export interface CreationFiles {
+  readonly privateKey: string;
+  readonly knownHosts: string;
+  readonly sshConfig: string;
+  readonly log: string;
+  readonly creation: string;
+}
+
+export function creationFiles(directory: string): CreationFiles {
+  return {
+    privateKey: join(directory, "id_ed25519"),
+    knownHosts: join(directory, "known_hosts"),
+    sshConfig: join(directory, "ssh_config"),
+    log: join(directory, "log"),
+    creation: join(directory, "creation.json"),
+  };
+}
+
+/** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. */
+export function creationDirectory(root: string, clusterId: string, creationId: string): string {
+  return join(root, `${clusterId}-${creationId}`);
+}
+
+/**
+ * `unfinished`: under way, or its program died: nobody may rely on its machines. `finished`: the cluster stands (or is kept on purpose).
+ * `removed`: nothing of it is left.
+ */
+export type CreationState = "unfinished" | "finished" | "removed";
+
+/** The text of `creation.json`. The owner, while it lives, is the lock on an unfinished creation. */
+export interface Creation {
+  readonly schemaVersion: 1;
+  readonly clusterId: string;
+  readonly creationId: string;
+  readonly state: CreationState;
+  readonly owner: ProcessIdentity | undefined;
+}
+
+/** A creation that its program left unfinished, and where it lies. */
+export interface AbandonedCreation {
+  readonly directory: string;
+  readonly creation: Creation;
+}
+
+/** Makes the folder (0700) and locks it for this process, on the disk before it resolves. */
+export async function beginCreation(directory: string, clusterId: string, creationId: string): Promise<void> {
+  await makePrivateFolder(directory);
+  await writeCreation(directory, { clusterId, creationId, state: "unfinished" });
+}
+
+/** Says how the creation ended. Without this, a later create on this machine takes its machines for remains. */
+export async function endCreation(directory: string, state: Exclude<CreationState, "unfinished">): Promise<void> {
+  const creation = await readCreation(directory);
+  if (creation !== undefined) await writeCreation(directory, { ...creation, state });
+}
+
+/** The creations of this cluster id that are unfinished and whose process is gone. */
+export async function abandonedCreations(root: string, clusterId: string): Promise<readonly AbandonedCreation[]> {
+  const names = await folderNames(root);
+  const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name), clusterId)));
+  return found.filter((creation) => creation !== undefined);
+}
+
+async function abandonedCreation(directory: string, clusterId: string): Promise<AbandonedCreation | undefined> {
+  const creation = await readCreation(directory);
+  if (creation?.clusterId !== clusterId || creation.state !== "unfinished") return undefined;
+  // Where the owner could not be told, nobody can say that it is gone.
+  if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;
+  return { directory, creation };
+}
+
+async function writeCreation(
+  directory: string,
+  facts: Pick<Creation, "clusterId" | "creationId" | "state">,
+): Promise<void> {
+  // oxlint-disable-next-line eslint/no-restricted-globals -- the lock names this very process, whoever calls
+  const owner = await identifyProcess(process.pid);
+  const creation: Creation = {
+    schemaVersion: 1,
+    clusterId: facts.clusterId,
+    creationId: facts.creationId,
+    state: facts.state,
+    owner,
+  };
+  await writePrivateFile(creationFiles(directory).creation, `${JSON.stringify(creation, undefined, 2)}\n`);
+}
+
+/** `undefined` where there is none, or one that a newer program wrote. */
+async function readCreation(directory: string): Promise<Creation | undefined> {
+  try {
+    const value: unknown = JSON.parse(await readFile(creationFiles(directory).creation, "utf8"));
+    return isCreation(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isCreation(value: unknown): value is Creation {
+  return typeof value === "object" && value !== null && "schemaVersion" in value && value.schemaVersion === 1;
+}
+
+async function folderNames(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,52 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { promisify } from "node:util";
+
+/** Tells one process from every other, also from a later one with the same number. */
+export interface ProcessIdentity {
+  readonly host: string;
+  readonly pid: number;
+  /** When it started, in a form that only has to be compared. */
+  readonly startedAt: string;
+}
+
+export async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined> {
+  const startedAt = (await startFromProc(pid)) ?? (await startFromPs(pid));
+  return startedAt === undefined ? undefined : { host: hostname(), pid, startedAt };
+}
+
+/**
+ * Whether that very process still runs. One of another host counts as running, since nobody can tell: a state folder may lie on a shared
+ * disk, and containers that share one have process numbers of their own.
+ */
+export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
+  if (identity.host !== hostname()) return true;
+  return (await identifyProcess(identity.pid))?.startedAt === identity.startedAt;
+}
+
+/** Linux: clock ticks from boot to the process's start, with the boot they are counted from. */
+async function startFromProc(pid: number): Promise<string | undefined> {
+  try {
+    const [status, boot] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, "utf8"),
+      readFile("/proc/sys/kernel/random/boot_id", "utf8"),
+    ]);
+    // The second field is the program's name in brackets, which may itself hold spaces and brackets.
+    const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? undefined : `${boot.trim()}:${fields[19]}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** macOS has no /proc. */
+async function startFromPs(pid: number): Promise<string | undefined> {
+  try {
+    const environment = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
+    const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)], { env: environment });
+    return stdout.trim() === "" ? undefined : stdout.trim();
+  } catch {
+    return undefined;
+  }
+}
