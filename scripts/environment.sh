@@ -1,0 +1,29 @@
+# shellcheck shell=sh
+# Sourced by the scripts of this folder, which set `root` (the repository) first: gives PATH the pinned Bun and defines
+# what they all say things with.
+
+bun_version=$(sed -n 's/^ *"bun": "\([0-9.]*\)".*/\1/p' "${root:?}/package.json")
+# A folder of our own: the user's Bun, whichever it is, stays as it is.
+bun_folder=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set}/.cache}/cluster-e2e/bun-$bun_version
+# dockerd and debootstrap live where not every user's PATH looks.
+PATH=$PATH:/usr/sbin:/sbin
+case ":$PATH:" in
+  *":$bun_folder:"*) ;;
+  *) [ "$(bun --version 2>/dev/null || :)" = "$bun_version" ] || PATH=$bun_folder:$PATH ;;
+esac
+export PATH
+# These make any Bun program load code or settings that the user never meant for it.
+unset BUN_OPTIONS BUN_BE_BUN
+
+say() { printf '%s\n' "$*" >&2; }
+
+# The exit code of every script for a machine that is not set up.
+not_set_up() {
+  say "$*"
+  exit 5
+}
+
+# For a test or a demo: nothing outside this machine is spoken to, so no proxy stands between.
+without_proxies() {
+  unset HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+}
