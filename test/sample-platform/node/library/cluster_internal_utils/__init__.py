@@ -1,0 +1,1 @@
+"""What the platform's own programs and its integration tests share."""
