@@ -9,6 +9,8 @@ export interface Layout {
   /** systemd units that go on after the install script's exit; the failure of one is a failed install. */
   readonly setupUnits: readonly string[];
   readonly versionFile: string;
+  /** Reads the variant out of the version file's JSON object; undefined where it says none that is known. */
+  readonly installedVariant: (versionFile: Readonly<Record<string, unknown>>) => Variant | undefined;
   readonly environmentFile: string;
   readonly testsFolder: string;
   /** Folder name of the tests' package in a checkout: `packages/<testsPackage>/extra`. */
@@ -18,9 +20,13 @@ export interface Layout {
   readonly internalLibrary: string;
   /** Commands of the node check; the first whose program exists is used. */
   readonly nodeChecks: readonly (readonly string[])[];
+  /** A program that the node check is run through (`<wrapper> <check…>`) on nodes that have it; undefined where none ever has. */
+  readonly nodeCheckWrapper: string | undefined;
   readonly bootstrapConfigFile: string;
   readonly caPath: string;
   readonly loginPath: string;
+  /** Where a custom CA's private key stands on masters. */
+  readonly customCaKeyFile: string;
   readonly installedMarker: string;
   /** Ports that the platform or its installer uses on masters; the bootstrap server takes none of them. */
   readonly masterPorts: readonly number[];

@@ -1,0 +1,64 @@
+import type { Variant } from "../cluster/record.ts";
+import { ClusterError } from "../errors.ts";
+import { isMapping } from "../system/is-mapping.ts";
+
+/** What an artifact says of itself. */
+export interface ArtifactVersion {
+  readonly variant: Variant;
+  /** Such as `1.13.0`; free text of the artifact's maker. */
+  readonly version: string;
+}
+
+/**
+ * Reads the output of `bash artifact --version`: a JSON object, perhaps over several lines, perhaps between stray lines of the artifact's
+ * first run. Fails as `artifact-invalid` where none stands in it or the variant is unknown.
+ */
+export function parseArtifactVersion(stdout: string): ArtifactVersion {
+  for (const candidate of stdout.match(/\{[^{}]*\}/g) ?? []) {
+    const found = versionIn(candidate);
+    if (found !== undefined) return found;
+  }
+  throw new ClusterError(
+    "artifact-invalid",
+    `The artifact's --version says neither version nor variant: ${excerpt(stdout)}`,
+    {
+      hint: "Is it a release artifact (an installer generator script)? Try another download of it.",
+    },
+  );
+}
+
+/** A variant as artifacts spell it in their `--version`. */
+export function artifactVariant(text: unknown): Variant | undefined {
+  if (text === "" || text === "oss") return "oss";
+  return text === "ee" || text === "enterprise" ? "enterprise" : undefined;
+}
+
+/** Whether an enterprise artifact of this version needs a license key: 1.11 and later. False where the version is no dotted number. */
+export function licenseNeeded(version: string): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  if (major === undefined || minor === undefined) return false;
+  return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 11);
+}
+
+function versionIn(text: string): ArtifactVersion | undefined {
+  const found = parsedJson(text);
+  if (!isMapping(found) || typeof found["version"] !== "string" || !("variant" in found)) return undefined;
+  const variant = artifactVariant(found["variant"]);
+  if (variant === undefined) {
+    throw new ClusterError(
+      "artifact-invalid",
+      `The artifact says it is of the variant ${JSON.stringify(found["variant"])}, which is unknown.`,
+    );
+  }
+  return { variant, version: found["version"] };
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const excerpt = (text: string): string => JSON.stringify(text.trim().slice(0, 200));

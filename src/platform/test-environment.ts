@@ -1,0 +1,68 @@
+import type { ClusterRecord, NodeRecord, Role } from "../cluster/record.ts";
+import type { Layout } from "./layout.ts";
+
+/** What a test runner finds on a node. */
+export interface TestEnvironment {
+  /** `LOGIN_PW` among them is secret: they travel by stdin, never in an argument list. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly workingDirectory: string;
+  /** A shell file that is sourced before the command runs. */
+  readonly environmentFile: string;
+}
+
+/** The values of `--login-uname` and `--login-pw`, each set only where given. */
+export interface Login {
+  readonly name: string | undefined;
+  readonly password: string | undefined;
+}
+
+export interface TestEnvironmentInput {
+  readonly cluster: Pick<ClusterRecord, "nodes">;
+  /** The node that the command runs on; it has a private address. */
+  readonly target: Pick<NodeRecord, "privateAddress">;
+  readonly layout: Layout;
+  readonly login: Login;
+}
+
+export function testEnvironment({ cluster, target, layout, login }: TestEnvironmentInput): TestEnvironment {
+  const masters = addresses(cluster, "master");
+  const agents = addresses(cluster, "agent");
+  const publicAgents = addresses(cluster, "public_agent");
+  const prefixed = {
+    DNS_ADDRESS: `http://${target.privateAddress ?? ""}`,
+    NUM_MASTERS: String(masters.length),
+    NUM_AGENTS: String(agents.length + publicAgents.length),
+  };
+  return {
+    variables: {
+      ...loginVariables(login, layout),
+      MASTER_HOSTS: masters.join(","),
+      PUBLIC_MASTER_HOSTS: masters.join(","),
+      SLAVE_HOSTS: agents.join(","),
+      PUBLIC_SLAVE_HOSTS: publicAgents.join(","),
+      ...withPrefixes(prefixed, layout),
+    },
+    workingDirectory: layout.testsFolder,
+    environmentFile: layout.environmentFile,
+  };
+}
+
+/** What the user asked for by `--login-*` alone: set under `--no-test-env` too. */
+export function loginVariables(login: Login, layout: Layout): Readonly<Record<string, string>> {
+  const given = {
+    ...(login.name === undefined ? {} : { LOGIN_UNAME: login.name }),
+    ...(login.password === undefined ? {} : { LOGIN_PW: login.password }),
+  };
+  return withPrefixes(given, layout);
+}
+
+const withPrefixes = (values: Readonly<Record<string, string>>, layout: Layout): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    layout.variablePrefixes.flatMap((prefix) => Object.entries(values).map(([name, value]) => [prefix + name, value])),
+  );
+
+/** Of the machines that still live. */
+const addresses = ({ nodes }: Pick<ClusterRecord, "nodes">, role: Role): readonly string[] =>
+  nodes
+    .filter((node) => node.role === role && (node.state === "starting" || node.state === "running"))
+    .flatMap((node) => node.privateAddress ?? []);
