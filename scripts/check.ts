@@ -1,0 +1,82 @@
+/**
+ * Everything that can be said of the sources without running the product: format, lint, types, unused code, shell scripts
+ * and the laws of the house. Exit code 1 if anything is wrong.
+ * Usage: bun run check
+ */
+import { join } from "node:path";
+
+const root = join(import.meta.dir, "..");
+
+interface Check {
+  readonly name: string;
+  readonly argv: readonly string[];
+}
+
+interface Result {
+  readonly name: string;
+  readonly passed: boolean;
+  readonly seconds: number;
+  readonly output: string;
+}
+
+/** A package's program, run by Bun: machines that have Bun need no Node. */
+function tool(name: string, ...args: readonly string[]): readonly string[] {
+  return [process.execPath, "--bun", join(root, "node_modules", ".bin", name), ...args];
+}
+
+async function run({ name, argv }: Check): Promise<Result> {
+  const started = performance.now();
+  const child = Bun.spawn([...argv], {
+    cwd: root,
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, CI: "1", NO_COLOR: "1" },
+  });
+  const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const passed = (await child.exited) === 0;
+  return { name, passed, seconds: (performance.now() - started) / 1e3, output: output.join("").trim() };
+}
+
+/** Files of the repository, also those not added yet, that begin with a line naming sh or bash. */
+async function shellScripts(): Promise<readonly string[]> {
+  const listing = Bun.spawn(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"], {
+    stdout: "pipe",
+  });
+  const files = (await new Response(listing.stdout).text()).split("\n").filter((file) => file !== "");
+  const isScript = await Promise.all(
+    files.map(async (file) => {
+      const text = Bun.file(join(root, file));
+      return (await text.exists()) && /^#!(\/usr)?\/bin\/(env )?(ba)?sh\b/.test(await text.slice(0, 40).text());
+    }),
+  );
+  return files.filter((_, index) => isScript[index] === true);
+}
+
+function report({ name, passed, seconds, output }: Result): void {
+  console.log(`${passed ? "ok  " : "FAIL"}  ${name.padEnd(12)} ${seconds.toFixed(1).padStart(5)} s`);
+  if (!passed) console.log(output.replace(/^/gm, "      "));
+}
+
+async function main(): Promise<void> {
+  const scripts = await shellScripts();
+  const checks: readonly Check[] = [
+    { name: "format", argv: tool("oxfmt", "--check") },
+    { name: "lint", argv: tool("oxlint", "--format=unix") },
+    { name: "types", argv: tool("tsc", "--project", root) },
+    { name: "unused code", argv: tool("knip", "--no-progress") },
+    { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
+    { name: "laws", argv: [process.execPath, "test", "test/unit/tidy.test.ts"] },
+  ];
+  const results = await Promise.all(
+    checks.map(async (check) => {
+      const result = await run(check);
+      report(result);
+      return result;
+    }),
+  );
+  const failed = results.filter(({ passed }) => !passed).length;
+  console.log(`check: ${results.length - failed} passed, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+}
+
+await main();
