@@ -1,0 +1,59 @@
+import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
+import { nodeReference } from "../cluster/record.ts";
+import { ClusterError } from "../errors.ts";
+import { renderConfiguration } from "./configuration-file.ts";
+import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
+import type { Configuration } from "./configuration.ts";
+import type { InstallPlan } from "./install-plan.ts";
+import { layouts } from "./layouts/find-layout.ts";
+import type { GenconfFile } from "./phases/genconf.ts";
+import { bootstrapPort } from "./phases/serve.ts";
+
+/** Fails as `machine-failed` where the backend knows no private address of the node. */
+export function privateAddressOf(node: NodeRecord): string {
+  if (node.privateAddress !== undefined) return node.privateAddress;
+  throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
+}
+
+/** Where the nodes find what genconf made: on the first master. */
+export const bootstrapUrlOf = (firstMaster: NodeRecord): string =>
+  `http://${privateAddressOf(firstMaster)}:${bootstrapPort(layouts)}`;
+
+/** Everything that goes into `genconf/`. The configuration may hold the license and password hashes: root alone may read it. */
+export async function genconfFiles(
+  plan: InstallPlan,
+  cluster: ClusterRecord,
+  resolvers: readonly string[],
+): Promise<readonly GenconfFile[]> {
+  const own = new Set(plan.genconfFiles.map((file) => file.target));
+  const detectors: GenconfFile[] = [
+    { path: "ip-detect", source: { text: plan.ipDetect }, mode: 0o755 },
+    ...(plan.ipDetectPublic === undefined
+      ? []
+      : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
+  ];
+  const text = await renderConfiguration(configurationOf(plan, cluster, resolvers));
+  return [
+    { path: "config.yaml", source: { text }, mode: 0o600 },
+    ...detectors.filter((file) => !own.has(file.path)),
+    ...plan.genconfFiles.map(({ source, target, mode }) => ({ path: target, source: { file: source }, mode })),
+  ];
+}
+
+function configurationOf(plan: InstallPlan, cluster: ClusterRecord, resolvers: readonly string[]): Configuration {
+  if (plan.completeConfiguration !== undefined) return plan.completeConfiguration;
+  const [firstMaster] = cluster.nodes;
+  if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);
+  const hasPublicDetector =
+    plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
+  const base = baseConfiguration({
+    clusterName: cluster.id,
+    variant: plan.variant,
+    nodes: cluster.nodes.map((node) => ({ role: node.role, privateAddress: privateAddressOf(node) })),
+    bootstrapUrl: bootstrapUrlOf(firstMaster),
+    resolvers,
+    ipDetectPublicFile: hasPublicDetector ? "genconf/ip-detect-public" : undefined,
+    licenseKey: plan.licenseKey,
+  });
+  return mergeConfiguration(base, plan.extraConfiguration, plan.securityMode);
+}

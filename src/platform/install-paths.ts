@@ -1,0 +1,19 @@
+/** Where the program keeps its own files on a node; root alone can read them. Scripts take them from here. */
+export const installPaths = {
+  folder: "/var/lib/cluster-e2e",
+  /** Artifact and `genconf/`, on the first master only. No path below may hold a space: dcos artifacts demand it. */
+  workFolder: "/var/lib/cluster-e2e/installer",
+  artifact: "/var/lib/cluster-e2e/installer/artifact.sh",
+  genconf: "/var/lib/cluster-e2e/installer/genconf",
+  serve: "/var/lib/cluster-e2e/installer/genconf/serve",
+  bootstrapServer: "/var/lib/cluster-e2e/bootstrap-server.py",
+  /** What the install unit runs. */
+  installRunner: "/var/lib/cluster-e2e/install.sh",
+  installLog: "/var/lib/cluster-e2e/install.log",
+  /** One line: `running`, or `exit <status>` once the install script has ended. */
+  installStatus: "/var/lib/cluster-e2e/install.status",
+  /** The name of the layout that is being installed. */
+  layout: "/var/lib/cluster-e2e/layout",
+} as const;
+
+export const installUnits = { install: "cluster-e2e-install", bootstrap: "cluster-e2e-bootstrap" } as const;

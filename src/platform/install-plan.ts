@@ -1,0 +1,30 @@
+import type { Variant } from "../cluster/record.ts";
+import type { ArtifactLocation } from "./artifact-location.ts";
+import type { Configuration, SecurityMode } from "./configuration.ts";
+import type { FileToCopy } from "./genconf-folder.ts";
+import type { Layout } from "./layout.ts";
+
+/** All that is asked of an installation, checked on this machine before the first node exists. */
+export interface InstallPlan {
+  readonly artifact: ArtifactLocation;
+  /** Hexadecimal; undefined: not compared. */
+  readonly sha256: string | undefined;
+  /** What the artifact's head tells; undefined: it tells nothing, and the artifact itself is asked on the first master. */
+  readonly layoutHint: Layout["name"] | undefined;
+  readonly variant: Variant;
+  readonly extraConfiguration: Configuration;
+  readonly securityMode: SecurityMode | undefined;
+  /** Secret. */
+  readonly licenseKey: string | undefined;
+  /** The library's: takes the place of base, extra configuration, security mode and license altogether. */
+  readonly completeConfiguration: Configuration | undefined;
+  /** The user's own, their targets relative to `genconf/`. An `ip-detect` or `ip-detect-public` among them wins over the backend's. */
+  readonly genconfFiles: readonly FileToCopy[];
+  readonly copyToMaster: readonly FileToCopy[];
+  readonly selinuxEnforcing: boolean;
+  /** The text of the script that prints a node's private address. */
+  readonly ipDetect: string;
+  readonly ipDetectPublic: string | undefined;
+  /** An existing folder of this machine with room for the artifact. */
+  readonly workspaceFolder: string;
+}

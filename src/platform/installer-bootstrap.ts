@@ -1,0 +1,139 @@
+import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
+import { nodeReference } from "../cluster/record.ts";
+import { ClusterError } from "../errors.ts";
+import type { LocalArtifact } from "./artifact-download.ts";
+import { downloadArtifact } from "./artifact-download.ts";
+import type { ArtifactVersion } from "./artifact-version.ts";
+import { licenseNeeded } from "./artifact-version.ts";
+import { bootstrapUrlOf, genconfFiles, privateAddressOf } from "./install-configuration.ts";
+import type { InstallPlan } from "./install-plan.ts";
+import type { Layout } from "./layout.ts";
+import { layoutOf, layouts } from "./layouts/find-layout.ts";
+import { checkVersion } from "./phases/check-version.ts";
+import type { FetchArtifact } from "./phases/fetch-artifact.ts";
+import { fetchArtifact } from "./phases/fetch-artifact.ts";
+import { generate } from "./phases/genconf.ts";
+import type { PhaseSurroundings } from "./phases/phase.ts";
+import { runPhase } from "./phases/phase.ts";
+import { prepareNode } from "./phases/prepare-node.ts";
+import { bootstrapPort, serve } from "./phases/serve.ts";
+import { readResolvers } from "./resolvers.ts";
+
+/** The artifact stands on the first master and has said what it is. */
+export interface ArtifactOnNode {
+  /** The layout that the nodes were prepared for; genconf has the last word. */
+  readonly preparedFor: Layout;
+  readonly version: ArtifactVersion;
+}
+
+export interface ArtifactPreparation {
+  readonly plan: InstallPlan;
+  readonly surroundings: PhaseSurroundings;
+  /** The first master. */
+  readonly node: NodeRecord;
+  /** When the node is prepared; the artifact is fetched meanwhile. */
+  readonly prepared: Promise<void>;
+}
+
+/** Brings the artifact to the first master and asks it for its version. */
+export async function prepareArtifact(request: ArtifactPreparation, signal: AbortSignal): Promise<ArtifactOnNode> {
+  const { plan, surroundings, node, prepared } = request;
+  const { artifact } = plan;
+  await using local = localArtifact(request);
+  await runPhase(fetchArtifact({ artifact, download: local.download, prepared }), node, surroundings, signal);
+  await prepared;
+  return { preparedFor: layoutOf(plan.layoutHint ?? "cluster"), version: await askVersion(request, signal) };
+}
+
+export interface BootstrapRequest {
+  readonly plan: InstallPlan;
+  readonly surroundings: PhaseSurroundings;
+  readonly cluster: ClusterRecord;
+  readonly artifact: Promise<ArtifactOnNode>;
+}
+
+/** What the nodes install from. */
+export interface Bootstrap {
+  readonly layout: Layout;
+  readonly preparedFor: Layout;
+  readonly url: string;
+}
+
+/** Generates the installer on the first master and serves it. It needs every node's address, but nothing else of the other nodes. */
+export async function prepareBootstrap(request: BootstrapRequest, signal: AbortSignal): Promise<Bootstrap> {
+  const { plan, surroundings, cluster, artifact } = request;
+  const node = firstMasterOf(cluster);
+  const url = bootstrapUrlOf(node);
+  const { preparedFor, version } = await artifact;
+  warnOfLicense(plan, version, surroundings);
+  const connection = await surroundings.connections.connect(node, signal);
+  const files = await genconfFiles(plan, cluster, await readResolvers(connection, signal));
+  const layout = await runPhase(generate(files), node, surroundings, signal);
+  await runPhase(serve(layout, privateAddressOf(node), bootstrapPort(layouts)), node, surroundings, signal);
+  return { layout, preparedFor, url };
+}
+
+export function firstMasterOf(cluster: ClusterRecord): NodeRecord {
+  const node = cluster.nodes.find(isFirstMaster);
+  if (node !== undefined) return node;
+  throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no first master.`);
+}
+
+export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) === "master_0";
+
+/**
+ * Without a hint the nodes are prepared for the `cluster` layout. A dcos artifact can't even say its version without Docker: then the node
+ * is prepared for that, and the artifact asked again.
+ */
+async function askVersion(
+  { plan, surroundings, node }: ArtifactPreparation,
+  signal: AbortSignal,
+): Promise<ArtifactVersion> {
+  const phase = checkVersion({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown });
+  try {
+    return await runPhase(phase, node, surroundings, signal);
+  } catch (error) {
+    if (plan.layoutHint !== undefined || !(error instanceof ClusterError) || error.id !== "artifact-invalid")
+      throw error;
+    await runPhase(prepareNode(layoutOf("dcos")), node, surroundings, signal);
+    return await runPhase(phase, node, surroundings, signal);
+  }
+}
+
+function warnOfLicense(plan: InstallPlan, { version }: ArtifactVersion, { progress }: PhaseSurroundings): void {
+  if (plan.variant !== "enterprise" || plan.licenseKey !== undefined || !licenseNeeded(version)) return;
+  if (plan.completeConfiguration !== undefined || "license_key_contents" in plan.extraConfiguration) return;
+  progress.warn(`Enterprise ${version} needs a license key, and none was given: see --license-key.`);
+}
+
+const downloadLimitMs = 60 * 60_000;
+const stallLimitMs = 30_000;
+
+/** The artifact on this machine, brought here at most once however often it must be sent, and removed in the end. */
+function localArtifact({ plan, surroundings: { clock } }: ArtifactPreparation): LocalSource {
+  const held: { artifact?: LocalArtifact } = {};
+  return {
+    download: async (onProgress, signal) => {
+      held.artifact ??= await downloadArtifact(
+        plan.artifact,
+        {
+          clock,
+          workspaceFolder: plan.workspaceFolder,
+          sha256: plan.sha256,
+          deadlineMs: clock.now() + downloadLimitMs,
+          stallLimitMs,
+          onProgress,
+        },
+        signal,
+      );
+      return held.artifact;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await held.artifact?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface LocalSource extends AsyncDisposable {
+  readonly download: FetchArtifact["download"];
+}

@@ -1,0 +1,121 @@
+import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
+import { createTurns } from "../ssh/turns.ts";
+import type { Turns } from "../ssh/turns.ts";
+import type { InstallPlan } from "./install-plan.ts";
+import { isFirstMaster, prepareArtifact, prepareBootstrap } from "./installer-bootstrap.ts";
+import type { ArtifactOnNode } from "./installer-bootstrap.ts";
+import type { Layout } from "./layout.ts";
+import { layoutOf } from "./layouts/find-layout.ts";
+import { copyFiles } from "./phases/copy-files.ts";
+import type { PhaseSurroundings } from "./phases/phase.ts";
+import { runPhase } from "./phases/phase.ts";
+import { prepareNode } from "./phases/prepare-node.ts";
+import { enforceSelinux } from "./phases/selinux.ts";
+import { startInstall } from "./phases/start-install.ts";
+
+/** Installs the platform on a cluster whose machines are still being made. Disposing of it ends what is under way and awaits that. */
+export interface Installer extends AsyncDisposable {
+  /** Begins preparing this node now; never throws. Asked twice for a node it does nothing more. */
+  prepare(node: NodeRecord): void;
+  /** Rejects as soon as preparing any node has failed; never resolves, so that a caller can race it with provisioning. */
+  readonly failure: Promise<never>;
+  /** Resolves when the installation runs on every node of the cluster; it goes on by itself from there. */
+  start(cluster: ClusterRecord): Promise<void>;
+}
+
+/** Scripts that run on nodes side by side. Those of a single node wait for nothing but it. */
+const nodesAtOnce = 32;
+
+export function createInstaller(plan: InstallPlan, surroundings: PhaseSurroundings, signal: AbortSignal): Installer {
+  const ending = new AbortController();
+  const installation: Installation = {
+    plan,
+    surroundings,
+    turns: createTurns(nodesAtOnce),
+    signal: AbortSignal.any([signal, ending.signal]),
+    nodes: new Map(),
+    artifact: Promise.withResolvers<ArtifactOnNode>(),
+    failure: Promise.withResolvers<never>(),
+    work: new Set(),
+  };
+  const fail = (error: unknown): void => {
+    installation.failure.reject(error);
+    ending.abort(error);
+  };
+  for (const promise of [installation.failure.promise, installation.artifact.promise]) promise.catch(() => {});
+  const follow = async <Result>(work: Promise<Result>): Promise<Result> => {
+    installation.work.add(work);
+    work.catch(fail);
+    return work;
+  };
+  return {
+    failure: installation.failure.promise,
+    prepare: (node) => {
+      void follow(prepared(installation, node)).catch(() => {});
+    },
+    start: async (cluster) => follow(started(installation, cluster)),
+    [Symbol.asyncDispose]: async () => {
+      ending.abort(new DOMException("The installer was ended", "AbortError"));
+      await Promise.allSettled(installation.work);
+    },
+  };
+}
+
+interface Installation {
+  readonly plan: InstallPlan;
+  readonly surroundings: PhaseSurroundings;
+  readonly turns: Turns;
+  readonly signal: AbortSignal;
+  /** By node id: when the node is prepared. */
+  readonly nodes: Map<string, Promise<void>>;
+  readonly artifact: PromiseWithResolvers<ArtifactOnNode>;
+  readonly failure: PromiseWithResolvers<never>;
+  readonly work: Set<Promise<unknown>>;
+}
+
+async function prepared(installation: Installation, node: NodeRecord): Promise<void> {
+  const known = installation.nodes.get(node.id);
+  if (known !== undefined) return known;
+  const layout = layoutOf(installation.plan.layoutHint ?? "cluster");
+  const preparation = prepareOnce(installation, node, layout);
+  installation.nodes.set(node.id, preparation);
+  preparation.catch(() => {});
+  if (isFirstMaster(node)) {
+    const { plan, surroundings, signal } = installation;
+    const artifact = prepareArtifact({ plan, surroundings, node, prepared: preparation }, signal);
+    artifact.then(installation.artifact.resolve, installation.artifact.reject);
+    await artifact;
+  }
+  return preparation;
+}
+
+async function prepareOnce(installation: Installation, node: NodeRecord, layout: Layout): Promise<void> {
+  const { plan, surroundings, signal } = installation;
+  await inTurn(installation, async () => runPhase(prepareNode(layout), node, surroundings, signal));
+  if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, surroundings, signal);
+  if (node.role === "master" && plan.copyToMaster.length > 0)
+    await runPhase(copyFiles(plan.copyToMaster), node, surroundings, signal);
+}
+
+async function started(installation: Installation, cluster: ClusterRecord): Promise<void> {
+  const { plan, surroundings, signal } = installation;
+  const preparations = new Map(cluster.nodes.map((node) => [node.id, prepared(installation, node)]));
+  for (const preparation of preparations.values()) preparation.catch(() => {});
+  const bootstrap = prepareBootstrap({ plan, surroundings, cluster, artifact: installation.artifact.promise }, signal);
+  await Promise.all(
+    cluster.nodes.map(async (node) => {
+      const [{ layout, url, preparedFor }] = await Promise.all([bootstrap, preparations.get(node.id)]);
+      if (layout.name !== preparedFor.name) await prepareOnce(installation, node, layout);
+      await inTurn(installation, async () => runPhase(startInstall(layout, url), node, surroundings, signal));
+    }),
+  );
+}
+
+async function inTurn<Result>({ turns, signal }: Installation, task: () => Promise<Result>): Promise<Result> {
+  const turn = await turns.take(signal);
+  try {
+    return await task();
+  } finally {
+    turn[Symbol.dispose]();
+  }
+}

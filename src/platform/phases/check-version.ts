@@ -1,0 +1,68 @@
+import type { Variant } from "../../cluster/record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { Connection } from "../../ssh/connection.ts";
+import { assertVariant } from "../artifact-head.ts";
+import type { ArtifactVersion } from "../artifact-version.ts";
+import { parseArtifactVersion } from "../artifact-version.ts";
+import { installPaths } from "../install-paths.ts";
+import type { Phase } from "./phase.ts";
+import { lastLines, reasonOf } from "./remote-script.ts";
+
+export interface CheckVersion {
+  readonly variant: Variant;
+  /** Hexadecimal. */
+  readonly sha256: string | undefined;
+  /** The artifact's location as people may see it. */
+  readonly shown: string;
+}
+
+// The first run of a dcos artifact unpacks and loads a container image.
+const limitMs = 15 * 60_000;
+const wrongSum = 90;
+
+/** Argument: the expected sum, or nothing. */
+export const versionScript = `
+set -eu
+umask 077
+cd ${installPaths.workFolder}
+if [ -n "$1" ]; then
+  found=$(sha256sum artifact.sh | cut -d ' ' -f 1)
+  [ "$found" = "$1" ] || { echo "$found"; exit ${wrongSum}; }
+fi
+exec bash artifact.sh --version </dev/null
+`;
+
+/** Asks the artifact itself what it is, before anything of it is installed. */
+export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => ({
+  title: "Check version",
+  run: async ({ connection }, signal) => {
+    const stdout = await askVersion(connection, request, signal);
+    const found = parseArtifactVersion(stdout);
+    assertVariant(found.variant, request.variant, request.shown);
+    return found;
+  },
+});
+
+async function askVersion(connection: Connection, request: CheckVersion, signal: AbortSignal): Promise<string> {
+  const sum = request.sha256?.toLowerCase() ?? "";
+  const result = await connection.run({ argv: ["sh", "-c", versionScript, "sh", sum], sudo: true, limitMs }, signal);
+  if (result.status === 0) return result.stdout;
+  const facts = {
+    artifact: request.shown,
+    status: result.status,
+    output: lastLines(result.stderr || result.stdout, 20),
+  };
+  if (result.status === wrongSum) {
+    const found = result.stdout.trim();
+    throw new ClusterError(
+      "artifact-invalid",
+      `The artifact ${request.shown} has the SHA-256 sum ${found}, not ${sum}.`,
+      { facts },
+    );
+  }
+  throw new ClusterError(
+    "artifact-invalid",
+    `The artifact ${request.shown} did not answer --version: ${reasonOf(result)}.`,
+    { hint: "Is it a release artifact (an installer generator script)? Try another download of it.", facts },
+  );
+}

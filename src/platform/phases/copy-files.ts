@@ -1,0 +1,37 @@
+import { dirname } from "node:path/posix";
+import { runAtOnce } from "../../system/concurrency.ts";
+import type { FileToCopy } from "../genconf-folder.ts";
+import type { Phase } from "./phase.ts";
+import { runRemoteScript } from "./remote-script.ts";
+
+const filesAtOnce = 4;
+
+/** Sends files to the node as root; the folders that they need are made. */
+export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
+  title: "Copy files",
+  run: async ({ connection, reference, step }, signal) => {
+    await runRemoteScript(
+      connection,
+      {
+        // Other users must be able to reach what the file's own mode lets them read.
+        text: 'main() { umask 022; mkdir -p -- "$@"; }',
+        arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
+        limitMs: 60_000,
+        failure: `${reference}: the folders of --copy-to-master could not be made`,
+        errorId: "install-failed",
+      },
+      signal,
+    );
+    const sent: string[] = [];
+    await runAtOnce(
+      copies,
+      filesAtOnce,
+      async ({ source, target, mode }) => {
+        await connection.upload({ file: source }, { path: target, mode, sudo: true }, signal);
+        sent.push(target);
+        step.update(`${sent.length} of ${copies.length}`);
+      },
+      signal,
+    );
+  },
+});

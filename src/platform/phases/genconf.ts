@@ -1,0 +1,102 @@
+import { ClusterError } from "../../errors.ts";
+import type { Connection, UploadSource } from "../../ssh/connection.ts";
+import { runAtOnce } from "../../system/concurrency.ts";
+import { installPaths } from "../install-paths.ts";
+import type { Layout } from "../layout.ts";
+import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
+import type { Phase } from "./phase.ts";
+import { lastLines, runRemoteScript } from "./remote-script.ts";
+
+export interface GenconfFile {
+  /** Relative to `genconf/`, with `/` between folders. */
+  readonly path: string;
+  readonly source: UploadSource;
+  readonly mode: number;
+}
+
+const limitMs = 30 * 60_000;
+const filesAtOnce = 4;
+
+/** Has the artifact make what nodes install from. Resolves with the layout that its install script tells. */
+export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
+  title: "Configure",
+  run: async ({ connection, reference, step }, signal) => {
+    await makeFolders(connection, files, reference, signal);
+    await runAtOnce(
+      files,
+      filesAtOnce,
+      async ({ path, source, mode }) =>
+        connection.upload(source, { path: `${installPaths.genconf}/${path}`, mode, sudo: true }, signal),
+      signal,
+    );
+    step.update("the artifact generates the installer");
+    return runGenconf(connection, signal);
+  },
+});
+
+async function makeFolders(
+  connection: Connection,
+  files: readonly GenconfFile[],
+  reference: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const folders = files.map((file) => `${installPaths.genconf}/${file.path}`.replace(/\/[^/]*$/, ""));
+  await runRemoteScript(
+    connection,
+    {
+      text: `main() { rm -rf ${installPaths.genconf}; mkdir -p -- "$@"; }`,
+      arguments: [...new Set([installPaths.genconf, ...folders])],
+      limitMs: 60_000,
+      failure: `${reference}: the installer's folder could not be made`,
+      errorId: "remote-command-failed",
+    },
+    signal,
+  );
+}
+
+/** With enforced SELinux a container may read only what is labelled for containers. */
+const genconfScript = `
+set -eu
+umask 077
+cd ${installPaths.workFolder}
+if command -v selinuxenabled >/dev/null && selinuxenabled && command -v docker >/dev/null; then
+  chcon -R -t container_file_t . 2>/dev/null || chcon -R -t svirt_sandbox_file_t . || :
+fi
+bash artifact.sh --genconf </dev/null >genconf.log 2>&1 || {
+  status=$?
+  cat genconf.log
+  exit "$status"
+}
+for name in "$@"; do
+  [ ! -e "genconf/serve/$name" ] || echo "$name"
+done
+`;
+
+async function runGenconf(connection: Connection, signal: AbortSignal): Promise<Layout> {
+  const names = layouts.map((layout) => layout.installScript);
+  const result = await connection.run(
+    { argv: ["sh", "-c", genconfScript, "sh", ...names], sudo: true, limitMs },
+    signal,
+  );
+  if (result.status !== 0) throw configurationRefused(result.stdout, result.status);
+  const layout = layoutByInstallScript(result.stdout.trim());
+  if (layout !== undefined) return layout;
+  throw new ClusterError(
+    "artifact-invalid",
+    `The artifact's genconf left none of ${names.join(", ")} in genconf/serve.`,
+  );
+}
+
+/** The artifact's `key: message` lines stand in the message as they are. */
+function configurationRefused(output: string, status: number): ClusterError {
+  const lines = lastLines(output, 40);
+  const shown = lines.length === 0 ? [`(it ended with status ${status} and said nothing)`] : lines;
+  return new ClusterError(
+    "configuration-refused",
+    ["The artifact refused the cluster configuration:", ...shown].join("\n"),
+    {
+      hint: "Change --extra-config or --genconf-dir accordingly.",
+      facts: { status, output: lines },
+    },
+  );
+}

@@ -1,0 +1,83 @@
+import { ClusterError } from "../../errors.ts";
+import type { ErrorId } from "../../errors.ts";
+import type { Connection, RemoteResult } from "../../ssh/connection.ts";
+
+/** A POSIX shell script for a node, run there as root. It says what it does by `now`, and why it gives up by `fail`. */
+export interface RemoteScript {
+  /** The body: function definitions, among them `main`. It is called with the arguments. */
+  readonly text: string;
+  /** Public values: they can be seen in the node's process list. */
+  readonly arguments: readonly string[];
+  readonly limitMs: number;
+  /** What went wrong if it fails, such as "master_0 could not be prepared". */
+  readonly failure: string;
+  readonly errorId: ErrorId;
+  readonly onNow?: (text: string) => void;
+}
+
+const prelude = `set -eu
+umask 077
+LC_ALL=C
+export LC_ALL
+now() { printf 'now: %s\\n' "$*"; }
+fail() {
+  printf 'failed: %s\\n' "$*" >&2
+  exit 1
+}
+`;
+
+/**
+ * The whole text that goes to `sh -s`. The shell reads it to its end before anything runs, and nothing that it starts can eat the rest
+ * of it from the standard input.
+ */
+export function completeScript(body: string): string {
+  return `${prelude}${body}\nmain "$@" </dev/null\n`;
+}
+
+/** Runs the script in one round trip. Resolves when it ended well; else rejects with what it said. */
+export async function runRemoteScript(
+  connection: Connection,
+  script: RemoteScript,
+  signal: AbortSignal,
+): Promise<RemoteResult> {
+  const result = await connection.run(
+    {
+      argv: ["sh", "-s", "--", ...script.arguments],
+      sudo: true,
+      stdin: completeScript(script.text),
+      limitMs: script.limitMs,
+      ...(script.onNow && { onOutput: nowListener(script.onNow) }),
+    },
+    signal,
+  );
+  if (result.status === 0) return result;
+  throw new ClusterError(script.errorId, `${script.failure}: ${reasonOf(result)}.`, {
+    facts: { status: result.status, output: lastLines(result.stderr || result.stdout, 20) },
+  });
+}
+
+/** Calls back with each whole line `now: …` of the standard output. */
+function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr", chunk: string) => void {
+  const pending = { text: "" };
+  return (stream, chunk) => {
+    if (stream !== "stdout") return;
+    const lines = `${pending.text}${chunk}`.split("\n");
+    pending.text = lines.pop() ?? "";
+    for (const line of lines) if (line.startsWith("now: ")) onNow(line.slice("now: ".length));
+  };
+}
+
+/** The script's own word if it had one, else the last line that anything printed. */
+export function reasonOf(result: RemoteResult): string {
+  const lines = lastLines(`${result.stdout}\n${result.stderr}`, 50).filter((line) => !line.startsWith("now: "));
+  const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
+  return (word ?? lines.at(-1) ?? `it ended with status ${result.status}`).replace(/[.\s]+$/, "");
+}
+
+export function lastLines(text: string, count: number): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "")
+    .slice(-count);
+}

@@ -1,0 +1,30 @@
+import type { Phase } from "./phase.ts";
+import { runRemoteScript } from "./remote-script.ts";
+
+/** From now on, and after a reboot. A system that runs with SELinux disabled can't be switched without one, so it is refused. */
+export const selinuxScript = `
+main() {
+  command -v getenforce >/dev/null || fail 'this system has no SELinux'
+  [ "$(getenforce)" != Disabled ] || fail 'SELinux is disabled in this system'
+  setenforce 1
+  sed -i 's/^SELINUX=.*/SELINUX=enforcing/' /etc/selinux/config
+  [ "$(getenforce)" = Enforcing ] || fail "SELinux is still $(getenforce)"
+}
+`;
+
+export const enforceSelinux: Phase = {
+  title: "Enforce SELinux",
+  run: async ({ connection, reference }, signal) => {
+    await runRemoteScript(
+      connection,
+      {
+        text: selinuxScript,
+        arguments: [],
+        limitMs: 60_000,
+        failure: `${reference}: SELinux cannot be set to enforcing`,
+        errorId: "install-failed",
+      },
+      signal,
+    );
+  },
+};

@@ -1,0 +1,76 @@
+import type { Role } from "../../cluster/record.ts";
+import { installPaths, installUnits } from "../install-paths.ts";
+import type { Layout } from "../layout.ts";
+import type { Phase } from "./phase.ts";
+import { runRemoteScript } from "./remote-script.ts";
+
+/** What the install unit runs. Its status and log outlive it, the machine's reboot too. A unit has neither HOME nor USER. */
+export const installRunner = (layout: Layout, role: Role, bootstrapUrl: string): string => `#!/bin/sh
+cd ${installPaths.folder} || exit 1
+umask 022
+exec >${installPaths.installLog} 2>&1 </dev/null
+HOME=/root USER=root LOGNAME=root
+export HOME USER LOGNAME
+
+finish() {
+  echo "exit $1" >${installPaths.installStatus}.new
+  mv -f ${installPaths.installStatus}.new ${installPaths.installStatus}
+  exit "$1"
+}
+
+tries=0
+until curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 -o ${layout.installScript} ${bootstrapUrl}/${layout.installScript}; do
+  tries=$((tries + 1))
+  if [ "$tries" -ge 30 ]; then
+    echo 'The install script could not be read from the bootstrap server ${bootstrapUrl}.'
+    finish 1
+  fi
+  sleep 2
+done
+bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
+finish $?
+`;
+
+/**
+ * Begins the installation unless it is under way or ended well, so that it can be asked again after a lost answer. A success of an earlier
+ * boot counts; a failure is tried anew.
+ */
+export const startInstallScript = (layout: Layout, role: Role, bootstrapUrl: string): string => `
+main() {
+  mkdir -p ${installPaths.folder}
+  status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
+  [ "$status" != 'exit 0' ] || return 0
+  [ "$status" != running ] || ! systemctl is-active --quiet ${installUnits.install} || return 0
+  # The name of an ended unit is free only after these.
+  systemctl stop ${installUnits.install} 2>/dev/null || :
+  systemctl reset-failed ${installUnits.install} 2>/dev/null || :
+  cat >${installPaths.installRunner} <<'CLUSTER_E2E_END'
+${installRunner(layout, role, bootstrapUrl)}CLUSTER_E2E_END
+  echo ${layout.name} >${installPaths.layout}
+  rm -f ${installPaths.installLog}
+  echo running >${installPaths.installStatus}
+  # A file, not a command: systemd would expand what looks like its variables.
+  systemd-run --quiet --unit=${installUnits.install} --description='Installs the platform' --remain-after-exit \\
+    /bin/sh ${installPaths.installRunner} </dev/null || {
+    rm -f ${installPaths.installStatus}
+    fail 'systemd-run failed'
+  }
+}
+`;
+
+export const startInstall = (layout: Layout, bootstrapUrl: string): Phase => ({
+  title: "Start installation",
+  run: async ({ connection, node, reference }, signal) => {
+    await runRemoteScript(
+      connection,
+      {
+        text: startInstallScript(layout, node.role, bootstrapUrl),
+        arguments: [],
+        limitMs: 120_000,
+        failure: `${reference}: the installation could not be started`,
+        errorId: "install-failed",
+      },
+      signal,
+    );
+  },
+});

@@ -1,0 +1,84 @@
+import { quote } from "../../ssh/quote.ts";
+import { installPaths, installUnits } from "../install-paths.ts";
+import type { Layout } from "../layout.ts";
+import { layouts } from "../layouts/find-layout.ts";
+import { layoutLines } from "./detect-layout.ts";
+
+/** How long one run of the node's own check may take. */
+const checkSeconds = 20;
+const tailLines = 20;
+
+/**
+ * What `wait` asks of a node, all in one round trip, as root. It prints lines `key=value`; after `log=` and `check=` stand whole lines of text,
+ * up to the end of that list:
+ *
+ *     layout=cluster            nothing before an installation was begun
+ *     status=exit 0             of the install script; `running`, or nothing
+ *     unit=active               of the install unit: systemd's ActiveState
+ *     setup.NAME=failed         ActiveState of a unit that goes on after the install script
+ *     check.status=1            exit status of the node's own check; nothing while there is no such program
+ *     config={"ssl_enabled": …} the platform's own word on TLS, in one line
+ *     check=…                   the check's output
+ *     log=…                     the install log's last lines, where the installation failed
+ */
+export const nodeScript = `
+LC_ALL=C
+export LC_ALL
+${layoutLines}
+state_of() { systemctl show -p ActiveState "$1" 2>/dev/null | sed 's/^ActiveState=//'; }
+lines_of() { sed "s/^/$1=/"; }
+
+status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
+unit=$(state_of ${installUnits.install})
+# The status is written before the unit ends: read again, it can't be older than the unit's state.
+[ "$status" != running ] || [ "$unit" = active ] || status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
+echo "layout=$layout"
+echo "status=$status"
+echo "unit=$unit"
+failed=no
+case $status in '' | running | 'exit 0') ;; *) failed=yes ;; esac
+[ "$status" != running ] || [ "$unit" = active ] || [ "$unit" = activating ] || failed=yes
+
+run_check() {
+  output=$(timeout ${checkSeconds} "$@" 2>&1 </dev/null)
+  echo "check.status=$?"
+  printf '%s\\n' "$output" | tail -c 16000 | lines_of check
+}
+
+case $layout in
+${layouts.map(layoutCase).join("\n")}
+esac
+
+[ "$failed" != yes ] || tail -n ${tailLines} ${installPaths.installLog} 2>/dev/null | lines_of log
+`;
+
+function layoutCase(layout: Layout): string {
+  const units = layout.setupUnits.map(
+    (unit) => `    state=$(state_of ${quote([unit])}.service)
+    echo ${quote([`setup.${unit}=`])}"$state"
+    [ "$state" != failed ] || { failed=setup; journalctl -q -o cat -n ${tailLines} -u ${quote([unit])}.service | lines_of log; }`,
+  );
+  return [
+    `  ${layout.name})`,
+    ...units,
+    `    echo "config=$(tr -d '\\n' 2>/dev/null <${quote([layout.bootstrapConfigFile])})"`,
+    `    if [ "$status" != running ] && [ "$failed" = no ]; then`,
+    `      ${checkChain(layout)}`,
+    "    fi",
+    "    ;;",
+  ].join("\n");
+}
+
+/** The first check whose program exists, through the wrapper where the node has it. */
+function checkChain(layout: Layout): string {
+  const branches = layout.nodeChecks.map((words) => {
+    const wrapper = layout.nodeCheckWrapper;
+    const plain = `run_check ${quote(words)}`;
+    const call =
+      wrapper === undefined
+        ? plain
+        : `if [ -x ${quote([wrapper])} ]; then run_check ${quote([wrapper, ...words])}; else ${plain}; fi`;
+    return `if [ -x ${quote([words[0] ?? ""])} ]; then ${call}`;
+  });
+  return `${branches.join("\n      el")}\n      fi`;
+}

@@ -1,0 +1,26 @@
+import { ClusterError } from "../errors.ts";
+import type { Connection } from "../ssh/connection.ts";
+import { lastLines } from "./phases/remote-script.ts";
+
+/**
+ * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf; whom it asks stands in a file of its own. A loopback address of
+ * another program is left as it is: Docker's 127.0.0.11 and a local dnsmasq are what the node really asks, and every node has its own.
+ */
+export const resolversScript = `
+file=/etc/resolv.conf
+upstream=/run/systemd/resolve/resolv.conf
+names() { sed -n 's/^[[:space:]]*nameserver[[:space:]][[:space:]]*\\([0-9.]*\\)[[:space:]]*$/\\1/p' "$1"; }
+if names "$file" | grep -q '^127[.]0[.]0[.]5[34]$' && [ -n "$(names "$upstream" 2>/dev/null)" ]; then file=$upstream; fi
+names "$file"
+`;
+
+/** The IPv4 name servers that a node asks, in its order; none where it has none. Never one that we chose. */
+export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
+  const result = await connection.run({ argv: ["sh", "-c", resolversScript], limitMs: 30_000 }, signal);
+  if (result.status !== 0) {
+    throw new ClusterError("remote-command-failed", "The node's /etc/resolv.conf could not be read.", {
+      facts: { status: result.status, output: lastLines(result.stderr, 5) },
+    });
+  }
+  return [...new Set(lastLines(result.stdout, 100))];
+}
