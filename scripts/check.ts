@@ -60,7 +60,7 @@ function report({ name, passed, seconds, output }: Result): void {
 async function main(): Promise<void> {
   const scripts = await shellScripts();
   const checks: readonly Check[] = [
-    { name: "format", argv: tool("oxfmt", "--check") },
+    { name: "format", argv: tool("oxfmt", "--list-different") },
     { name: "lint", argv: tool("oxlint", "--format=unix") },
     { name: "types", argv: tool("tsc", "--project", root) },
     { name: "unused code", argv: tool("knip", "--no-progress") },

@@ -23,7 +23,11 @@ not_set_up() {
   exit 5
 }
 
-# For a test or a demo: nothing outside this machine is spoken to, so no proxy stands between.
-without_proxies() {
+# For a test or a demo: nothing outside this machine is spoken to, so no proxy stands between, and no real account of the
+# user's can be reached by mistake.
+keep_to_this_machine() {
   unset HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+  for name in $(env | sed -n 's/^\(\(AWS\|CLOUD\|CLUSTER\)_[A-Z0-9_]*\)=.*/\1/p'); do
+    case $name in CLUSTER_E2E_*) ;; *) unset "$name" ;; esac
+  done
 }
