@@ -190,6 +190,7 @@ check_custom_ca() {
   # shellcheck disable=SC2154 # comes from the settings
   if [ "$role" != master ] || [ "$custom_ca" != yes ]; then return 0; fi
   [ -f "$custom_ca_key" ] || fail "a custom CA is configured, but its key is missing: $custom_ca_key"
+  chown root:root "$custom_ca_key"
   chmod 0600 "$custom_ca_key"
   local certificate_half
   certificate_half=$(openssl x509 -in "$work/master/issuer.crt" -noout -pubkey)
