@@ -1,0 +1,94 @@
+import { stat } from "node:fs/promises";
+import type { Variant } from "../cluster/record.ts";
+import { ClusterError } from "../errors.ts";
+import type { ListedFile } from "../system/list-files.ts";
+import { listFiles } from "../system/list-files.ts";
+import type { Checkout } from "./checkout.ts";
+import { librarySource, testsSource } from "./checkout.ts";
+import type { Layout } from "./layout.ts";
+
+/** The two places on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
+export type SyncPlace = "tests" | "library";
+
+export interface SyncFile {
+  /** Absolute, on this machine. */
+  readonly source: string;
+  readonly place: SyncPlace;
+  /** Relative to the place, with `/`. */
+  readonly path: string;
+  /** 0o644, or 0o755 for a program: what a repository knows of modes. */
+  readonly mode: 0o644 | 0o755;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+}
+
+/** What syncing makes of one master. */
+export interface SyncPlan {
+  readonly layout: Layout;
+  /** To be sent. */
+  readonly files: readonly SyncFile[];
+  /** Those that the node has already, byte for byte: they stay, whatever is removed first. */
+  readonly unchanged: readonly SyncFile[];
+  /** Folders, relative to the tests folder (`.` is itself), whose own `*.py` files are removed first. */
+  readonly emptiedFolders: readonly string[];
+  /** Folders, relative to the tests folder, that are removed whole first. */
+  readonly removedFolders: readonly string[];
+}
+
+/**
+ * Reads what is to go where from the checkout. Fails as `bad-usage` where the checkout holds nothing for this layout, or a symbolic link
+ * leaves it.
+ */
+export async function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): Promise<SyncPlan> {
+  if (!checkout.layouts.includes(layout.name)) {
+    throw badCheckout([
+      `${testsSource(checkout.folder, layout)} does not exist, but the cluster's tests are of that name.`,
+    ]);
+  }
+  const tests = (await list(checkout, testsSource(checkout.folder, layout))).map((file) => placed(file, "tests"));
+  const isMixed = checkout.variant === "oss" && nodeVariant === "enterprise";
+  return isMixed ? mixedPlan(tests, layout) : plainPlan(tests, await libraryFiles(checkout, layout), layout);
+}
+
+function plainPlan(tests: readonly SyncFile[], library: readonly SyncFile[], layout: Layout): SyncPlan {
+  return { layout, files: [...tests, ...library], unchanged: [], emptiedFolders: ["."], removedFolders: [] };
+}
+
+/** Open source tests on an enterprise cluster: they stand beside its own, and share its `conftest.py`; nothing of the library is touched. */
+function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
+  const files = tests
+    .filter((file) => file.path !== "conftest.py")
+    .map((file) => (file.path.startsWith("util/") ? file : { ...file, path: `${openSourceFolder}/${file.path}` }));
+  const hasUtil = files.some((file) => file.path.startsWith("util/"));
+  const removedFolders = [`${openSourceFolder}/util`, ...(hasUtil ? ["util"] : [])];
+  return { layout, files, unchanged: [], emptiedFolders: [openSourceFolder], removedFolders };
+}
+
+const openSourceFolder = "open_source_tests";
+
+async function libraryFiles(checkout: Checkout, layout: Layout): Promise<readonly SyncFile[]> {
+  const folder = librarySource(checkout.folder, layout);
+  const isThere = await stat(folder).then(
+    (information) => information.isDirectory(),
+    () => false,
+  );
+  return isThere ? (await list(checkout, folder)).map((file) => placed(file, "library")) : [];
+}
+
+const placed = ({ source, path, mode, sizeBytes, modifiedMs }: ListedFile, place: SyncPlace): SyncFile => ({
+  source,
+  place,
+  path,
+  mode: (mode & 0o100) === 0 ? 0o644 : 0o755,
+  sizeBytes,
+  modifiedMs,
+});
+
+async function list(checkout: Checkout, folder: string): Promise<readonly ListedFile[]> {
+  const isSkipped = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
+  const listed = await listFiles(folder, { boundary: checkout.folder, isSkipped });
+  if (listed.problems !== undefined) throw badCheckout(listed.problems);
+  return listed.value;
+}
+
+const badCheckout = (problems: readonly string[]): ClusterError => new ClusterError("bad-usage", problems.join("\n"));

@@ -1,0 +1,110 @@
+import { quote } from "../ssh/quote.ts";
+import type { SyncPlan } from "./checkout-plan.ts";
+
+/** Exit statuses of the two scripts below, beside 0. */
+export const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;
+
+/** Prints what the node has at the plan's places, as `# <place>` lines, each followed by `sha256sum` lines. Changes nothing. Runs as root. */
+export function remoteManifestScript(plan: SyncPlan): string {
+  return `${findPlaces(plan)}
+sums() {
+  printf '# %s\\n' "$1"
+  cd "$2" && find . -type f ! -name '*.pyc' -exec sha256sum {} +
+}
+sums tests "$tests"
+${needsLibrary(plan) ? 'sums library "$library"' : ""}
+`;
+}
+
+/**
+ * Takes `checkoutArchive` from stdin and makes the node's folders what the plan says: copies are changed beside the folders, then swapped
+ * with them, so that whatever fails before leaves the former state. One sync at a time per node. Runs as root, in a POSIX sh, with GNU tools.
+ */
+export function unpackScript(plan: SyncPlan): string {
+  return `${findPlaces(plan)}
+${unpackFunctions}
+incoming=$(beside "$tests" incoming)
+clean
+trap clean EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM PIPE
+mkdir "$incoming"
+tar -x -f - -C "$incoming" --no-same-owner && [ -f "$incoming/complete" ] || fail ${syncStatuses.brokenTransfer} "the transfer broke off"
+copy "$tests"
+cd "$(beside "$tests" new)"
+${removals(plan).join("\n")}
+overlay "$tests" tests
+${needsLibrary(plan) ? 'copy "$library"; overlay "$library" library' : ""}
+trap '' HUP INT TERM PIPE
+swap "$tests" || fail ${syncStatuses.failed} "$tests could not be replaced"
+${needsLibrary(plan) ? librarySwap : ""}
+`;
+}
+
+const needsLibrary = ({ files, unchanged }: SyncPlan): boolean =>
+  [...files, ...unchanged].some((file) => file.place === "library");
+
+/** Sets `tests` and `library` to the real folders, undoing first what a power failure in the middle of a swap left. */
+function findPlaces(plan: SyncPlan): string {
+  const { testsFolder, bootstrapLibraryFolder, internalLibrary } = plan.layout;
+  return `set -eu
+umask 022
+export LC_ALL=C
+fail() { printf '%s\\n' "$2" >&2; exit "$1"; }
+beside() { printf '%s/.%s.cluster-e2e-%s' "$(dirname "$1")" "$(basename "$1")" "$2"; }
+recover() { [ -e "$1" ] || [ ! -d "$(beside "$1" former)" ] || mv "$(beside "$1" former)" "$1"; }
+tests=$(readlink -f ${quote([testsFolder])}) || fail ${syncStatuses.notInstalled} ${quote([`${testsFolder} does not exist`])}
+exec 9<"$(dirname "$tests")" || fail ${syncStatuses.notInstalled} "$tests does not exist"
+flock -w 60 9 || fail ${syncStatuses.failed} "another sync to this node is under way"
+recover "$tests"
+[ -d "$tests" ] || fail ${syncStatuses.notInstalled} "$tests does not exist"
+library=
+for python in ${quote([bootstrapLibraryFolder])}/*/site-packages; do
+  [ -d "$python" ] || continue
+  recover "$(readlink -f "$python/${internalLibrary}")"
+  [ ! -d "$python/${internalLibrary}" ] || library=$(readlink -f "$python/${internalLibrary}")
+done
+${needsLibrary(plan) ? `[ -n "$library" ] || fail ${syncStatuses.notInstalled} ${quote([`there is no ${internalLibrary} in ${bootstrapLibraryFolder}`])}` : ""}`;
+}
+
+const unpackFunctions = `clean() {
+  cd /
+  rm -rf "$incoming"
+  for place in "$tests" "$library"; do
+    [ -z "$place" ] || rm -rf "$(beside "$place" new)"
+    [ ! -d "$place" ] || rm -rf "$(beside "$place" former)"
+  done
+}
+copy() { cp -a "$1" "$(beside "$1" new)" || fail ${syncStatuses.failed} "$1 could not be copied"; }
+keep() {
+  [ -f "$incoming/$2" ] || return 0
+  cd "$1"
+  xargs -0 cp -a --parents -t "$(beside "$1" new)" -- <"$incoming/$2"
+  cd "$(beside "$1" new)"
+  xargs -0 chmod "$3" -- <"$incoming/$2"
+}
+overlay() {
+  keep "$1" "unchanged/$2.644" 644
+  keep "$1" "unchanged/$2.755" 755
+  [ ! -d "$incoming/$2" ] || cp -a --remove-destination "$incoming/$2/." "$(beside "$1" new)/"
+}
+swap() {
+  mv "$1" "$(beside "$1" former)" || return 1
+  mv "$(beside "$1" new)" "$1" || { mv "$(beside "$1" former)" "$1"; return 1; }
+}
+`;
+
+const librarySwap = `if ! swap "$library"; then
+  rm -rf "$tests" && mv "$(beside "$tests" former)" "$tests"
+  fail ${syncStatuses.failed} "$library could not be replaced"
+fi`;
+
+function removals({ emptiedFolders, removedFolders }: SyncPlan): readonly string[] {
+  return [
+    ...emptiedFolders.map(
+      (folder) => `[ ! -d ${quote([folder])} ] || find ${quote([folder])} -maxdepth 1 ! -type d -name '*.py' -delete`,
+    ),
+    ...removedFolders.map((folder) => `rm -rf ${quote([folder])}`),
+  ];
+}
