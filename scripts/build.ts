@@ -79,7 +79,7 @@ export async function buildProgram(program: string, version: string, target?: st
 /** Names of the programs whose sources are here. */
 export async function programs(): Promise<readonly string[]> {
   const files = await readdir(join(root, "src", "bin"));
-  return files.filter((file) => file.endsWith(".ts")).map((file) => basename(file, ".ts"));
+  return files.filter((file) => /^cluster-.*\.ts$/.test(file)).map((file) => basename(file, ".ts"));
 }
 
 async function main(): Promise<void> {
