@@ -1,5 +1,7 @@
 /** One open way into one node. The implementation over ssh2 is in open-connection.ts. */
 export interface Connection extends AsyncDisposable {
+  /** Whether commands can be sent: false once the connection was lost or disposed of. */
+  readonly isOpen: boolean;
   /**
    * Runs a command. Every exit status resolves; only a lost connection, an aborted signal or a passed limit rejects (`connection-failed`,
    * transient; or the signal's reason). `argv` is quoted by quote.ts; secrets go through `stdin`, never through `argv` or `environment`.

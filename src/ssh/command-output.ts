@@ -1,0 +1,98 @@
+import { StringDecoder } from "node:string_decoder";
+import type { ClientChannel } from "ssh2";
+import type { RemoteCommand } from "./connection.ts";
+import type { Link } from "./link.ts";
+import { createOutputTail } from "./output-tail.ts";
+import { processMark } from "./remote-line.ts";
+
+/** Of each stream; what came before is dropped. */
+const keptCharacters = 4 * 1024 * 1024;
+/** How much of stderr is searched for the process mark before the search is given up. */
+const markReach = 16 * 1024;
+/** What has no newline for so long is shown as a line all the same. */
+const longestLine = 64 * 1024;
+
+export interface CommandOutput {
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Of the remote process group, once the node has told it. */
+  readonly processId: () => number | undefined;
+}
+
+/** Reads both streams of a command from now on: kept for the result, told to `onOutput`, and line by line to the progress at level 3. */
+export function collectOutput(link: Link, channel: ClientChannel, onOutput: RemoteCommand["onOutput"]): CommandOutput {
+  const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
+    const tail = createOutputTail(keptCharacters);
+    const lines = lineSplitter((line) => link.progress.detail(3, `${link.target.name}: ${line}`));
+    const add = (text: string): void => {
+      if (text === "") return;
+      tail.add(text);
+      lines.add(text);
+      onOutput?.(stream, text);
+    };
+    return { add, end: () => lines.end(), kept: () => tail.text() };
+  };
+  const stdout = receive("stdout");
+  const stderr = receive("stderr");
+  const marked = markRemover(stderr);
+  decodeInto(channel, stdout);
+  decodeInto(channel.stderr, marked);
+  return { stdout: stdout.kept, stderr: stderr.kept, processId: marked.processId };
+}
+
+interface TextSink {
+  add(text: string): void;
+  end(): void;
+}
+
+/** Characters that are cut between two packets come whole with the later one. */
+function decodeInto(stream: NodeJS.ReadableStream, sink: TextSink): void {
+  const decoder = new StringDecoder("utf8");
+  stream.on("data", (chunk: Buffer) => sink.add(decoder.write(chunk)));
+  stream.on("end", () => {
+    sink.add(decoder.end());
+    sink.end();
+  });
+}
+
+/** Takes the line of `remoteLine` that tells the process group out of the beginning of stderr. */
+function markRemover(sink: TextSink): TextSink & { readonly processId: () => number | undefined } {
+  const state: { pending: string | undefined; processId?: number } = { pending: "" };
+  const release = (text: string): void => {
+    state.pending = undefined;
+    sink.add(text);
+  };
+  return {
+    add: (text) => {
+      if (state.pending === undefined) return sink.add(text);
+      state.pending += text;
+      const found = processMark(state.pending);
+      if (found !== undefined) {
+        state.processId = found.processId;
+        release(found.rest);
+      } else if (state.pending.length > markReach) release(state.pending);
+    },
+    end: () => {
+      if (state.pending !== undefined) release(state.pending);
+      sink.end();
+    },
+    processId: () => state.processId,
+  };
+}
+
+function lineSplitter(onLine: (line: string) => void): TextSink {
+  const state = { rest: "" };
+  const flush = (): void => {
+    if (state.rest !== "") onLine(state.rest);
+    state.rest = "";
+  };
+  return {
+    add: (text) => {
+      const lines = (state.rest + text).split("\n");
+      state.rest = lines.pop() ?? "";
+      for (const line of lines) onLine(line);
+      if (state.rest.length > longestLine) flush();
+    },
+    end: flush,
+  };
+}

@@ -1,0 +1,148 @@
+import { ClusterError } from "../errors.ts";
+import type { Clock } from "../system/clock.ts";
+import type { Progress } from "../system/progress.ts";
+import { retry } from "../system/retry.ts";
+import type { Connection } from "./connection.ts";
+import { targetOf } from "./destination.ts";
+import { replaceHostKeyScript } from "./host-key-place.ts";
+import type { HostKeyPlace } from "./host-key-place.ts";
+import type { KnownHosts } from "./known-hosts.ts";
+import { openConnection } from "./open-connection.ts";
+import type { Destination } from "./pool.ts";
+import { readPublicKey } from "./wire.ts";
+
+export interface FirstContact {
+  readonly destination: Destination;
+  /** The cluster's login key, in OpenSSH's or PEM format. */
+  readonly privateKey: string;
+  /** The public half of the host key that went in with the user data: `ssh-ed25519 AAAA…`. */
+  readonly firstHostKey: string;
+  readonly knownHosts: KnownHosts;
+  readonly hostKeyPlace: HostKeyPlace;
+  readonly clock: Clock;
+  /** Clock time after which no further try is begun. */
+  readonly deadlineMs: number;
+  readonly progress: Progress;
+}
+
+/**
+ * Waits until a new node lets us in and gives it a host key that nobody else can know, over the connection that it returns. Rejects with the last
+ * `connection-failed` when the deadline has come, and at once with `host-key-changed` when the node shows a key that isn't its own.
+ *
+ * What there is, and what a run after a crash finds:
+ *
+ * | pinned here | the node shows | that is                                        | done                                      |
+ * |-------------|----------------|------------------------------------------------|-------------------------------------------|
+ * | nothing     | the first key  | a new node, or a crash before pinning          | make the key (or find it made), pin, switch |
+ * | its own key | the first key  | a crash after pinning, before sshd has switched | the same: it prints the same key again    |
+ * | its own key | its own key    | all was done                                   | nothing                                   |
+ * | anything    | another key    | not our machine                                | `host-key-changed`                        |
+ *
+ * The node switches only after the pin is on this machine's disk, so its own key, unpinned, is never seen. The first key, which the node's
+ * processes can read, is accepted here only, and here runs only within the creation; the pool takes the pinned key alone.
+ */
+export async function meetNode(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
+  const { name } = targetOf(contact.destination);
+  const refusals: ClusterError[] = [];
+  return await retry(
+    (attemptSignal) => tryToMeet(contact, refusals, attemptSignal),
+    {
+      clock: contact.clock,
+      deadlineMs: contact.deadlineMs,
+      pauseMs: (failures) => Math.min(longestPauseMs, firstPauseMs * 1.3 ** failures) * (0.8 + Math.random() * 0.4),
+      onFailure: (error) => contact.progress.detail(2, `${name}: not yet: ${error.message}`),
+    },
+    signal,
+  );
+}
+
+const firstPauseMs = 150;
+const longestPauseMs = 1_500;
+/** The user's rights may come a little later than the user; beyond that a refusal is meant. */
+const refusalsBorne = 8;
+const replaceLimitMs = 60_000;
+
+async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal: AbortSignal): Promise<Connection> {
+  const { host, port } = contact.destination.ssh;
+  const pinned = await contact.knownHosts.expected(host, port);
+  const first = readPublicKey(contact.firstHostKey, "ssh-ed25519");
+  if (first === undefined) throw new TypeError("The first host key is no ed25519 public key");
+  const shown: { key?: Buffer } = {};
+  const connection = await openConnection(
+    {
+      ...targetOf(contact.destination),
+      privateKey: contact.privateKey,
+      hostKeys: pinned === undefined ? [first] : [pinned, first],
+      onHostKey: (key) => {
+        shown.key = key;
+      },
+      connectTimeoutMs: 3_000,
+      readyTimeoutMs: 20_000,
+      keepaliveMs: 10_000,
+      authenticationMayComeLater: true,
+      progress: contact.progress,
+    },
+    signal,
+  );
+  if (pinned !== undefined && shown.key?.equals(pinned)) return connection;
+  try {
+    await replaceHostKey(contact, { connection, refusals }, signal);
+    return connection;
+  } catch (error) {
+    await connection[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+interface Replacement {
+  readonly connection: Connection;
+  readonly refusals: ClusterError[];
+}
+
+async function replaceHostKey(
+  contact: FirstContact,
+  { connection, refusals }: Replacement,
+  signal: AbortSignal,
+): Promise<void> {
+  const { folder, reload } = contact.hostKeyPlace;
+  const { host, port } = contact.destination.ssh;
+  const announced = Promise.withResolvers<Buffer>();
+  const printed = { text: "" };
+  const switchOncePinned = async function* (): AsyncGenerator<Uint8Array, void, void> {
+    await contact.knownHosts.pin(host, port, await announced.promise);
+    yield Buffer.from("switch\n");
+  };
+  const result = await connection.run(
+    {
+      argv: ["sh", "-c", replaceHostKeyScript, "e2e-first-contact", folder, reload],
+      sudo: true,
+      stdin: switchOncePinned(),
+      limitMs: replaceLimitMs,
+      onOutput: (stream, chunk) => {
+        if (stream === "stdout") printed.text += chunk;
+        const key = findPublicKey(printed.text);
+        if (key !== undefined) announced.resolve(key);
+      },
+    },
+    signal,
+  );
+  if (result.status === 0 && findPublicKey(printed.text) !== undefined) return;
+  const refusal = replacementFailed(contact, result.stderr, refusals.length < refusalsBorne);
+  refusals.push(refusal);
+  throw refusal;
+}
+
+/** Only whole lines count. A login shell may have printed others before. */
+function findPublicKey(text: string): Buffer | undefined {
+  const lines = text.split("\n").slice(0, -1);
+  return lines.map((line) => readPublicKey(line, "ssh-ed25519")).find((key) => key !== undefined);
+}
+
+function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
+  const { name } = targetOf(destination);
+  const reason = stderr.trim().split("\n").at(-1) ?? "";
+  return new ClusterError("remote-command-failed", `${name} could not be given its own host key: ${reason}`, {
+    transient,
+    facts: { node: name },
+  });
+}

@@ -1,0 +1,100 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { ClusterError } from "../errors.ts";
+import { wireNumber, wireString } from "./wire.ts";
+
+export interface KeyPair {
+  /** In a format that OpenSSH reads, with a newline at its end. */
+  readonly privateKey: string;
+  /** `<type> <base64> <comment>`, without a newline. */
+  readonly publicKey: string;
+}
+
+const keyType = "ssh-ed25519";
+
+/**
+ * A new ed25519 pair in OpenSSH's own format. Not made by ssh2 1.17's `generateKeyPairSync`: it drops leading zero bytes, so that one key in
+ * 300 can't be read back ("Malformed OpenSSH private key").
+ */
+export function generateKeyPair(comment: string): KeyPair {
+  const pair = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  const seed = Buffer.from(pair.d ?? "", "base64url");
+  const point = Buffer.from(pair.x ?? "", "base64url");
+  const publicKey = Buffer.concat([wireString(keyType), wireString(point)]);
+  return {
+    privateKey: pem(privateKeyFile(publicKey, privateSection(seed, point, comment))),
+    publicKey: `${keyType} ${publicKey.toString("base64")} ${comment}`,
+  };
+}
+
+/**
+ * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. What can't be used (missing, a
+ * public key, behind a passphrase) is refused as `bad-usage`.
+ */
+export async function readKeyPair(path: string): Promise<KeyPair> {
+  const privateKey = await readText(path);
+  if (!privateKey.trimStart().startsWith("-----BEGIN ")) throw noPrivateKey(path);
+  const { utils } = await import("ssh2");
+  const parsed = utils.parseKey(privateKey);
+  if (parsed instanceof Error) throw unusable(path, parsed);
+  if (!parsed.isPrivateKey()) throw noPrivateKey(path);
+  const publicKey = [parsed.type, parsed.getPublicSSH().toString("base64"), parsed.comment].filter(Boolean).join(" ");
+  return { privateKey: privateKey.endsWith("\n") ? privateKey : `${privateKey}\n`, publicKey };
+}
+
+function privateSection(seed: Buffer, point: Buffer, comment: string): Buffer {
+  const check = randomBytes(4);
+  const section = Buffer.concat([
+    check,
+    check,
+    wireString(keyType),
+    wireString(point),
+    wireString(Buffer.concat([seed, point])),
+    wireString(comment),
+  ]);
+  const padding = Uint8Array.from({ length: (8 - (section.length % 8)) % 8 }, (_, index) => index + 1);
+  return Buffer.concat([section, padding]);
+}
+
+/** https://github.com/openssh/openssh-portable/blob/master/PROTOCOL.key */
+function privateKeyFile(publicKey: Buffer, section: Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from("openssh-key-v1\0"),
+    wireString("none"),
+    wireString("none"),
+    wireString(""),
+    wireNumber(1),
+    wireString(publicKey),
+    wireString(section),
+  ]);
+}
+
+function pem(content: Buffer): string {
+  const lines = content.toString("base64").match(/.{1,70}/g) ?? [];
+  return ["-----BEGIN OPENSSH PRIVATE KEY-----", ...lines, "-----END OPENSSH PRIVATE KEY-----", ""].join("\n");
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new ClusterError(
+      "bad-usage",
+      `The SSH key ${path} can't be read: ${error instanceof Error ? error.message : ""}`,
+      {
+        hint: "Name the file of a private key.",
+        cause: error,
+      },
+    );
+  }
+}
+
+const noPrivateKey = (path: string): ClusterError =>
+  new ClusterError("bad-usage", `${path} is no private key`, {
+    hint: "Name the private half in OpenSSH's or PEM format: usually the file beside it without .pub.",
+  });
+
+function unusable(path: string, error: Error): ClusterError {
+  const hint = `If it has a passphrase, make a copy without one: cp KEY COPY && ssh-keygen -p -N '' -f COPY`;
+  return new ClusterError("bad-usage", `The SSH key ${path} can't be used: ${error.message}`, { hint, cause: error });
+}

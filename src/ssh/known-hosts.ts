@@ -1,0 +1,85 @@
+import { readFile } from "node:fs/promises";
+import { ClusterError } from "../errors.ts";
+import { writePrivateFile } from "../system/private-file.ts";
+import { readPublicKey } from "./wire.ts";
+
+/** One cluster's own known_hosts file, ed25519 keys only. `~/.ssh/known_hosts` is never touched. */
+export interface KnownHosts {
+  readonly path: string;
+  /** The key, in wire form, that this host must show; undefined where none was pinned. */
+  expected(host: string, port: number): Promise<Buffer | undefined>;
+  /** Resolves when the key is on the disk, for good. A key pinned before for the same host and port gives way. */
+  pin(host: string, port: number, key: Buffer): Promise<void>;
+}
+
+/**
+ * Many nodes may pin at once: whoever comes while the file is being written shares the next writing, so that 300 nodes cost a few flushes and
+ * not 300. One process at a time writes a cluster's file: the one that creates the cluster.
+ */
+export function createKnownHosts(path: string): KnownHosts {
+  const pinned = new Map<string, Buffer>();
+  const writing: { current?: Promise<void> | undefined; next?: Promise<void> } = {};
+
+  const load = async (): Promise<void> => {
+    for (const [name, key] of parse(await readIfThere(path))) if (!pinned.has(name)) pinned.set(name, key);
+  };
+  const write = async (): Promise<void> => {
+    await load();
+    const lines = [...pinned].map(([name, key]) => `${name} ${keyType} ${key.toString("base64")}\n`);
+    try {
+      await writePrivateFile(path, lines.join(""));
+    } catch (error) {
+      throw notWritten(path, error);
+    }
+  };
+  const writeNext = async (): Promise<void> => {
+    // The failure of the writing before is told to those who wait for that one.
+    await writing.current?.catch(() => {});
+    writing.current = writing.next;
+    delete writing.next;
+    await write();
+  };
+
+  return {
+    path,
+    expected: async (host, port) => {
+      const name = hostName(host, port);
+      if (!pinned.has(name)) await load();
+      return pinned.get(name);
+    },
+    pin: async (host, port, key) => {
+      pinned.set(hostName(host, port), key);
+      writing.next ??= writeNext();
+      await writing.next;
+    },
+  };
+}
+
+const keyType = "ssh-ed25519";
+
+/** The form in which OpenSSH looks a host up. */
+const hostName = (host: string, port: number): string => (port === 22 ? host : `[${host}]:${port}`);
+
+function parse(text: string): [string, Buffer][] {
+  return text.split("\n").flatMap((line): [string, Buffer][] => {
+    const [name, ...rest] = line.trim().split(/\s+/);
+    const key = readPublicKey(rest.join(" "), keyType);
+    return name === undefined || key === undefined ? [] : [[name, key]];
+  });
+}
+
+function notWritten(path: string, error: unknown): ClusterError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ClusterError("machine-not-set-up", `The cluster's host keys can't be written to ${path}: ${reason}`, {
+    cause: error,
+  });
+}
+
+async function readIfThere(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    throw error;
+  }
+}

@@ -1,0 +1,16 @@
+import type { Client } from "ssh2";
+import type { Progress } from "../system/progress.ts";
+import type { Target } from "./connection-errors.ts";
+import type { Turns } from "./turns.ts";
+
+/** An open ssh2 client with what running commands over it needs. */
+export interface Link {
+  readonly client: Client;
+  readonly target: Target;
+  readonly progress: Progress;
+  /** Aborted, with the ClusterError that says why, as soon as the connection is gone. */
+  readonly lost: AbortSignal;
+  /** sshd allows ten sessions per connection (MaxSessions): most are for commands, the rest for ending commands that were given up. */
+  readonly commandTurns: Turns;
+  readonly endingTurns: Turns;
+}

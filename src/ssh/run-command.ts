@@ -1,0 +1,119 @@
+import type { ClientChannel } from "ssh2";
+import { ClusterError } from "../errors.ts";
+import { collectOutput } from "./command-output.ts";
+import { connectionLost } from "./connection-errors.ts";
+import type { RemoteCommand, RemoteResult } from "./connection.ts";
+import { eitherSignal } from "./either-signal.ts";
+import { feed, openChannel } from "./exec-channel.ts";
+import type { Link } from "./link.ts";
+import { endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
+
+const endingPatienceMs = 1_000;
+
+/** `Connection.run` over an open link. */
+export async function runCommand(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
+  using limit = timeLimit(link, command);
+  using end = eitherSignal([signal, link.lost, limit.signal]);
+  return await link.commandTurns.run(async () => {
+    link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
+    const channel = await openChannel(link, remoteLine(command, link.target.user), end.signal);
+    return await followCommand(link, { command, channel }, end.signal);
+  }, end.signal);
+}
+
+interface RunningCommand {
+  readonly command: RemoteCommand;
+  readonly channel: ClientChannel;
+}
+
+async function followCommand(link: Link, running: RunningCommand, end: AbortSignal): Promise<RemoteResult> {
+  const { command, channel } = running;
+  const output = collectOutput(link, channel, command.onOutput);
+  const ended = exitStatus(link, channel, end);
+  try {
+    const fed = feed(channel, stdinChunks(command.stdin), end);
+    // A command may end without having read all of its stdin; a source that fails ends the command.
+    const status = await Promise.race([ended, fed.then(() => ended)]);
+    return { status, stdout: output.stdout(), stderr: output.stderr() };
+  } catch (error) {
+    await endGroup(link, output.processId(), command.sudo === true && link.target.user !== "root");
+    channel.close();
+    throw error;
+  }
+}
+
+function exitStatus(link: Link, channel: ClientChannel, end: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(end.reason);
+    const seen: { status?: number } = {};
+    channel.on("exit", (code: number | null, signalName?: string) => {
+      seen.status = code ?? 128 + (signalNumbers[signalName ?? ""] ?? 0);
+    });
+    channel.on("close", () => {
+      end.removeEventListener("abort", onAbort);
+      if (seen.status === undefined)
+        reject(link.lost.aborted ? link.lost.reason : connectionLost(link.target, undefined));
+      else resolve(seen.status);
+    });
+    // A write that crosses the other side's close on the wire: the close tells all there is to tell.
+    channel.on("error", () => {});
+    if (end.aborted) onAbort();
+    else end.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Linux's, whatever this machine's are. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
+const signalNumbers: Readonly<Record<string, number>> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGUSR1: 10,
+  SIGSEGV: 11,
+  SIGUSR2: 12,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+};
+
+async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8Array, void, void> {
+  if (stdin === undefined) return;
+  if (typeof stdin === "string") yield Buffer.from(stdin);
+  else if (stdin instanceof Uint8Array) yield stdin;
+  else yield* stdin;
+}
+
+/** Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one. */
+async function endGroup(link: Link, processId: number | undefined, asRoot: boolean): Promise<void> {
+  if (processId === undefined || link.lost.aborted) return;
+  using patience = eitherSignal([link.lost, AbortSignal.timeout(endingPatienceMs)]);
+  try {
+    await link.endingTurns.run(async () => {
+      const channel = await openChannel(link, endGroupLine(processId, asRoot), patience.signal);
+      channel.resume().stderr.resume();
+      await exitStatus(link, channel, patience.signal);
+    }, patience.signal);
+  } catch {
+    link.progress.detail(2, `${link.target.name}: process group ${processId} may still be running`);
+  }
+}
+
+function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly signal: AbortSignal } {
+  const limit = new AbortController();
+  const { limitMs } = command;
+  if (limitMs === undefined) return { signal: limit.signal, [Symbol.dispose]: () => {} };
+  const timer = setTimeout(() => limit.abort(limitPassed(link, command, limitMs)), limitMs);
+  return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+function limitPassed(link: Link, command: RemoteCommand, limitMs: number): ClusterError {
+  const what = command.argv.slice(0, 2).join(" ");
+  return new ClusterError("deadline-passed", `${link.target.name}: "${what}" did not end within ${limitMs / 1000} s`, {
+    facts: { node: link.target.name, limitMs },
+  });
+}

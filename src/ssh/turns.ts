@@ -1,0 +1,40 @@
+/** A bounded number of tasks at once: whoever comes later waits, in order, until one has ended. */
+export interface Turns {
+  /** Runs the task when its turn has come. Rejects with the signal's reason when that is aborted before. */
+  run<Result>(task: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
+}
+
+export function createTurns(limit: number): Turns {
+  const waiting: (() => void)[] = [];
+  const taken = { count: 0 };
+
+  const turn = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const onTurn = (): void => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const onAbort = (): void => {
+        waiting.splice(waiting.indexOf(onTurn), 1);
+        reject(signal.reason);
+      };
+      waiting.push(onTurn);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+
+  return {
+    run: async (task, signal) => {
+      signal.throwIfAborted();
+      if (taken.count < limit) taken.count += 1;
+      else await turn(signal);
+      try {
+        return await task();
+      } finally {
+        // The turn is handed on as it is, so that nobody can slip in between.
+        const next = waiting.shift();
+        if (next === undefined) taken.count -= 1;
+        else next();
+      }
+    },
+  };
+}
