@@ -196,8 +196,8 @@ test.each([
     'import { a } from "../backend/cloud/api.ts";',
   ],
   [
-    "src/commands/run.ts: commands must not import src/backend/backend.ts",
-    'import type { A } from "../backend/backend.ts";',
+    "src/commands/run.ts: commands must not import src/backend/cloud-init.ts",
+    'import { a } from "../backend/cloud-init.ts";\',
   ],
   [
     "src/cluster/a.ts: cluster must not import src/backend/cloud-init.ts",
@@ -240,6 +240,7 @@ test("what an end-to-end test reaches by way of another file is found", () => {
 test.each([
   ["src/bin/cluster-vm.ts", 'import { a } from "../backend/vm/backend.ts";\nprocess.exitCode = 1;'],
   ["src/cluster/a.ts", 'import type { A } from "../backend/backend.ts";'],
+  ["src/commands/a.ts", 'import type { A } from "../backend/backend.ts";'],
   [
     "src/backend/cloud/a.ts",
     'import { a } from "../cloud-init.ts";\nimport type { A } from "../../cluster/record.ts";',
