@@ -197,7 +197,7 @@ test.each([
   ],
   [
     "src/commands/run.ts: commands must not import src/backend/cloud-init.ts",
-    'import { a } from "../backend/cloud-init.ts";\',
+    'import { a } from "../backend/cloud-init.ts";',
   ],
   [
     "src/cluster/a.ts: cluster must not import src/backend/cloud-init.ts",
