@@ -91,7 +91,7 @@ async function prepared(installation: Installation, node: NodeRecord): Promise<v
 
 async function prepareOnce(installation: Installation, node: NodeRecord, layout: Layout): Promise<void> {
   const { plan, surroundings, signal } = installation;
-  await inTurn(installation, async () => runPhase(prepareNode(layout), node, surroundings, signal));
+  await installation.turns.run(async () => runPhase(prepareNode(layout), node, surroundings, signal), signal);
   if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, surroundings, signal);
   if (node.role === "master" && plan.copyToMaster.length > 0)
     await runPhase(copyFiles(plan.copyToMaster), node, surroundings, signal);
@@ -106,16 +106,7 @@ async function started(installation: Installation, cluster: ClusterRecord): Prom
     cluster.nodes.map(async (node) => {
       const [{ layout, url, preparedFor }] = await Promise.all([bootstrap, preparations.get(node.id)]);
       if (layout.name !== preparedFor.name) await prepareOnce(installation, node, layout);
-      await inTurn(installation, async () => runPhase(startInstall(layout, url), node, surroundings, signal));
+      await installation.turns.run(async () => runPhase(startInstall(layout, url), node, surroundings, signal), signal);
     }),
   );
-}
-
-async function inTurn<Result>({ turns, signal }: Installation, task: () => Promise<Result>): Promise<Result> {
-  const turn = await turns.take(signal);
-  try {
-    return await task();
-  } finally {
-    turn[Symbol.dispose]();
-  }
 }

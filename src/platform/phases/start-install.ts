@@ -9,6 +9,7 @@ export const installRunner = (layout: Layout, role: Role, bootstrapUrl: string):
 cd ${installPaths.folder} || exit 1
 umask 022
 exec >${installPaths.installLog} 2>&1 </dev/null
+echo running >${installPaths.installStatus}
 HOME=/root USER=root LOGNAME=root
 export HOME USER LOGNAME
 
@@ -38,23 +39,18 @@ finish $?
 export const startInstallScript = (layout: Layout, role: Role, bootstrapUrl: string): string => `
 main() {
   mkdir -p ${installPaths.folder}
-  status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
-  [ "$status" != 'exit 0' ] || return 0
-  [ "$status" != running ] || ! systemctl is-active --quiet ${installUnits.install} || return 0
+  [ "$(cat ${installPaths.installStatus} 2>/dev/null || :)" != 'exit 0' ] || return 0
+  ! systemctl is-active --quiet ${installUnits.install} || return 0
   # The name of an ended unit is free only after these.
   systemctl stop ${installUnits.install} 2>/dev/null || :
   systemctl reset-failed ${installUnits.install} 2>/dev/null || :
   cat >${installPaths.installRunner} <<'CLUSTER_E2E_END'
 ${installRunner(layout, role, bootstrapUrl)}CLUSTER_E2E_END
   echo ${layout.name} >${installPaths.layout}
-  rm -f ${installPaths.installLog}
-  echo running >${installPaths.installStatus}
+  rm -f ${installPaths.installLog} ${installPaths.installStatus}
   # A file, not a command: systemd would expand what looks like its variables.
   systemd-run --quiet --unit=${installUnits.install} --description='Installs the platform' --remain-after-exit \\
-    /bin/sh ${installPaths.installRunner} </dev/null || {
-    rm -f ${installPaths.installStatus}
-    fail 'systemd-run failed'
-  }
+    /bin/sh ${installPaths.installRunner} </dev/null || fail 'systemd-run failed'
 }
 `;
 

@@ -1,0 +1,45 @@
+import type { NodeRecord } from "../../cluster/record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { ConnectionPool } from "../../ssh/pool.ts";
+import { watchdog } from "../../system/watchdog.ts";
+import { judgeNode } from "./judge-node.ts";
+import type { NodeVerdict } from "./judge-node.ts";
+import { parseNodeReport } from "./node-report.ts";
+import type { NodeReport } from "./node-report.ts";
+import { nodeScript } from "./node-script.ts";
+
+export interface NodeAnswer {
+  readonly node: NodeRecord;
+  readonly verdict: NodeVerdict;
+  /** Absent where the node could not be asked. */
+  readonly report: NodeReport | undefined;
+}
+
+/** Asks a node how far it is. A node that can't be reached now is waited for; one with another host key, or a missing key, is an error. */
+export async function askNode(
+  node: NodeRecord,
+  connections: ConnectionPool,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<NodeAnswer> {
+  const unanswered = (reason: string): NodeAnswer => ({
+    node,
+    verdict: { kind: "waiting", reason },
+    report: undefined,
+  });
+  if (node.state === "starting" || node.ssh.host === "") return unanswered("the machine is starting");
+  using limit = watchdog(limitMs, signal);
+  try {
+    const connection = await connections.connect(node, limit.signal);
+    const result = await connection.run({ argv: ["sh", "-s"], sudo: true, stdin: nodeScript, limitMs }, limit.signal);
+    if (result.status !== 0) return unanswered(`asking it failed: ${result.stderr.trim().slice(-200)}`);
+    const report = parseNodeReport(result.stdout);
+    return { node, verdict: judgeNode(report), report };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.hasBitten()) return unanswered("it does not answer");
+    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed"))
+      return unanswered(`it does not answer: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,146 @@
+import type { NodeRecord, Variant } from "../../cluster/record.ts";
+import { nodeReference } from "../../cluster/record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { ConnectionPool } from "../../ssh/pool.ts";
+import { runAtOnce } from "../../system/concurrency.ts";
+import type { Layout } from "../layout.ts";
+import { askWeb } from "./web-request.ts";
+import type { WebAccess } from "./web-request.ts";
+
+export interface Login {
+  readonly username: string;
+  /** Secret. */
+  readonly password: string;
+}
+
+export interface MastersCheck {
+  readonly variant: Variant;
+  readonly layout: Layout;
+  readonly isTlsEnabled: boolean;
+  readonly masters: readonly NodeRecord[];
+  /** Agents and public agents together. */
+  readonly agentCount: number;
+  /** Undefined: no login is tried. */
+  readonly login: Login | undefined;
+  readonly connections: ConnectionPool;
+}
+
+/** What is still waited for. */
+export interface Wait {
+  /** A node's reference. */
+  readonly subject: string;
+  readonly reason: string;
+}
+
+export interface MastersChecker {
+  /** Resolves with all that is not there yet: nothing when every master answers, login works and all agents are registered. */
+  check(request: MastersCheck, signal: AbortSignal): Promise<readonly Wait[]>;
+}
+
+const mastersAtOnce = 9;
+
+/** Remembers the cluster's certificate authority from one check to the next. */
+export function createMastersChecker(): MastersChecker {
+  const known: { certificateAuthority: string | undefined } = { certificateAuthority: undefined };
+  return {
+    check: async (request, signal) => {
+      const [first] = request.masters;
+      if (first === undefined) return [];
+      if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
+      if (request.isTlsEnabled && known.certificateAuthority === undefined)
+        return [waitFor(first, "its certificate authority cannot be read yet")];
+      const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
+      const silent = await silentMasters(request, access, signal);
+      return silent.length > 0 ? silent : checkAsSuperuser(first, request, access, signal);
+    },
+  };
+}
+
+const waitFor = (node: NodeRecord, reason: string): Wait => ({ subject: nodeReference(node), reason });
+
+/** Over SSH, whose host key is known: so the first answer can be trusted, though TLS can't be checked yet. */
+async function readAuthority(
+  node: NodeRecord,
+  { layout, connections }: MastersCheck,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const connection = await connections.connect(node, signal);
+  const argv = ["curl", "-fksS", "--noproxy", "*", "--max-time", "10", `https://127.0.0.1${layout.caPath}`];
+  const { status, stdout } = await connection.run({ argv, limitMs: 30_000 }, signal);
+  return status === 0 && stdout.includes("-----BEGIN CERTIFICATE-----") ? stdout : undefined;
+}
+
+async function silentMasters(
+  { masters }: MastersCheck,
+  access: WebAccess,
+  signal: AbortSignal,
+): Promise<readonly Wait[]> {
+  const ask = async (node: NodeRecord): Promise<readonly Wait[]> => {
+    const answer = await askWeb(node, access, { method: "GET", path: "/" }, signal);
+    const protocol = access.isTlsEnabled ? "HTTPS" : "HTTP";
+    if (answer.problem !== undefined) return [waitFor(node, `${protocol} at ${node.web.host}: ${answer.problem}`)];
+    return answer.status < 500 ? [] : [waitFor(node, `${protocol} at ${node.web.host}: status ${answer.status}`)];
+  };
+  return (await runAtOnce(masters, mastersAtOnce, ask, signal)).flat();
+}
+
+async function checkAsSuperuser(
+  master: NodeRecord,
+  request: MastersCheck,
+  access: WebAccess,
+  signal: AbortSignal,
+): Promise<readonly Wait[]> {
+  const { layout, variant, login } = request;
+  const token = login === undefined ? undefined : await logIn(master, { layout, login }, access, signal);
+  if (token?.wait !== undefined) return [waitFor(master, token.wait)];
+  if (!layout.agentsRegistered.variants.includes(variant)) return [];
+  const headers = token === undefined ? {} : { authorization: `token=${token.token}` };
+  const answer = await askWeb(master, access, { method: "GET", path: layout.agentsRegistered.path, headers }, signal);
+  if (answer.problem !== undefined || answer.status !== 200)
+    return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
+  const count = layout.agentsRegistered.count(parsed(answer.body));
+  if (count >= request.agentCount) return [];
+  return [waitFor(master, `${count} of ${request.agentCount} agents are registered`)];
+}
+
+type LoginAnswer =
+  | { readonly token: string; readonly wait?: undefined }
+  | { readonly wait: string; readonly token?: undefined };
+
+/** Fails as `login-refused` where the platform says that name or password is wrong; anything else may pass. */
+async function logIn(
+  master: NodeRecord,
+  { layout, login }: { readonly layout: Layout; readonly login: Login },
+  access: WebAccess,
+  signal: AbortSignal,
+): Promise<LoginAnswer> {
+  const body = JSON.stringify({ uid: login.username, password: login.password });
+  const headers = { "content-type": "application/json" };
+  const answer = await askWeb(master, access, { method: "POST", path: layout.loginPath, headers, body }, signal);
+  if (answer.problem !== undefined) return { wait: `login: ${answer.problem}` };
+  if (answer.status === 401) {
+    throw new ClusterError(
+      "login-refused",
+      `The cluster refuses the superuser "${login.username}" with this password.`,
+      {
+        hint: "Give --superuser-username and --superuser-password as the cluster's configuration has them.",
+        facts: { node: nodeReference(master), username: login.username },
+      },
+    );
+  }
+  const token = answer.status === 200 ? tokenIn(parsed(answer.body)) : undefined;
+  return token === undefined ? { wait: `login: status ${answer.status}` } : { token };
+}
+
+const tokenIn = (body: unknown): string | undefined =>
+  typeof body === "object" && body !== null && "token" in body && typeof body.token === "string"
+    ? body.token
+    : undefined;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,56 @@
+import type { NodeReport } from "./node-report.ts";
+
+export type NodeVerdict =
+  | { readonly kind: "ready" }
+  /** `reason` is what is waited for, for people. */
+  | { readonly kind: "waiting"; readonly reason: string }
+  /** The installation cannot end well any more. */
+  | { readonly kind: "failed"; readonly reason: string; readonly log: readonly string[] };
+
+const waiting = (reason: string): NodeVerdict => ({ kind: "waiting", reason });
+// `timeout`'s status for a command that it ended.
+const timedOut = 124;
+
+export function judgeNode(report: NodeReport): NodeVerdict {
+  const failure = failureOf(report);
+  if (failure !== undefined) return { kind: "failed", reason: failure, log: report.log };
+  if (report.layout === "") return waiting("not installed yet");
+  if (report.status === "running" || (report.status === "" && isAtWork(report.unit)))
+    return waiting("the installer is at work");
+  const busy = Object.entries(report.setup).find(([, state]) => isBusy(state));
+  if (report.checkStatus === 0) return { kind: "ready" };
+  if (busy !== undefined) return waiting(`${busy[0]} is at work`);
+  if (report.checkStatus === undefined) return waiting("the platform's own check is not there yet");
+  if (report.checkStatus === timedOut) return waiting("the platform's own check does not end");
+  return waiting(`its check says: ${checkReason(report)}`);
+}
+
+function failureOf(report: NodeReport): string | undefined {
+  const exit = /^exit (\d+)$/.exec(report.status)?.[1];
+  if (exit !== undefined && exit !== "0") return `the install script ended with status ${exit}`;
+  if (report.status === "running" && !isAtWork(report.unit))
+    return "the installer was cut off; did the machine restart?";
+  const failed = Object.entries(report.setup).find(([, state]) => state === "failed");
+  return failed === undefined ? undefined : `the unit ${failed[0]} failed`;
+}
+
+const isAtWork = (unit: string): boolean => unit === "active" || unit === "activating";
+const isBusy = (state: string): boolean => state === "activating" || state === "reloading";
+
+/** The first complaint of a check that answers in JSON (`{"checks": {NAME: {"output", "status"}}}`), else its last line. */
+function checkReason({ checkOutput, checkStatus }: NodeReport): string {
+  const complaint = complaintIn(checkOutput);
+  if (complaint !== undefined) return complaint;
+  const lines = checkOutput.split("\n").map((line) => line.trim());
+  return lines.findLast((line) => line !== "")?.slice(0, 200) ?? `status ${checkStatus}`;
+}
+
+function complaintIn(output: string): string | undefined {
+  try {
+    const body = JSON.parse(output) as { checks?: Record<string, { output?: string; status?: number }> };
+    const [name, check] = Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
+    return name === undefined ? undefined : `${name}: ${(check?.output ?? "").trim().slice(0, 200)}`;
+  } catch {
+    return undefined;
+  }
+}

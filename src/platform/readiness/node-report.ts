@@ -1,0 +1,46 @@
+/** What a node said of itself (node-script.ts). */
+export interface NodeReport {
+  /** Empty: no installation was begun. */
+  readonly layout: string;
+  /** `running`, `exit <status>`; empty: the install script was not begun. */
+  readonly status: string;
+  /** systemd's ActiveState of the install unit. */
+  readonly unit: string;
+  /** ActiveState of the units that go on after the install script, by name. */
+  readonly setup: Readonly<Record<string, string>>;
+  /** Undefined: the check was not run, or is not there yet. */
+  readonly checkStatus: number | undefined;
+  readonly checkOutput: string;
+  readonly isTlsEnabled: boolean;
+  /** The last lines of what tells why an installation failed. */
+  readonly log: readonly string[];
+}
+
+export function parseNodeReport(stdout: string): NodeReport {
+  const pairs = stdout.split("\n").flatMap(pairOf);
+  const all = (key: string): string[] => pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
+  const value = (key: string): string => all(key)[0] ?? "";
+  const checkStatus = value("check.status");
+  return {
+    layout: value("layout"),
+    status: value("status"),
+    unit: value("unit"),
+    setup: Object.fromEntries(
+      pairs.filter(({ key }) => key.startsWith("setup.")).map((pair) => [pair.key.slice("setup.".length), pair.value]),
+    ),
+    checkStatus: checkStatus === "" ? undefined : Number(checkStatus),
+    checkOutput: all("check").join("\n"),
+    isTlsEnabled: saysTls(value("config")),
+    log: all("log"),
+  };
+}
+
+function pairOf(line: string): readonly { readonly key: string; readonly value: string }[] {
+  const end = line.indexOf("=");
+  return end < 0 ? [] : [{ key: line.slice(0, end), value: line.slice(end + 1) }];
+}
+
+/** Both layouts keep `ssl_enabled` there, as a boolean or as its text. */
+function saysTls(config: string): boolean {
+  return /"ssl_enabled"\s*:\s*"?true\b/i.test(config);
+}
