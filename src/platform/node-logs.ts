@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { NamedText } from "../backend/backend.ts";
 import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
 import { nodeReference } from "../cluster/record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
@@ -7,6 +6,13 @@ import { runAtOnce } from "../system/concurrency.ts";
 import { watchdog } from "../system/watchdog.ts";
 import { installPaths, installUnits } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
+
+/** A log of a node, or the end of it. */
+export interface NodeLog {
+  /** A file name, such as `master_0.install.log`. */
+  readonly name: string;
+  readonly text: string;
+}
 
 const nodesAtOnce = 32;
 /** Of the end of each log. */
@@ -46,18 +52,14 @@ export async function collectNodeLogs(
   connections: ConnectionPool,
   { limitMs }: NodeLogsLimit,
   signal: AbortSignal,
-): Promise<readonly NamedText[]> {
+): Promise<readonly NodeLog[]> {
   using limit = watchdog(limitMs, signal);
   const nodes = cluster.nodes.filter((node) => node.state !== "ended" && node.ssh.host !== "");
   const texts = await runAtOnce(nodes, nodesAtOnce, async (node) => logsOf(node, connections, limit.signal), signal);
   return texts.flat();
 }
 
-async function logsOf(
-  node: NodeRecord,
-  connections: ConnectionPool,
-  signal: AbortSignal,
-): Promise<readonly NamedText[]> {
+async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: AbortSignal): Promise<readonly NodeLog[]> {
   const reference = nodeReference(node);
   const mark = `--- ${randomUUID()}`;
   try {
@@ -71,7 +73,7 @@ async function logsOf(
 }
 
 /** A log that was cut off at its beginning has lost its mark, and is left out. */
-export function splitLogs(stdout: string, mark: string): readonly NamedText[] {
+export function splitLogs(stdout: string, mark: string): readonly NodeLog[] {
   return stdout
     .split(`${mark} `)
     .slice(1)
