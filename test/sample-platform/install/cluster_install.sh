@@ -92,11 +92,12 @@ packages() {
   esac
 }
 
-# policy-rc.d tells the packages' scripts to start nothing: their services aren't configured yet.
+# policy-rc.d tells the packages' scripts to start nothing: their services aren't configured yet. One that we left behind, because
+# we were killed, is not the machine's own.
 forbid_starts() {
   policy=/usr/sbin/policy-rc.d
-  if [ -e "$policy" ]; then mv "$policy" "$work/policy-rc.d"; fi
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  if [ -e "$policy" ] && ! grep -q cluster_install "$policy"; then mv "$policy" "$work/policy-rc.d"; fi
+  printf '#!/bin/sh\n# cluster_install\nexit 101\n' >"$policy"
   chmod 755 "$policy"
 }
 
