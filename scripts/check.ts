@@ -65,6 +65,7 @@ async function main(): Promise<void> {
     { name: "types", argv: tool("tsc", "--project", root) },
     { name: "unused code", argv: tool("knip", "--no-progress") },
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
+    { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
     { name: "laws", argv: [process.execPath, "test", "test/unit/tidy.test.ts"] },
   ];
   const results = await Promise.all(
