@@ -23,6 +23,9 @@ export interface Backend<Creation> {
   /** Same, for the public address; absent where nodes have none. */
   readonly ipDetectPublic: string | undefined;
 
+  /** For someone who ends the program in the middle of a creation: what may be left, and when or how it goes away. */
+  remainsText(clusterId: string): string;
+
   /** All that provision would make and what that costs, resolved but untouched. */
   plan(request: CreationRequest<Creation>, signal: AbortSignal): Promise<CreationPlan>;
 

@@ -11,6 +11,8 @@ export interface Progress {
   detail(level: 1 | 2 | 3, text: string): void;
   /** From now on this value is masked in everything that is printed or logged. */
   hide(secret: string): void;
+  /** The text with every hidden value masked, for what is written elsewhere. */
+  mask(text: string): string;
   /** From now on everything, at full detail and masked, also goes to this file (0600). */
   logTo(path: string): void;
   /** Milliseconds from the first start to the last end of the steps of each title, in order of their first start. */
@@ -33,6 +35,7 @@ export const silentProgress: Progress = {
   warn: () => {},
   detail: () => {},
   hide: () => {},
+  mask: (text) => text,
   logTo: () => {},
   timings: () => [],
 };

@@ -1,0 +1,41 @@
+import type { Backend, Surroundings } from "../backend/backend.ts";
+import { openConnections } from "./cluster-connections.ts";
+import { clusterKey, keyMissing } from "./cluster-key.ts";
+import { findCluster } from "./find-cluster.ts";
+import type { ClusterRecord } from "./record.ts";
+
+export interface WaitRequest {
+  readonly clusterId: string;
+  /** The superuser; looked at for enterprise only. */
+  readonly login: { readonly username: string; readonly password: string };
+  readonly skipHttpChecks: boolean;
+  /** Clock time after which the wait is given up (`deadline-passed`). */
+  readonly deadlineMs: number;
+}
+
+/** Resolves when the platform is ready on every node; see platform/readiness.ts for what that means and how it fails. */
+export async function waitForCluster(
+  backend: Backend<unknown>,
+  request: WaitRequest,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const cluster = await findCluster(backend, request.clusterId, signal);
+  if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
+  const { waitUntilReady } = await import("../platform/readiness.ts");
+  await using connections = openConnections(cluster.directory, surroundings);
+  await waitUntilReady(
+    {
+      describe: async (inner) => findCluster(backend, request.clusterId, inner),
+      cluster,
+      connections,
+      login: cluster.variant === "enterprise" ? request.login : undefined,
+      skipHttpChecks: request.skipHttpChecks,
+      deadlineMs: request.deadlineMs,
+      clock: surroundings.clock,
+      progress: surroundings.progress,
+    },
+    signal,
+  );
+  return cluster;
+}

@@ -1,0 +1,120 @@
+import { tmpdir } from "node:os";
+import { BadValue, flag, option } from "../cli/option.ts";
+import type { ValueType } from "../cli/option.ts";
+import { outputFormat, verbose } from "../cli/shared-options.ts";
+import { choice, count, directoryPath, path, quoted, value } from "../cli/value-types.ts";
+import { variants } from "../cluster/record.ts";
+import { securityModes } from "../platform/configuration.ts";
+import type { Checked } from "../system/checked.ts";
+import type { Driver } from "./driver.ts";
+import { clusterId, timeout } from "./options.ts";
+
+/** A platform's own masters agree by majority, so it accepts these numbers only. */
+const masterCounts = ["1", "3", "5", "7", "9"];
+const masterCount: ValueType<number> = {
+  choices: masterCounts,
+  parse: (given) => {
+    if (masterCounts.includes(given)) return Number(given);
+    throw new BadValue(`${quoted(given)} is none of ${masterCounts.join(", ")}`);
+  },
+};
+const mostNodes = 1000;
+const nodeCount = count({ minimum: 0, maximum: mostNodes });
+
+/** Every option of `create`, the backend's own included. */
+export const createOptions = (driver: Driver) => ({
+  variant: option(choice(variants), {
+    flag: "--variant",
+    summary: "The variant; must be the artifact's own",
+    required: true,
+  }),
+  masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", default: 1 }),
+  agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", default: 1 }),
+  publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", default: 1 }),
+  ...driver.placeOptions,
+  linuxDistribution: option(choice(driver.distributions), {
+    flag: "--linux-distribution",
+    summary: "The operating system of the nodes",
+    default: driver.defaultDistribution,
+  }),
+  ...driver.creationOptions,
+  extraConfig: option(fromFile(extraConfiguration), {
+    flag: "--extra-config",
+    summary: "YAML file whose contents are added to a minimal default cluster configuration",
+  }),
+  workspaceDir: option(directoryPath, {
+    flag: "--workspace-dir",
+    summary: "Folder for up to 2 GB of temporary files",
+    defaultFrom: ({ environment }) => environment["TMPDIR"] ?? tmpdir(),
+    defaultText: "the system's temporary folder",
+  }),
+  licenseKey: option(path, {
+    flag: "--license-key",
+    summary: "File with the license key; enterprise only (default: the file that CLUSTER_LICENSE_KEY_PATH names)",
+  }),
+  genconfDir: option(fromFile(genconfFolder), {
+    flag: "--genconf-dir",
+    summary: "Folder whose files are copied into the installer's genconf folder before it runs",
+  }),
+  securityMode: option(choice(securityModes), {
+    flag: "--security-mode",
+    summary: "Enterprise only; wins over a security mode in --extra-config",
+  }),
+  copyToMaster: option(fromFile(copyToMaster), {
+    flag: "--copy-to-master",
+    placeholder: "</absolute/local/path:/remote/path>",
+    summary: "File or folder that is copied to the masters before the installation",
+    repeatable: true,
+  }),
+  enableSelinuxEnforcing: flag({
+    flag: "--enable-selinux-enforcing",
+    summary: "Put SELinux into enforcing mode before the installation",
+  }),
+  artifactSha256: option(value(parseSha256), { flag: "--artifact-sha256", summary: "Sum that the artifact must have" }),
+  sshKey: option(path, {
+    flag: "--ssh-key",
+    summary: "Private key of your own for the nodes, instead of one made for the cluster",
+  }),
+  wait: flag({ flag: "--wait", summary: "Also wait for the cluster software to start, as `wait` does" }),
+  dryRun: flag({ flag: "--dry-run", summary: "Show what would be made and what it costs; touch nothing" }),
+  keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Leave the machines as they are when the creation fails" }),
+  timeout: timeout("How long the creation may take; with --wait, the waiting too", "60m", 60 * 60 * 1000),
+  clusterId,
+  output: outputFormat(["text", "json"]),
+  verbose,
+});
+
+export const nodeCountProblem = (total: number): string | undefined =>
+  total > mostNodes ? `${total} nodes are asked for; ${mostNodes} are the most` : undefined;
+
+/** A value that reads files, by a function that reports every problem with them. */
+function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<Single>>) {
+  return value(async (given, { cwd }) => {
+    const outcome = await read(given, cwd);
+    if (outcome.problems === undefined) return outcome.value;
+    throw new BadValue(outcome.problems.join("; "));
+  }, "file");
+}
+
+async function extraConfiguration(given: string, cwd: string) {
+  const { resolve } = await import("node:path");
+  const { readExtraConfiguration } = await import("../platform/configuration-file.ts");
+  return readExtraConfiguration(resolve(cwd, given));
+}
+
+async function genconfFolder(given: string, cwd: string) {
+  const { resolve } = await import("node:path");
+  const { readGenconfFolder } = await import("../platform/genconf-folder.ts");
+  return readGenconfFolder(resolve(cwd, given));
+}
+
+async function copyToMaster(given: string) {
+  const { listCopyToMaster, parseCopyToMaster } = await import("../platform/copy-to-master.ts");
+  const copy = parseCopyToMaster(given);
+  return copy.problems === undefined ? listCopyToMaster(copy.value) : copy;
+}
+
+function parseSha256(given: string): string {
+  if (/^[0-9a-fA-F]{64}$/.test(given)) return given.toLowerCase();
+  throw new BadValue(`a SHA-256 sum is 64 hexadecimal digits`);
+}

@@ -1,0 +1,176 @@
+import type { Backend, CreationRequest } from "../backend/backend.ts";
+import type { Context } from "../cli/context.ts";
+import type { ValuesOf } from "../cli/option.ts";
+import { createCluster } from "../cluster/create-cluster.ts";
+import type { ClusterRecord } from "../cluster/record.ts";
+import { waitForCluster } from "../cluster/wait-for-cluster.ts";
+import { ClusterError } from "../errors.ts";
+import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
+import type { ArtifactHead } from "../platform/artifact-head.ts";
+import type { ArtifactLocation } from "../platform/artifact-location.ts";
+import type { InstallPlan } from "../platform/install-plan.ts";
+import { createInstaller } from "../platform/installer.ts";
+import { layoutOf } from "../platform/layouts/find-layout.ts";
+import { resolveLicense } from "../platform/license.ts";
+import { freeSpaceProblem } from "../system/free-space.ts";
+import { urlSecrets } from "../system/mask-url.ts";
+import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
+import { licenseSources } from "./create.ts";
+import type { createOptions } from "./create-options.ts";
+import type { Driver } from "./driver.ts";
+
+export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
+
+const workspaceBytes = 2e9;
+
+/** All that can be checked here is checked before the first request that costs money. */
+export async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
+  const startMs = context.clock.now();
+  hideSecrets(input, context);
+  const [backend, head] = await Promise.all([
+    driver.open(input, context, context.signal),
+    readArtifactHead(input.artifact, { clock: context.clock, limitMs: headLimitMs }, context.signal),
+    checkSpace(input.workspaceDir),
+  ]);
+  assertVariant(head.variant, input.variant, input.artifact.shown);
+  const request = creationRequest(driver, input, head);
+  const plan = await backend.plan(request, context.signal);
+  if (input.dryRun) {
+    context.output.result({ text: tableText(plan.lines), data: { plan: plan.facts } });
+    return;
+  }
+  for (const [label, value] of plan.lines) context.progress.detail(1, `${label}: ${value}`);
+  const deadlineMs = startMs + input.timeout;
+  const cluster = await create(backend, { driver, input, context, head, request, deadlineMs });
+  report(cluster, driver, context);
+  if (input.wait) await waitFor(backend, { cluster, input, context, deadlineMs });
+}
+
+function hideSecrets(input: CreateInput, { progress }: Context): void {
+  if (input.artifact.kind === "url") for (const secret of urlSecrets(input.artifact.url)) progress.hide(secret);
+  for (const key of ["license_key_contents", "superuser_password_hash"]) {
+    const value = input.extraConfig?.[key];
+    if (typeof value === "string") progress.hide(value);
+  }
+}
+
+async function checkSpace(folder: string): Promise<void> {
+  const problem = await freeSpaceProblem(folder, workspaceBytes);
+  if (problem === undefined) return;
+  throw new ClusterError("machine-not-set-up", problem, {
+    hint: "Name a folder with more space with --workspace-dir.",
+    facts: { folder },
+  });
+}
+
+function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead): CreationRequest<unknown> {
+  return {
+    clusterId: input.clusterId,
+    variant: input.variant,
+    distribution: input.linuxDistribution,
+    counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
+    creation: driver.creation(input),
+    openPorts: layoutOf(head.layout ?? "cluster").publicPorts,
+  };
+}
+
+interface Creating {
+  readonly driver: Driver;
+  readonly input: CreateInput;
+  readonly context: Context;
+  readonly head: ArtifactHead;
+  readonly request: CreationRequest<unknown>;
+  readonly deadlineMs: number;
+}
+
+async function create(backend: Backend<unknown>, creating: Creating): Promise<ClusterRecord> {
+  const { input, context, request, deadlineMs } = creating;
+  const plan = await installPlan(backend, creating);
+  using _remains = context.onAbandon(() => backend.remainsText(input.clusterId));
+  const { clock, progress } = context;
+  return createCluster(
+    backend,
+    {
+      ...request,
+      ownKey: input.sshKey,
+      keepOnFailure: input.keepOnFailure,
+      deadlineMs,
+      installer: (connections, signal) => createInstaller(plan, { connections, clock, progress }, signal),
+    },
+    context,
+    context.signal,
+  );
+}
+
+async function installPlan(backend: Backend<unknown>, { input, context, head }: Creating): Promise<InstallPlan> {
+  const license = (await resolveLicense(licenseSources(input, context.environment))).value;
+  if (license !== undefined) context.progress.hide(license.contents);
+  if (license === undefined && input.variant === "enterprise") {
+    context.progress.note("No license key is given. Enterprise versions 1.11 and later need one: --license-key.");
+  }
+  return {
+    artifact: input.artifact,
+    sha256: input.artifactSha256,
+    layoutHint: head.layout,
+    variant: input.variant,
+    extraConfiguration: input.extraConfig ?? {},
+    securityMode: input.securityMode,
+    licenseKey: license?.contents,
+    completeConfiguration: undefined,
+    genconfFiles: input.genconfDir?.files ?? [],
+    copyToMaster: input.copyToMaster.flat(),
+    selinuxEnforcing: input.enableSelinuxEnforcing,
+    ipDetect: backend.ipDetect,
+    ipDetectPublic: backend.ipDetectPublic,
+    workspaceFolder: input.workspaceDir,
+  };
+}
+
+function report(cluster: ClusterRecord, driver: Driver, { output, progress, clock }: Context): void {
+  const facts = clusterView(cluster, clock.now());
+  const { masters, agents, publicAgents } = facts.counts;
+  progress.note(
+    `Installation has started on ${masters} + ${agents} + ${publicAgents} nodes (masters, agents, public agents).`,
+  );
+  if (facts.secondsLeft !== undefined)
+    progress.note(`The machines end by themselves in ${durationText(facts.secondsLeft)}, at ${facts.expiresAt}.`);
+  if (facts.maximumCostDollars !== undefined) {
+    progress.note(
+      `Cost at most $${facts.maximumCostDollars.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
+    );
+  }
+  const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
+  for (const { title, seconds } of phases) progress.note(`  ${title}: ${seconds.toFixed(1)} s`);
+  const place = cluster.region === undefined ? "" : regionWords(driver, cluster.region);
+  const next = `${driver.program} wait --cluster-id ${cluster.id}${place}`;
+  progress.note(`Next: ${next}`);
+  output.result({
+    text: cluster.id,
+    data: { cluster: { ...facts, nodes: cluster.nodes.map(nodeView) }, phases, next },
+  });
+}
+
+/** The option that names the region, unless it is the default one. */
+function regionWords(driver: Driver, region: string): string {
+  const option = Object.values(driver.placeOptions).find((candidate) => candidate.default !== region);
+  return option === undefined ? "" : ` ${option.flag} ${region}`;
+}
+
+interface Waiting {
+  readonly cluster: ClusterRecord;
+  readonly input: CreateInput;
+  readonly context: Context;
+  readonly deadlineMs: number;
+}
+
+async function waitFor(backend: Backend<unknown>, { cluster, input, context, deadlineMs }: Waiting): Promise<void> {
+  const username = input.extraConfig?.["superuser_username"];
+  const login = { username: typeof username === "string" ? username : "admin", password: "admin" };
+  await waitForCluster(
+    backend,
+    { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs },
+    context,
+    context.signal,
+  );
+  context.progress.note(`Cluster "${cluster.id}" is ready.`);
+}

@@ -1,0 +1,94 @@
+import { defineCommand } from "../cli/command.ts";
+import { argument, BadValue } from "../cli/option.ts";
+import { value } from "../cli/value-types.ts";
+import type { Variant } from "../cluster/record.ts";
+import type { ArtifactLocation } from "../platform/artifact-location.ts";
+import { createOptions, nodeCountProblem } from "./create-options.ts";
+import type { Driver } from "./driver.ts";
+
+const positionals = {
+  artifact: argument(value(artifactLocation, "file"), {
+    name: "ARTIFACT_URL",
+    summary: "The release artifact, an installer generator script: an https://, http:// or file:// URL, or a path",
+    required: true,
+  }),
+};
+
+export const createCommand = (driver: Driver) => {
+  const options = createOptions(driver);
+  return defineCommand({
+    name: "create",
+    summary: "Creates a cluster",
+    description:
+      "Makes the machines, prepares them and starts the installation of the artifact on all of them. It returns when the installation has started; `wait` tells when the platform is ready. If anything fails, or on Ctrl-C, all that was made is removed again, and the logs are kept.",
+    positionals,
+    options,
+    examples: [
+      {
+        words: "create --variant oss https://example.com/generate_config.sh",
+        summary: "One master, one agent, one public agent",
+      },
+      {
+        words: "create --variant oss --masters 3 --agents 5 -c nightly ./generate_config.sh",
+        summary: "A larger one, from a local artifact",
+      },
+      {
+        words: "create --variant enterprise --license-key license.txt --dry-run ./generate_config.ee.sh",
+        summary: "Show what would be made",
+      },
+    ],
+    check: async (given, problems, context) => {
+      const nodes = nodeCountProblem((given.masters ?? 1) + (given.agents ?? 0) + (given.publicAgents ?? 0));
+      if (nodes !== undefined) problems.add(`--masters, --agents, --public-agents: ${nodes}`);
+      if (given.variant === "oss" && given.securityMode !== undefined) {
+        problems.add("--security-mode: only the enterprise variant has security modes");
+      }
+      if (
+        given.enableSelinuxEnforcing &&
+        given.linuxDistribution !== undefined &&
+        !hasSelinux(given.linuxDistribution)
+      ) {
+        problems.add(`--enable-selinux-enforcing: ${given.linuxDistribution} comes without SELinux`);
+      }
+      if (given.wait && given.extraConfig?.["superuser_password_hash"] !== undefined) {
+        problems.add(
+          "--wait: it can't know the password behind superuser_password_hash; use the wait command with --superuser-password",
+        );
+      }
+      const { resolveLicense } = await import("../platform/license.ts");
+      const license = await resolveLicense(licenseSources(given, context.environment));
+      for (const problem of license.problems ?? []) problems.add(problem);
+      await driver.checkCreation(given, problems, context);
+    },
+    run: async (input, context) => {
+      const { runCreate } = await import("./create-run.ts");
+      await runCreate(driver, input, context);
+    },
+  });
+};
+
+/** Where the license may come from, as license.ts wants it. Without a known variant nothing is looked at. */
+export function licenseSources(
+  given: {
+    readonly variant?: Variant;
+    readonly extraConfig?: Readonly<Record<string, unknown>> | undefined;
+    readonly licenseKey?: string | undefined;
+  },
+  environment: Readonly<Record<string, string | undefined>>,
+) {
+  return {
+    variant: given.variant ?? "oss",
+    extraConfiguration: given.extraConfig ?? {},
+    optionPath: given.licenseKey,
+    environment,
+  };
+}
+
+const hasSelinux = (distribution: string): boolean => /^(?:centos|rhel|rocky|almalinux|amazon)-/.test(distribution);
+
+async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
+  const { parseArtifactLocation } = await import("../platform/artifact-location.ts");
+  const outcome = parseArtifactLocation(given, cwd);
+  if (outcome.problems === undefined) return outcome.value;
+  throw new BadValue(outcome.problems.join("; "));
+}

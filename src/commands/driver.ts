@@ -1,0 +1,44 @@
+import type { Backend, Surroundings } from "../backend/backend.ts";
+import type { Context } from "../cli/context.ts";
+import type { Options, ValuesOf } from "../cli/option.ts";
+import type { Problems } from "../cli/problems.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** All that differs between the executables. Commands are made from it, and can't tell which executable they are in. */
+export interface Driver {
+  readonly program: string;
+  readonly summary: string;
+  /** Options of every command that looks for clusters, such as the region. */
+  readonly placeOptions: Options;
+  /** Options of `create` that only this backend has. */
+  readonly creationOptions: Options;
+  readonly distributions: readonly string[];
+  readonly defaultDistribution: string;
+  /** How the backend's machine ids look, for `--node`. */
+  readonly machineId: RegExp;
+  /** Checks of several creation options together. */
+  checkCreation(given: Partial<Values>, problems: Problems, context: Context): void | Promise<void>;
+  /** The backend for the given place options. No request is made yet, but credentials are looked for. */
+  open(values: Values, surroundings: Surroundings, signal: AbortSignal): Promise<Backend<unknown>>;
+  /** The backend's own part of a creation, from the values of `creationOptions`. */
+  creation(values: Values): unknown;
+}
+
+interface TypedDriver<Place extends Options, Creation extends Options, Made> extends Omit<
+  Driver,
+  "placeOptions" | "creationOptions" | "checkCreation" | "open" | "creation"
+> {
+  readonly placeOptions: Place;
+  readonly creationOptions: Creation;
+  checkCreation(given: Partial<ValuesOf<Creation>>, problems: Problems, context: Context): void | Promise<void>;
+  open(values: ValuesOf<Place>, surroundings: Surroundings, signal: AbortSignal): Promise<Backend<Made>>;
+  creation(values: ValuesOf<Creation>): Made;
+}
+
+/** Types a driver by its own option declarations, then forgets those types: commands pass its values through unread. */
+export function defineDriver<const Place extends Options, const Creation extends Options, Made>(
+  driver: TypedDriver<Place, Creation, Made>,
+): Driver {
+  return driver as unknown as Driver;
+}

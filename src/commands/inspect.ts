@@ -1,0 +1,77 @@
+import { defineCommand } from "../cli/command.ts";
+import { outputFormat, verbose } from "../cli/shared-options.ts";
+import type { ClusterRecord } from "../cluster/record.ts";
+import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
+import type { ClusterView, NodeView } from "./cluster-view.ts";
+import type { Driver } from "./driver.ts";
+import { clusterId } from "./options.ts";
+
+export const inspectCommand = (driver: Driver) =>
+  defineCommand({
+    name: "inspect",
+    summary: "Shows the details of a cluster",
+    description:
+      "Shows the nodes with their IP addresses, the path of the SSH key that opens all of them, the web UI's URL and the time left. With `--output ssh-config` it prints a block that ssh, scp and rsync accept with `-F`.",
+    positionals: {},
+    options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json", "ssh-config"]), verbose },
+    examples: [
+      { words: "inspect -c nightly", summary: "The nodes of the cluster `nightly`" },
+      { words: "inspect --output ssh-config > cluster.ssh", summary: "Then: ssh -F cluster.ssh master_0" },
+    ],
+    run: async (input, context) => {
+      const { findCluster } = await import("../cluster/find-cluster.ts");
+      const { sshConfig } = await import("../cluster/ssh-config.ts");
+      const backend = await driver.open(input, context, context.signal);
+      const cluster = await findCluster(backend, input.clusterId, context.signal);
+      const facts = await inspectFacts(cluster, context.clock.now());
+      context.output.result({
+        text: input.output === "ssh-config" ? await sshConfig(cluster) : inspectText(facts),
+        data: { cluster: facts },
+      });
+    },
+  });
+
+interface Facts extends ClusterView {
+  readonly sshKey: { readonly path: string; readonly isHere: boolean };
+  readonly webUi?: string;
+  readonly nodes: readonly NodeView[];
+}
+
+async function inspectFacts(cluster: ClusterRecord, nowMs: number): Promise<Facts> {
+  const { clusterKey } = await import("../cluster/cluster-key.ts");
+  const { webUrl } = await import("../cluster/web-url.ts");
+  const url = webUrl(cluster);
+  return {
+    ...clusterView(cluster, nowMs),
+    sshKey: await clusterKey(cluster),
+    ...(url !== undefined && { webUi: url }),
+    nodes: cluster.nodes.map(nodeView),
+  };
+}
+
+function inspectText(facts: Facts): string {
+  const lines = [
+    ["Cluster", facts.id],
+    ["State", `${facts.state} (the machines; \`wait\` tells whether the platform is ready)`],
+    ["Variant", facts.variant],
+    ["Distribution", facts.distribution],
+    ...(facts.region === undefined ? [] : [["Region", facts.region]]),
+    ...(facts.secondsLeft === undefined
+      ? []
+      : [["Time left", `${durationText(facts.secondsLeft)} (ends ${facts.expiresAt})`]]),
+    ...(facts.maximumCostDollars === undefined
+      ? []
+      : [["Cost at most", `$${facts.maximumCostDollars.toFixed(2)}, storage and addresses extra`]]),
+    ["SSH key", facts.sshKey.isHere ? facts.sshKey.path : "not on this machine: the cluster was created elsewhere"],
+    ["Web UI", facts.webUi ?? "no master has an address yet"],
+  ];
+  const nodes = facts.nodes.map((node) => [
+    node.reference,
+    node.state,
+    node.publicAddress ?? "–",
+    node.privateAddress ?? "–",
+    node.sshUser,
+    node.id,
+  ]);
+  return `${tableText(lines)}\n\n${tableText([["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID"], ...nodes])}`;
+}

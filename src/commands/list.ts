@@ -1,0 +1,59 @@
+import { defineCommand } from "../cli/command.ts";
+import { flag } from "../cli/option.ts";
+import { outputFormat, verbose } from "../cli/shared-options.ts";
+import { clusterView, durationText, tableText } from "./cluster-view.ts";
+import type { ClusterView } from "./cluster-view.ts";
+import type { Driver } from "./driver.ts";
+
+export const listCommand = (driver: Driver) =>
+  defineCommand({
+    name: "list",
+    summary: "Lists all clusters",
+    description:
+      "Shows every cluster with its state, its machines and the time it has left. The state is that of the machines; whether the platform on them is ready is what `wait` tells.",
+    positionals: {},
+    options: {
+      ...driver.placeOptions,
+      quiet: flag({ flag: "--quiet", short: "-q", summary: "Print cluster ids only, one a line" }),
+      output: outputFormat(["text", "json"]),
+      verbose,
+    },
+    examples: [
+      { words: "list", summary: "All clusters" },
+      { words: "list --output json", summary: "The same for a program" },
+    ],
+    run: async (input, context) => {
+      const backend = await driver.open(input, context, context.signal);
+      const clusters = await backend.list(context.signal);
+      const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
+      if (clusters.length === 0) {
+        context.progress.note(
+          `No clusters${backend.place === undefined ? "" : ` in ${backend.place.kind} ${backend.place.name}`}.`,
+        );
+      }
+      context.output.result({
+        text: input.quiet ? clusters.map((cluster) => cluster.id).join("\n") : listText(views),
+        data: { clusters: views },
+      });
+    },
+  });
+
+function listText(views: readonly ClusterView[]): string {
+  if (views.length === 0) return "";
+  const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"];
+  return tableText([head, ...views.map(row)]);
+}
+
+function row(view: ClusterView): string[] {
+  return [
+    view.id,
+    view.state,
+    view.variant,
+    String(view.counts.masters),
+    String(view.counts.agents),
+    String(view.counts.publicAgents),
+    view.ageSeconds === undefined ? "–" : durationText(view.ageSeconds),
+    view.secondsLeft === undefined ? "–" : durationText(view.secondsLeft),
+    view.maximumCostDollars === undefined ? "–" : `$${view.maximumCostDollars.toFixed(2)}`,
+  ];
+}

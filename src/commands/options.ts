@@ -1,0 +1,41 @@
+import { BadValue, flag, option } from "../cli/option.ts";
+import { duration, value } from "../cli/value-types.ts";
+import { clusterIdProblem } from "../cluster/cluster-id.ts";
+import { nodeReferenceProblem } from "../cluster/node-reference.ts";
+
+export const clusterId = option(value(parseClusterId), {
+  flag: "--cluster-id",
+  short: "-c",
+  summary: "The cluster's unique id",
+  default: "default",
+  completeWith: ["list", "--quiet"],
+});
+
+/** `--timeout`; what is limited is said by the command. */
+export const timeout = (summary: string, defaultText: string, defaultMs: number) =>
+  option(duration, { flag: "--timeout", placeholder: "<duration>", summary, default: defaultMs, defaultText });
+
+export const node = (machineId: RegExp) =>
+  option(
+    value((given) => {
+      const problem = nodeReferenceProblem(given, machineId);
+      if (problem !== undefined) throw new BadValue(problem);
+      return given;
+    }),
+    {
+      flag: "--node",
+      summary: "The node: its public or private IP address, its machine id, or <role>_<number> such as agent_0",
+      defaultText: "the first master that answers",
+    },
+  );
+
+export const skipHttpChecks = flag({
+  flag: "--skip-http-checks",
+  summary: "Do not ask the masters over HTTP: for clusters whose web UI cannot be reached from here",
+});
+
+function parseClusterId(given: string): string {
+  const problem = clusterIdProblem(given);
+  if (problem !== undefined) throw new BadValue(problem);
+  return given;
+}

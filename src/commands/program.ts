@@ -1,0 +1,19 @@
+import type { Command, Program } from "../cli/command.ts";
+import { createCommand } from "./create.ts";
+import type { Driver } from "./driver.ts";
+import { inspectCommand } from "./inspect.ts";
+import { listCommand } from "./list.ts";
+import { runCommand } from "./run.ts";
+import { waitCommand } from "./wait.ts";
+
+/** The program that a driver makes of the commands, in the order in which people need them. */
+export function programFor(driver: Driver): Program {
+  const commands = [
+    createCommand(driver),
+    waitCommand(driver),
+    runCommand(driver),
+    inspectCommand(driver),
+    listCommand(driver),
+  ];
+  return { name: driver.program, summary: driver.summary, commands: commands as unknown as readonly Command[] };
+}

@@ -1,0 +1,55 @@
+import { defineCommand } from "../cli/command.ts";
+import { option } from "../cli/option.ts";
+import { outputFormat, verbose } from "../cli/shared-options.ts";
+import { text } from "../cli/value-types.ts";
+import type { Driver } from "./driver.ts";
+import { clusterId, skipHttpChecks, timeout } from "./options.ts";
+
+export const waitCommand = (driver: Driver) =>
+  defineCommand({
+    name: "wait",
+    summary: "Waits for the cluster software to start",
+    description:
+      "Returns when the installation has ended well on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise) and all agents are registered. It says per node what it waits for, and ends at once when an installation has failed.",
+    positionals: {},
+    options: {
+      clusterId,
+      ...driver.placeOptions,
+      superuserUsername: option(text, {
+        flag: "--superuser-username",
+        summary: "The superuser's name, for enterprise",
+        default: "admin",
+      }),
+      superuserPassword: option(text, {
+        flag: "--superuser-password",
+        summary: 'The superuser\'s password, for enterprise; "-" reads a line from stdin or asks on a terminal',
+        default: "admin",
+        secret: true,
+      }),
+      timeout: timeout("How long to wait at most", "60m", 60 * 60 * 1000),
+      skipHttpChecks,
+      output: outputFormat(["text", "json"]),
+      verbose,
+    },
+    examples: [
+      { words: "wait", summary: "Wait for the cluster `default`" },
+      { words: "wait -c nightly --timeout 15m", summary: "Give up after a quarter of an hour (exit code 4)" },
+    ],
+    run: async (input, context) => {
+      const { waitForCluster } = await import("../cluster/wait-for-cluster.ts");
+      const backend = await driver.open(input, context, context.signal);
+      const given = input.superuserPassword;
+      const password = given === "-" ? await context.stdin.readSecret("Superuser password: ", context.signal) : given;
+      const startMs = context.clock.now();
+      const request = {
+        clusterId: input.clusterId,
+        login: { username: input.superuserUsername, password },
+        skipHttpChecks: input.skipHttpChecks,
+        deadlineMs: startMs + input.timeout,
+      };
+      const cluster = await waitForCluster(backend, request, context, context.signal);
+      const seconds = Math.round((context.clock.now() - startMs) / 1000);
+      context.progress.note(`Cluster "${cluster.id}" is ready after ${seconds} s.`);
+      context.output.result({ text: "", data: { cluster: { id: cluster.id }, ready: true, seconds } });
+    },
+  });

@@ -1,0 +1,143 @@
+/** Whatever is wrong with a command line is said at once, all of it, and no request is made. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startTestCloud } from "./support/test-cloud.ts";
+import type { TestCloud } from "./support/test-cloud.ts";
+
+const state: { cloud?: TestCloud } = {};
+const cloud = (): TestCloud => state.cloud!;
+
+beforeAll(async () => {
+  state.cloud = await startTestCloud("in-process");
+  const { folder } = state.cloud;
+  await mkdir(join(folder, "genconf-with-config"));
+  await Promise.all([
+    writeFile(join(folder, "artifact.sh"), "#!/bin/bash\n# variant: oss\nexit 1\n"),
+    writeFile(join(folder, "list.yaml"), "- a\n- b\n"),
+    writeFile(join(folder, "broken.yaml"), "a: [1\nb: 2\n"),
+    writeFile(join(folder, "page.html"), "<!doctype html><title>Log in</title>"),
+    writeFile(join(folder, "genconf-with-config", "config.yaml"), "a: 1\n"),
+  ]);
+});
+
+afterAll(async () => {
+  await state.cloud?.[Symbol.asyncDispose]();
+});
+
+const create = ["create", "--variant", "oss", "artifact.sh"];
+
+test.each<[string, readonly string[], string]>([
+  ["an unknown command", ["crate"], "create"],
+  ["an unknown option", [...create, "--master", "3"], "--masters"],
+  ["an option given twice", [...create, "--agents", "1", "--agents", "2"], "--agents"],
+  ["no ARTIFACT_URL", ["create", "--variant", "oss"], "ARTIFACT_URL"],
+  ["no --variant", ["create", "artifact.sh"], "--variant"],
+  ["an unknown --variant", ["create", "--variant", "open", "artifact.sh"], "--variant"],
+  ["an even number of masters", [...create, "--masters", "2"], "--masters"],
+  ["no masters", [...create, "--masters", "0"], "--masters"],
+  ["a negative number", [...create, "--agents=-1"], "--agents"],
+  ["more than 1,000 nodes", [...create, "--agents", "600", "--public-agents", "600"], "1000"],
+  ["a tag without a value", [...create, "--custom-tag", "team"], "--custom-tag"],
+  ["a reserved tag", [...create, "--custom-tag", "aws:x:1"], "aws:"],
+  ["our own tag prefix", [...create, "--custom-tag", "cluster-e2e:role:x"], "cluster-e2e"],
+  ["an over-long tag", [...create, "--custom-tag", `${"k".repeat(129)}:v`], "128"],
+  ["a tag twice", [...create, "--custom-tag", "a:1", "--custom-tag", "a:2"], "--custom-tag"],
+  ["YAML that is no mapping", [...create, "--extra-config", "list.yaml"], "list.yaml"],
+  ["broken YAML", [...create, "--extra-config", "broken.yaml"], "broken.yaml"],
+  ["a missing YAML file", [...create, "--extra-config", "none.yaml"], "none.yaml"],
+  ["a missing genconf folder", [...create, "--genconf-dir", "none"], "none"],
+  ["a genconf folder with config.yaml", [...create, "--genconf-dir", "genconf-with-config"], "--extra-config"],
+  [
+    "a missing license file",
+    ["create", "--variant", "enterprise", "--license-key", "none.txt", "artifact.sh"],
+    "none.txt",
+  ],
+  ["a relative local side", [...create, "--copy-to-master", "artifact.sh:/x"], "--copy-to-master"],
+  ["a relative remote side", [...create, "--copy-to-master", "/etc/hostname:x"], "--copy-to-master"],
+  ["a security mode for oss", [...create, "--security-mode", "strict"], "--security-mode"],
+  [
+    "SELinux where there is none",
+    [...create, "--linux-distribution", "debian-12", "--enable-selinux-enforcing"],
+    "SELinux",
+  ],
+  ["an unknown distribution", [...create, "--linux-distribution", "plan-9"], "centos-7"],
+  ["a bad address range", [...create, "--admin-cidr", "10.0.0.0/33"], "--admin-cidr"],
+  ["a bad cluster id", [...create, "-c", "../x"], "--cluster-id"],
+  ["a bad --env", ["run", "--env", "NOVALUE", "true"], "--env"],
+  ["a bad --node", ["run", "--node", "boss_1", "true"], "--node"],
+  ["no NODE_ARGS", ["run"], "NODE_ARGS"],
+  ["a bad duration", ["wait", "--timeout", "soon"], "--timeout"],
+])("%s ends with 2 and names it", async (_what, words, named) => {
+  const ran = await cloud().run(words, { cwd: cloud().folder });
+  expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 2, stdout: "" });
+  expect(ran.stderr).toContain(named);
+  expect(ran.stderr).toContain("[bad-usage]");
+});
+
+test("all problems of one command line are reported together", async () => {
+  const words = [
+    "create",
+    "--variant",
+    "open",
+    "--masters",
+    "2",
+    "--agents",
+    "x",
+    "--extra-config",
+    "list.yaml",
+    "--bogus",
+    "-c",
+    "/",
+  ];
+  const ran = await cloud().run(words, { cwd: cloud().folder });
+  for (const named of ["--variant", "--masters", "--agents", "list.yaml", "--bogus", "--cluster-id", "ARTIFACT_URL"]) {
+    expect(ran.stderr).toContain(named);
+  }
+  expect(ran.status).toBe(2);
+});
+
+test.each<[string, readonly string[], number, string]>([
+  ["another variant", ["create", "--variant", "enterprise", "artifact.sh"], 1, "variant-mismatch"],
+  ["an artifact that is no script", ["create", "--variant", "oss", "page.html"], 1, "artifact-invalid"],
+  ["an artifact that is not there", ["create", "--variant", "oss", "none.sh"], 1, "artifact-unreachable"],
+  [
+    "a dead host",
+    ["create", "--variant", "oss", "http://user:pass@127.0.0.1:9/a.sh?X-Signature=topsecret"],
+    1,
+    "artifact-unreachable",
+  ],
+])("%s: an error with its id, nothing launched, no secret printed", async (_what, words, status, id) => {
+  const ran = await cloud().run([...words, "-vvv"], { cwd: cloud().folder });
+  expect(ran.stderr).toContain(`[${id}]`);
+  expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
+  expect(ran.stderr).not.toMatch(/topsecret|pass@/);
+});
+
+test("none of this made a machine or a group", async () => {
+  const requests = JSON.stringify(await cloud().control("requests"));
+  expect(requests).not.toMatch(/RunInstances|CreateSecurityGroup/);
+});
+
+test("no credentials: 5, and what was looked for", async () => {
+  const environment = {
+    CLOUD_ACCESS_KEY_ID: "",
+    CLOUD_SECRET_ACCESS_KEY: "",
+    HOME: cloud().folder,
+    AWS_EC2_METADATA_DISABLED: "true",
+  };
+  const ran = await cloud().run(["list"], { environment });
+  expect(ran).toMatchObject({ status: 5, stdout: "" });
+  expect(ran.stderr).toContain("CLOUD_ACCESS_KEY_ID");
+  expect(ran.stderr).toContain("[no-credentials]");
+});
+
+test("JSON output is one object under failure and -vvv", async () => {
+  const ran = await cloud().run(["inspect", "-c", "nobody", "--output", "json", "-vvv"]);
+  const { schemaVersion, error } = JSON.parse(ran.stdout);
+  expect({ status: ran.status, schemaVersion, id: error.id }).toEqual({
+    status: 3,
+    schemaVersion: 1,
+    id: "cluster-not-found",
+  });
+});

@@ -1,0 +1,155 @@
+/** The main flow on real machines: an open source cluster from its creation to a job that runs across its agents. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { stat } from "node:fs/promises";
+import { buildArtifact } from "./support/artifacts.ts";
+import { startTestCloud } from "./support/test-cloud.ts";
+import type { TestCloud } from "./support/test-cloud.ts";
+
+const state: { cloud?: TestCloud; artifact?: string } = {};
+const cloud = (): TestCloud => state.cloud!;
+
+beforeAll(async () => {
+  state.cloud = await startTestCloud("container");
+  state.artifact = await buildArtifact("oss", state.cloud.folder);
+}, 300_000);
+
+afterAll(async () => {
+  await state.cloud?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const createWords = () => [
+  "create",
+  "--variant",
+  "oss",
+  "--linux-distribution",
+  "debian-12",
+  "--agents",
+  "2",
+  state.artifact!,
+];
+
+test("create prints the id on stdout, and what it did and what comes next on stderr", async () => {
+  const created = await cloud().run(createWords());
+  expect(created.stderr).toContain("Next: cluster-cloud wait --cluster-id default");
+  expect(created.stderr).toMatch(/The machines end by themselves in 1 h 5\d min/);
+  expect(created.stderr).toContain("Cost at most $");
+  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: "default\n" });
+}, 300_000);
+
+test("the same id again is refused, and the cluster there is unharmed", async () => {
+  const before = await cloud().machines();
+  const again = await cloud().run(createWords());
+  expect(again.status).toBe(1);
+  expect(again.stderr).toContain("[cluster-exists]");
+  expect(await cloud().machines()).toEqual([...before]);
+});
+
+test("wait returns when the platform is ready", async () => {
+  const waited = await cloud().run(["wait", "--timeout", "8m"]);
+  expect(waited).toMatchObject({ status: 0, stdout: "" });
+}, 500_000);
+
+test("a job runs across the agents", async () => {
+  const ran = await cloud().run(["run", "srun", "-N2", "hostname"]);
+  expect(ran.status).toBe(0);
+  const names = ran.stdout.trim().split("\n");
+  expect(new Set(names).size).toBe(2);
+  const agents = await Promise.all([0, 1].map((index) => cloud().run(["run", "--node", `agent_${index}`, "hostname"])));
+  expect(names.toSorted()).toEqual(agents.map(({ stdout }) => stdout.trim()).toSorted());
+});
+
+test("one word is a shell line, several words are exactly these arguments", async () => {
+  expect(await cloud().run(["run", "echo 'a' | wc -c"])).toMatchObject({ status: 0, stdout: "2\n" });
+  const words = ["a b", "it's", "$HOME", "", "*", "new\nline"];
+  const ran = await cloud().run(["run", "printf", "[%s]", ...words]);
+  expect(ran.stdout).toBe(words.map((word) => `[${word}]`).join(""));
+});
+
+test("run passes stdin and the remote command's own status", async () => {
+  expect(await cloud().run(["run", "cat"], { stdin: "piped\n" })).toMatchObject({ status: 0, stdout: "piped\n" });
+  expect((await cloud().run(["run", "exit 37"])).status).toBe(37);
+  expect((await cloud().run(["run", "no-such-program"])).status).toBe(127);
+});
+
+test("run sets the test environment, and only what was asked for with --no-test-env", async () => {
+  const login = ["--login-uname", "bob", "--login-pw", "-", "--env", "MORE=it's $5"];
+  const show =
+    'pwd; printf \'%s\\n\' "$CLUSTER_LOGIN_UNAME" "$CLUSTER_LOGIN_PW" "$MORE" "$CLUSTER_NUM_AGENTS" "$MASTER_HOSTS"';
+  const masters = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout).cluster.nodes.filter(
+    (node: { role: string }) => node.role === "master",
+  );
+  const set = await cloud().run(["run", ...login, show], { stdin: "s3cret word\n" });
+  expect(set.stdout.split("\n")).toEqual([
+    "/opt/cluster/active/integration-test",
+    "bob",
+    "s3cret word",
+    "it's $5",
+    "3",
+    masters[0].privateAddress,
+    "",
+  ]);
+  const unset = await cloud().run(["run", "--no-test-env", ...login, show], { stdin: "s3cret word\n" });
+  expect(unset.stdout.split("\n").slice(1)).toEqual(["bob", "s3cret word", "it's $5", "", "", ""]);
+  expect(unset.stdout.split("\n")[0]).not.toContain("/opt/cluster");
+});
+
+test("inspect names the nodes and the key, and its ssh-config logs in", async () => {
+  const inspected = await cloud().run(["inspect", "--output", "json", "-vvv"]);
+  const { cluster, schemaVersion } = JSON.parse(inspected.stdout);
+  expect(schemaVersion).toBe(1);
+  expect(cluster.nodes.map((node: { reference: string }) => node.reference)).toEqual([
+    "master_0",
+    "agent_0",
+    "agent_1",
+    "public_agent_0",
+  ]);
+  expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
+  const config = `${cloud().folder}/cluster.ssh`;
+  await Bun.write(config, (await cloud().run(["inspect", "--output", "ssh-config"])).stdout);
+  const logins = await Promise.all(
+    ["master_0", "public_agent_0"].map((name) => Bun.$`ssh -F ${config} ${name} echo in`.nothrow().text()),
+  );
+  expect(logins).toEqual(["in\n", "in\n"]);
+  expect((await fetch(cluster.webUi)).status).toBe(200);
+});
+
+test("a node is found by any of its four names, and an unknown one ends with 3", async () => {
+  const { cluster } = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout);
+  const node = cluster.nodes[3];
+  const names = [node.reference, node.id, node.publicAddress, node.privateAddress];
+  const ran = await Promise.all(names.map((name) => cloud().run(["run", "--no-test-env", "--node", name, "hostname"])));
+  expect(new Set(ran.map(({ stdout }) => stdout)).size).toBe(1);
+  expect(ran[0]!.stdout).not.toBe("");
+  const unknown = await cloud().run(["run", "--node", "agent_7", "hostname"]);
+  expect(unknown).toMatchObject({ status: 3, stdout: "" });
+  expect(unknown.stderr).toContain("master_0, agent_0, agent_1, public_agent_0");
+});
+
+test("list shows the cluster, and another region's error names this one", async () => {
+  expect((await cloud().run(["list", "--quiet"])).stdout).toBe("default\n");
+  const listed = JSON.parse((await cloud().run(["list", "--output", "json", "-vvv"])).stdout);
+  expect(listed.clusters[0]).toMatchObject({ id: "default", counts: { masters: 1, agents: 2, publicAgents: 1 } });
+  const elsewhere = await cloud().run(["inspect", "--cloud-region", "us-east-1"]);
+  expect(elsewhere).toMatchObject({ status: 3, stdout: "" });
+  expect(elsewhere.stderr).toContain("us-west-2");
+});
+
+test("a host key that was never seen is refused with 255", async () => {
+  const { cluster } = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout);
+  const knownHosts = cluster.sshKey.path.replace(/id_ed25519$/, "known_hosts");
+  const pinned = await Bun.file(knownHosts).text();
+  const [master, agent] = ["master_0", "agent_0"].map(
+    (reference) => cluster.nodes.find((node: { reference: string }) => node.reference === reference).publicAddress,
+  );
+  const keyOf = (address: string): string =>
+    pinned
+      .split("\n")
+      .find((line) => line.startsWith(`${address} `))!
+      .slice(address.length);
+  await Bun.write(knownHosts, pinned.replace(`${master}${keyOf(master)}`, `${master}${keyOf(agent)}`));
+  const refused = await cloud().run(["run", "hostname"]);
+  await Bun.write(knownHosts, pinned);
+  expect(refused).toMatchObject({ status: 255, stdout: "" });
+  expect(refused.stderr).toContain("host key");
+  expect((await cloud().run(["run", "true"])).status).toBe(0);
+});

@@ -1,0 +1,81 @@
+/** Starts the built executables as a user's shell would, and nothing else of the product. */
+import { join } from "node:path";
+
+export interface Ended {
+  /** The exit code; undefined when a signal ended the program. */
+  readonly status: number | undefined;
+  readonly signal: string | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly processId: number;
+  /** Everything written to stderr so far. */
+  stderr(): string;
+  /** Resolves when this stands on stderr; rejects when the program ended or the limit passed before. */
+  said(text: string | RegExp, limitMs?: number): Promise<void>;
+  interrupt(signal: NodeJS.Signals): void;
+  readonly ended: Promise<Ended>;
+}
+
+export interface StartOptions {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly stdin?: string;
+  /** After this many milliseconds it is killed, and the test fails. */
+  readonly limitMs?: number;
+}
+
+export const repository = join(import.meta.dir, "..", "..", "..");
+export const executablePath = (name: string): string => join(repository, "dist", name);
+
+export function start(program: string, words: readonly string[], options: StartOptions): Running {
+  const child = Bun.spawn([executablePath(program), ...words], {
+    cwd: options.cwd ?? repository,
+    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/", ...options.environment },
+    stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: options.limitMs ?? 300_000,
+    killSignal: "SIGKILL",
+  });
+  const written = { stderr: "" };
+  const changed = { current: Promise.withResolvers<void>() };
+  const follow = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stderr) {
+      written.stderr += decoder.decode(chunk, { stream: true });
+      changed.current.resolve();
+      changed.current = Promise.withResolvers<void>();
+    }
+  };
+  const following = follow();
+  const ended = Promise.all([child.exited, new Response(child.stdout).text(), following]).then(([, stdout]) => ({
+    status: child.exitCode ?? undefined,
+    signal: child.signalCode ?? undefined,
+    stdout,
+    stderr: written.stderr,
+  }));
+  return {
+    processId: child.pid,
+    stderr: () => written.stderr,
+    said: async (text, limitMs = 120_000) => {
+      const isThere = (): boolean =>
+        typeof text === "string" ? written.stderr.includes(text) : text.test(written.stderr);
+      const late = Bun.sleep(limitMs).then(() => "late" as const);
+      const over = ended.then(() => "over" as const);
+      while (!isThere()) {
+        const outcome = await Promise.race([changed.current.promise, late, over]);
+        if (outcome !== undefined && !isThere())
+          throw new Error(`${outcome}: "${String(text)}" was never said:\n${written.stderr}`);
+      }
+    },
+    interrupt: (signal) => child.kill(signal),
+    ended,
+  };
+}
+
+/** Runs it to its end. */
+export const run = (program: string, words: readonly string[], options: StartOptions): Promise<Ended> =>
+  start(program, words, options).ended;

@@ -1,0 +1,97 @@
+/** A local cloud in a process of its own, whose machines are containers, and the environment in which executables use it. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Ended, Running, StartOptions } from "./executable.ts";
+import { repository, run, start } from "./executable.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+interface Announcement {
+  readonly endpoint: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly region: string;
+  readonly checkAddressUrl: string;
+}
+
+export interface TestMachine {
+  readonly instanceId: string;
+  readonly state: string;
+  readonly containerId?: string;
+  readonly publicAddress?: string;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+export interface TestCloud extends AsyncDisposable {
+  /** A folder of this cloud's own, removed with it. */
+  readonly folder: string;
+  /** State folder, credentials and endpoints. */
+  readonly environment: Readonly<Record<string, string>>;
+  run(words: readonly string[], options?: Partial<StartOptions>): Promise<Ended>;
+  start(words: readonly string[], options?: Partial<StartOptions>): Running;
+  /** Asks or tells the local cloud something over its control endpoint, `GET` without a body. */
+  control(path: string, body?: unknown): Promise<unknown>;
+  /** Machines that are not terminated. */
+  machines(): Promise<readonly TestMachine[]>;
+}
+
+export async function startTestCloud(driver: "container" | "in-process"): Promise<TestCloud> {
+  const folder = await temporaryFolder();
+  const directory = join(folder.path, "cloud");
+  await mkdir(directory);
+  const log = Bun.file(join(folder.path, "cloud.log"));
+  const child = Bun.spawn(
+    [process.execPath, "test/local-cloud/main.ts", "--driver", driver, "--directory", directory, "--port", "0"],
+    { cwd: repository, stdout: "pipe", stderr: log },
+  );
+  const announcement = await firstLine(child.stdout);
+  if (announcement === undefined) throw new Error(`the local cloud did not start:\n${await log.text()}`);
+  const { endpoint, ...facts } = JSON.parse(announcement) as Announcement;
+  const environment = {
+    AWS_ENDPOINT_URL_EC2: endpoint,
+    CLOUD_ACCESS_KEY_ID: facts.accessKeyId,
+    CLOUD_SECRET_ACCESS_KEY: facts.secretAccessKey,
+    CLUSTER_CHECK_ADDRESS_URL: facts.checkAddressUrl,
+    XDG_STATE_HOME: join(folder.path, "state"),
+    TMPDIR: folder.path,
+  };
+  const control = async (path: string, body?: unknown): Promise<unknown> => {
+    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(`${endpoint}/_control/${path}`, init);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`/_control/${path}: ${response.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  };
+  const options = (given: Partial<StartOptions> = {}): StartOptions => ({
+    ...given,
+    environment: { ...environment, ...given.environment },
+  });
+  return {
+    folder: folder.path,
+    environment,
+    run: (words, given) => run("cluster-cloud", words, options(given)),
+    start: (words, given) => start("cluster-cloud", words, options(given)),
+    control,
+    machines: async () => ((await control("instances")) as TestMachine[]).filter(({ state }) => state !== "terminated"),
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGTERM");
+      await child.exited;
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string | undefined> {
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return undefined;
+    text += decoder.decode(value, { stream: true });
+    const end = text.indexOf("\n");
+    if (end >= 0) {
+      reader.releaseLock();
+      return text.slice(0, end);
+    }
+  }
+}
