@@ -3,4 +3,4 @@ import { runProgram } from "../cli/main.ts";
 import { programFor } from "../commands/program.ts";
 import { cloudDriver } from "./cloud-driver.ts";
 
-await runProgram(programFor(cloudDriver));
+await runProgram(programFor(cloudDriver), process);

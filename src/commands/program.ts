@@ -4,6 +4,7 @@ import type { Driver } from "./driver.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
 import { runCommand } from "./run.ts";
+import { syncCommand } from "./sync.ts";
 import { waitCommand } from "./wait.ts";
 
 /** The program that a driver makes of the commands, in the order in which people need them. */
@@ -14,6 +15,7 @@ export function programFor(driver: Driver): Program {
     runCommand(driver),
     inspectCommand(driver),
     listCommand(driver),
+    syncCommand(driver),
   ];
   return { name: driver.program, summary: driver.summary, commands: commands as unknown as readonly Command[] };
 }

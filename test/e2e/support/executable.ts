@@ -53,7 +53,7 @@ export function start(program: string, words: readonly string[], options: StartO
   const following = follow();
   const ended = Promise.all([child.exited, new Response(child.stdout).text(), following]).then(([, stdout]) => ({
     status: child.exitCode ?? undefined,
-    signal: child.signalCode ?? undefined,
+    signal: child.signalCode === null ? undefined : String(child.signalCode),
     stdout,
     stderr: written.stderr,
   }));

@@ -1,0 +1,122 @@
+import type { Surroundings } from "../backend/backend.ts";
+import { ClusterError } from "../errors.ts";
+import type { Checkout } from "../platform/checkout.ts";
+import { installedLayout } from "../platform/installed-layout.ts";
+import { layoutOf } from "../platform/layouts/find-layout.ts";
+import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
+import type { Login } from "../platform/test-environment.ts";
+import type { Connection } from "../ssh/connection.ts";
+import type { ConnectionPool } from "../ssh/pool.ts";
+import { runSession } from "../ssh/session.ts";
+import type { SessionScript } from "../ssh/session-script.ts";
+import { creationFiles } from "../system/creation-folder.ts";
+import { writePrivateFile } from "../system/private-file.ts";
+import { openConnections } from "./cluster-connections.ts";
+import { findNode } from "./node-reference.ts";
+import type { ClusterRecord, NodeRecord } from "./record.ts";
+import { nodeReference } from "./record.ts";
+import { sshConfig } from "./ssh-config.ts";
+import { syncCheckout } from "./sync-checkout.ts";
+
+export interface RunRequest {
+  /** One word is a shell line; several are run exactly as they are. */
+  readonly words: readonly string[];
+  /** A node reference; undefined: the first master that answers. */
+  readonly node: string | undefined;
+  readonly login: Login;
+  /** The user's own variables; they win over all others. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly hasTestEnvironment: boolean;
+  /** Synced to all masters before the command runs. */
+  readonly checkout: Checkout | undefined;
+  readonly isTerminal: boolean;
+}
+
+/**
+ * Runs a person's command on a node through this machine's ssh, which owns terminal, stdin and output meanwhile. Resolves with the remote
+ * command's own status. `onConnecting` is called once nothing can be wrong with the request any more.
+ */
+export async function runOnNode(
+  cluster: ClusterRecord,
+  request: RunRequest,
+  { onConnecting, ...surroundings }: Surroundings & { readonly onConnecting: () => void },
+  signal: AbortSignal,
+): Promise<number> {
+  const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
+  const candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
+  const configuration = await sshConfig(cluster);
+  const files = creationFiles(cluster.directory);
+  await writePrivateFile(files.sshConfig, configuration);
+  onConnecting();
+  await using connections = openConnections(cluster.directory, surroundings);
+  if (request.checkout !== undefined) {
+    await syncCheckout(cluster, request.checkout, { connections, progress: surroundings.progress }, signal);
+  }
+  const node = await firstToAnswer(candidates, connections, signal);
+  return runSession(
+    {
+      sshConfigFile: files.sshConfig,
+      host: nodeReference(node),
+      sudo: true,
+      loginUser: node.ssh.user,
+      terminal: request.isTerminal,
+      stdio: ["inherit", "inherit", "inherit"],
+      environment: surroundings.environment,
+      prepare: async (inner) => {
+        const connection = await connections.connect(node, inner);
+        return { connection, script: await sessionScript({ cluster, node, request, connection }, inner) };
+      },
+    },
+    signal,
+  );
+}
+
+function runningMasters(cluster: ClusterRecord): readonly NodeRecord[] {
+  const masters = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
+  if (masters.length > 0) return masters;
+  throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
+    hint: "The inspect command shows its nodes; --node picks one.",
+    facts: { cluster: cluster.id },
+  });
+}
+
+/** Where there is but one, nothing is tried: the session's own connection tells. */
+async function firstToAnswer(
+  candidates: readonly NodeRecord[],
+  connections: ConnectionPool,
+  signal: AbortSignal,
+): Promise<NodeRecord> {
+  const last = candidates.at(-1)!;
+  for (const node of candidates.slice(0, -1)) {
+    try {
+      await connections.connect(node, signal);
+      return node;
+    } catch (error) {
+      if (!(error instanceof ClusterError) || !error.transient) throw error;
+    }
+  }
+  return last;
+}
+
+interface ScriptSources {
+  readonly cluster: ClusterRecord;
+  readonly node: NodeRecord;
+  readonly request: RunRequest;
+  readonly connection: Connection;
+}
+
+async function sessionScript(sources: ScriptSources, signal: AbortSignal): Promise<SessionScript> {
+  const { cluster, node, request, connection } = sources;
+  const { words, login, variables } = request;
+  if (!request.hasTestEnvironment) {
+    return {
+      environmentFile: undefined,
+      variables: { ...loginVariables(login, layoutOf("cluster")), ...variables },
+      workingDirectory: undefined,
+      words,
+    };
+  }
+  const layout = await installedLayout(connection, nodeReference(node), signal);
+  const environment = testEnvironment({ cluster, target: node, layout, login });
+  return { ...environment, variables: { ...environment.variables, ...variables }, words };
+}

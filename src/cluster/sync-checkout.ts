@@ -1,0 +1,47 @@
+import type { Surroundings } from "../backend/backend.ts";
+import { ClusterError } from "../errors.ts";
+import type { Checkout } from "../platform/checkout.ts";
+import { syncCheckout as syncToNode } from "../platform/checkout-sync.ts";
+import type { SyncReport } from "../platform/checkout-sync.ts";
+import { installedLayout } from "../platform/installed-layout.ts";
+import type { ConnectionPool } from "../ssh/pool.ts";
+import { runAtOnce } from "../system/concurrency.ts";
+import type { ClusterRecord } from "./record.ts";
+import { nodeReference } from "./record.ts";
+
+export interface MasterSync extends SyncReport {
+  /** Such as `master_0`. */
+  readonly node: string;
+}
+
+/**
+ * Syncs a checkout to all masters at once, each all or nothing. Fails as platform/checkout-sync.ts does, for the first master that failed;
+ * the others have been waited for.
+ */
+export async function syncCheckout(
+  cluster: ClusterRecord,
+  checkout: Checkout,
+  { connections, progress }: { readonly connections: ConnectionPool } & Pick<Surroundings, "progress">,
+  signal: AbortSignal,
+): Promise<readonly MasterSync[]> {
+  const masters = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
+  if (masters.length === 0) {
+    throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master to sync to.`, {
+      facts: { cluster: cluster.id },
+    });
+  }
+  return runAtOnce(
+    masters,
+    masters.length,
+    async (node) => {
+      const reference = nodeReference(node);
+      using step = progress.start("Sync", reference);
+      const connection = await connections.connect(node, signal);
+      const layout = await installedLayout(connection, reference, signal);
+      const report = await syncToNode(checkout, { connection, reference, layout }, signal);
+      step.done(`${report.sentFiles} of ${report.files} files sent`);
+      return { node: reference, ...report };
+    },
+    signal,
+  );
+}
