@@ -19,7 +19,7 @@ export async function buildVersion(): Promise<string> {
 /** Standard output of git, or undefined where git or its answer is missing. */
 async function git(...args: readonly string[]): Promise<string | undefined> {
   if (Bun.which("git") === null) return undefined;
-  const child = Bun.spawn(["git", "-C", root, ...args], { stdout: "pipe", stderr: "ignore" });
+  const child = Bun.spawn(["git", "-c", "safe.directory=*", "-C", root, ...args], { stdout: "pipe", stderr: "ignore" });
   const text = (await new Response(child.stdout).text()).trim();
   return (await child.exited) === 0 && text !== "" ? text : undefined;
 }

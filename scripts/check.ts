@@ -39,9 +39,12 @@ async function run({ name, argv }: Check): Promise<Result> {
 
 /** Files of the repository, also those not added yet, that begin with a line naming sh or bash. */
 async function shellScripts(): Promise<readonly string[]> {
-  const listing = Bun.spawn(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"], {
-    stdout: "pipe",
-  });
+  const listing = Bun.spawn(
+    ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],
+    {
+      stdout: "pipe",
+    },
+  );
   const files = (await new Response(listing.stdout).text()).split("\n").filter((file) => file !== "");
   const isScript = await Promise.all(
     files.map(async (file) => {
