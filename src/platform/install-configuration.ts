@@ -1,6 +1,7 @@
 import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
 import { nodeReference } from "../cluster/record.ts";
 import { ClusterError } from "../errors.ts";
+import { urlSecrets } from "../system/mask-url.ts";
 import { renderConfiguration } from "./configuration-file.ts";
 import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
 import type { Configuration } from "./configuration.ts";
@@ -8,6 +9,14 @@ import type { InstallPlan } from "./install-plan.ts";
 import { layouts } from "./layouts/find-layout.ts";
 import type { GenconfFile } from "./phases/genconf.ts";
 import { bootstrapPort } from "./phases/serve.ts";
+
+/** What must never be shown: a signed artifact URL, the license, the superuser's password hash where the user gave one. */
+export function secretsOf(plan: InstallPlan): readonly string[] {
+  const given = { ...plan.extraConfiguration, ...plan.completeConfiguration };
+  const values = [plan.licenseKey, given["license_key_contents"], given["superuser_password_hash"]];
+  const texts = values.filter((value) => typeof value === "string" && value.trim() !== "").map(String);
+  return [...(plan.artifact.kind === "url" ? urlSecrets(plan.artifact.url) : []), ...texts];
+}
 
 /** Fails as `machine-failed` where the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {

@@ -2,6 +2,7 @@ import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
 import { createTurns } from "../ssh/turns.ts";
 import type { Turns } from "../ssh/turns.ts";
 import type { InstallPlan } from "./install-plan.ts";
+import { secretsOf } from "./install-configuration.ts";
 import { isFirstMaster, prepareArtifact, prepareBootstrap } from "./installer-bootstrap.ts";
 import type { ArtifactOnNode } from "./installer-bootstrap.ts";
 import type { Layout } from "./layout.ts";
@@ -27,6 +28,7 @@ export interface Installer extends AsyncDisposable {
 const nodesAtOnce = 32;
 
 export function createInstaller(plan: InstallPlan, surroundings: PhaseSurroundings, signal: AbortSignal): Installer {
+  for (const secret of secretsOf(plan)) surroundings.progress.hide(secret);
   const ending = new AbortController();
   const installation: Installation = {
     plan,

@@ -1,16 +1,14 @@
 import type { ClusterRecord } from "../cluster/record.ts";
 import { nodeReference } from "../cluster/record.ts";
-import { ClusterError } from "../errors.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import type { Clock } from "../system/clock.ts";
-import { runAtOnce } from "../system/concurrency.ts";
 import type { Progress } from "../system/progress.ts";
-import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
-import { askNode } from "./readiness/ask-node.ts";
+import { askNodes } from "./readiness/ask-nodes.ts";
 import type { NodeAnswer } from "./readiness/ask-node.ts";
 import { createMastersChecker } from "./readiness/check-masters.ts";
 import type { Login, MastersChecker, Wait } from "./readiness/check-masters.ts";
+import { assertNotFailed, deadlinePassed } from "./readiness/not-ready.ts";
 import { createWaitTeller } from "./readiness/tell-waits.ts";
 import { createMachineWatch } from "./readiness/watch-machines.ts";
 
@@ -37,8 +35,6 @@ export interface ReadinessReport {
 }
 
 const passesNeeded = 3;
-const nodesAtOnce = 32;
-const askLimitMs = 60_000;
 const shortestPauseMs = 1000;
 const longestPauseMs = 5000;
 
@@ -56,7 +52,7 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   let pauseMs = shortestPauseMs;
   for (let passes = 0; ;) {
     const cluster = await watch.current(isNodeSilent, signal);
-    const answers = await askNodes(cluster, request, signal);
+    const answers = await askNodes(cluster.nodes, request, signal);
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
     const waits = [...nodeWaits(answers), ...(await masterWaits(cluster, answers, { request, checker }, signal))];
@@ -67,16 +63,6 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     if (clock.now() + pauseMs > request.deadlineMs) throw deadlinePassed(waits, answers, clock.now() - startedAtMs);
     await clock.sleep(pauseMs, signal);
   }
-}
-
-async function askNodes(cluster: ClusterRecord, request: ReadinessRequest, signal: AbortSignal): Promise<NodeAnswer[]> {
-  const limitMs = Math.max(1000, Math.min(askLimitMs, request.deadlineMs - request.clock.now()));
-  return runAtOnce(
-    cluster.nodes,
-    nodesAtOnce,
-    async (node) => askNode(node, request.connections, limitMs, signal),
-    signal,
-  );
 }
 
 const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>
@@ -106,33 +92,6 @@ async function masterWaits(
     connections: request.connections,
   };
   return checker.check(check, signal);
-}
-
-function assertNotFailed(answers: readonly NodeAnswer[]): void {
-  const failures = answers.flatMap(({ node, verdict }) =>
-    verdict.kind === "failed" ? [{ node: nodeReference(node), reason: verdict.reason, log: verdict.log }] : [],
-  );
-  const [first, ...others] = failures;
-  if (first === undefined) return;
-  const also = others.length === 0 ? "" : ` (and on ${others.map((failure) => failure.node).join(", ")})`;
-  const tail = first.log.length === 0 ? [] : ["The last lines of its log:", ...first.log.map((line) => `  ${line}`)];
-  throw new ClusterError(
-    "install-failed",
-    [`The installation failed on ${first.node}${also}: ${first.reason}.`, ...tail].join("\n"),
-    { hint: `The whole log is ${installPaths.installLog} on that node.`, facts: { failures } },
-  );
-}
-
-function deadlinePassed(waits: readonly Wait[], answers: readonly NodeAnswer[], elapsedMs: number): ClusterError {
-  const shown = waits.slice(0, 40).map(({ subject, reason }) => `  ${subject}: ${reason}`);
-  const rest = waits.length - shown.length;
-  const lines = [...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])];
-  const head = `The cluster was not ready after ${Math.round(elapsedMs / 1000)} s; ${answers.length} nodes were asked.`;
-  const text = waits.length === 0 ? ["It was about to be."] : ["Still waited for:", ...lines];
-  return new ClusterError("deadline-passed", [head, ...text].join("\n"), {
-    hint: "Wait again, or longer with --timeout.",
-    facts: { waits, elapsedMs },
-  });
 }
 
 const reportOf = (answers: readonly NodeAnswer[], elapsedMs: number): ReadinessReport => ({

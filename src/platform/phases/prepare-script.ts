@@ -48,7 +48,11 @@ docker_package() {
   esac
 }
 
+in_container() { systemd-detect-virt --container --quiet; }
+
+# A container's clock is the host's.
 time_is_kept() {
+  ! in_container || return 0
   for unit in chronyd chrony ntpd ntp ntpsec systemd-timesyncd; do
     ! systemctl is-active --quiet "$unit" || return 0
   done
@@ -145,7 +149,7 @@ prepare_for_docker() {
     systemctl disable firewalld 2>/dev/null
   fi
   # In a container the swap is the host's.
-  if ! systemd-detect-virt --container --quiet && [ "$(wc -l </proc/swaps)" -gt 1 ]; then
+  if ! in_container && [ "$(wc -l </proc/swaps)" -gt 1 ]; then
     swapoff -a
     sed -i 's|^[^#].*[[:space:]]swap[[:space:]].*|#&|' /etc/fstab
   fi
@@ -153,7 +157,7 @@ prepare_for_docker() {
     unit=chronyd
     ! is_apt || unit=chrony
     systemctl enable "$unit" 2>/dev/null
-    systemctl start "$unit"
+    systemctl start "$unit" || fail "$unit, which keeps the time, does not start"
   fi
   docker info >/dev/null 2>&1 || start_docker
 }

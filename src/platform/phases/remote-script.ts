@@ -18,7 +18,8 @@ export interface RemoteScript {
 const prelude = `set -eu
 umask 077
 LC_ALL=C
-export LC_ALL
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL PATH
 now() { printf 'now: %s\\n' "$*"; }
 fail() {
   printf 'failed: %s\\n' "$*" >&2

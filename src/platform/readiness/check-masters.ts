@@ -64,10 +64,16 @@ async function readAuthority(
   { layout, connections }: MastersCheck,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const connection = await connections.connect(node, signal);
   const argv = ["curl", "-fksS", "--noproxy", "*", "--max-time", "10", `https://127.0.0.1${layout.caPath}`];
-  const { status, stdout } = await connection.run({ argv, limitMs: 30_000 }, signal);
-  return status === 0 && stdout.includes("-----BEGIN CERTIFICATE-----") ? stdout : undefined;
+  try {
+    const connection = await connections.connect(node, signal);
+    const { status, stdout } = await connection.run({ argv, limitMs: 30_000 }, signal);
+    return status === 0 && stdout.includes("-----BEGIN CERTIFICATE-----") ? stdout : undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed")) return undefined;
+    throw error;
+  }
 }
 
 async function silentMasters(

@@ -5,7 +5,7 @@ import type { Clock } from "../../system/clock.ts";
 
 /** The cluster as the backend has it, asked again from time to time. */
 export interface MachineWatch {
-  /** The latest record. Fails as `machine-failed` when a machine is gone or going. */
+  /** The latest record; an older one while the backend fails in a way that may pass. Fails as `machine-failed` when a machine is gone or going. */
   current(mustBeFresh: boolean, signal: AbortSignal): Promise<ClusterRecord>;
 }
 
@@ -25,7 +25,10 @@ export function createMachineWatch({ cluster, describe, clock }: MachineWatchReq
     current: async (mustBeFresh, signal) => {
       const age = clock.now() - latest.askedAtMs;
       if (age >= (mustBeFresh ? shortPauseMs : usualPauseMs)) {
-        latest.record = await describe(signal);
+        latest.record = await describe(signal).catch((error: unknown) => {
+          if (error instanceof ClusterError && error.transient) return latest.record;
+          throw error;
+        });
         latest.askedAtMs = clock.now();
       }
       assertAlive(cluster, latest.record);

@@ -1,0 +1,40 @@
+import { nodeReference } from "../../cluster/record.ts";
+import { ClusterError } from "../../errors.ts";
+import { installPaths } from "../install-paths.ts";
+import type { NodeAnswer } from "./ask-node.ts";
+import type { Wait } from "./check-masters.ts";
+
+const mostLines = 40;
+
+/** Fails as `install-failed`, with the end of the first node's log, where any node's installation has failed. */
+export function assertNotFailed(answers: readonly NodeAnswer[]): void {
+  const failures = answers.flatMap(({ node, verdict }) =>
+    verdict.kind === "failed" ? [{ node: nodeReference(node), reason: verdict.reason, log: verdict.log }] : [],
+  );
+  const [first, ...others] = failures;
+  if (first === undefined) return;
+  const also = others.length === 0 ? "" : ` (and on ${others.map((failure) => failure.node).join(", ")})`;
+  const tail = first.log.length === 0 ? [] : ["The last lines of its log:", ...first.log.map((line) => `  ${line}`)];
+  throw new ClusterError(
+    "install-failed",
+    [`The installation failed on ${first.node}${also}: ${first.reason}.`, ...tail].join("\n"),
+    { hint: `The whole log is ${installPaths.installLog} on that node.`, facts: { failures } },
+  );
+}
+
+/** What every node that isn't ready still lacks. */
+export function deadlinePassed(
+  waits: readonly Wait[],
+  answers: readonly NodeAnswer[],
+  elapsedMs: number,
+): ClusterError {
+  const shown = waits.slice(0, mostLines).map(({ subject, reason }) => `  ${subject}: ${reason}`);
+  const rest = waits.length - shown.length;
+  const lines = [...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])];
+  const head = `The cluster was not ready after ${Math.round(elapsedMs / 1000)} s; ${answers.length} nodes were asked.`;
+  const text = waits.length === 0 ? ["It was about to be."] : ["Still waited for:", ...lines];
+  return new ClusterError("deadline-passed", [head, ...text].join("\n"), {
+    hint: "Wait again, or longer with --timeout.",
+    facts: { waits, elapsedMs },
+  });
+}
