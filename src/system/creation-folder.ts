@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makePrivateFolder, writePrivateFile } from "./private-file.ts";
-import { identifyProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
+import { identifyThisProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /** What a creation keeps on this machine, by absolute path. */
 export interface CreationFiles {
@@ -79,8 +79,7 @@ async function writeCreation(
   directory: string,
   facts: Pick<Creation, "clusterId" | "creationId" | "state">,
 ): Promise<void> {
-  // oxlint-disable-next-line eslint/no-restricted-globals -- the lock names this very process, whoever calls
-  const owner = await identifyProcess(process.pid);
+  const owner = await identifyThisProcess();
   const creation: Creation = {
     schemaVersion: 1,
     clusterId: facts.clusterId,

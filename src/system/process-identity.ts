@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
 
@@ -11,7 +11,13 @@ export interface ProcessIdentity {
   readonly startedAt: string;
 }
 
-export async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined> {
+/** The process that this program runs in. `undefined` where the system doesn't tell. */
+export async function identifyThisProcess(): Promise<ProcessIdentity | undefined> {
+  const pid = (await ownPidFromProc()) ?? (await ownPidFromShell());
+  return pid === undefined ? undefined : await identifyProcess(pid);
+}
+
+async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined> {
   const startedAt = (await startFromProc(pid)) ?? (await startFromPs(pid));
   return startedAt === undefined ? undefined : { host: hostname(), pid, startedAt };
 }
@@ -49,4 +55,15 @@ async function startFromPs(pid: number): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+async function ownPidFromProc(): Promise<number | undefined> {
+  return await readlink("/proc/self").then(Number, () => undefined);
+}
+
+async function ownPidFromShell(): Promise<number | undefined> {
+  return await promisify(execFile)("/bin/sh", ["-c", "echo $PPID"]).then(
+    ({ stdout }) => Number(stdout),
+    () => undefined,
+  );
 }

@@ -1,0 +1,87 @@
+import { dirname, join } from "node:path";
+import { stateFolder } from "../../system/state-folder.ts";
+import type { Backend, CreationRequest, Surroundings } from "../backend.ts";
+import type { CloudCreation } from "./cloud-creation.ts";
+import { describeInstances } from "./describe.ts";
+import { destroy } from "./destroy.ts";
+import { consoleOutputs } from "./evidence.ts";
+import { findElsewhere } from "./find-elsewhere.ts";
+import { ipDetect, ipDetectPublic } from "./ip-detect.ts";
+import { type Making, remainsText } from "./making.ts";
+import { openApi } from "./open-api.ts";
+import { planCreation } from "./plan.ts";
+import { provision } from "./provision.ts";
+import { pickCluster, toClusters } from "./records.ts";
+import { withRegionAdvice } from "./region-advice.ts";
+import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
+
+export interface CloudOptions {
+  readonly region: string;
+}
+
+/**
+ * Clusters on EC2 instances of one region. Looks for credentials at once (`no-credentials`); the first request is sent by the first call.
+ */
+export async function createCloudBackend(
+  { region }: CloudOptions,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Backend<CloudCreation>> {
+  const open = await openApi(region, surroundings, signal);
+  const api = open(region);
+  const place = { region, root: join(stateFolder(surroundings.environment), "cloud", region) };
+  const current: { making?: Making } = {};
+  const resolve = keptResolution((request, resolveSignal) =>
+    resolveCreation(api, request, surroundings.environment, resolveSignal),
+  );
+  return {
+    name: "cloud",
+    place: { kind: "region", name: region, option: "--cloud-region" },
+    ipDetect,
+    ipDetectPublic,
+    remainsText: () => remainsText(current.making, region),
+    plan: async (request, planSignal) => {
+      const work = { api, root: place.root, resolve: async () => resolve(request, planSignal) };
+      return withRegionAdvice(open, region, async () => planCreation(work, request, planSignal), planSignal);
+    },
+    provision: async (request, onNode, provisionSignal) =>
+      provision(
+        {
+          api,
+          place: { region, root: dirname(request.directory) },
+          request,
+          resolve: (resolveSignal) => resolve(request, resolveSignal),
+          surroundings,
+          onNode,
+          onMaking: (making) => {
+            current.making = making;
+          },
+        },
+        provisionSignal,
+      ),
+    find: async (clusterId, findSignal) => {
+      const ask = () => describeInstances(api, { clusterId }, findSignal);
+      return pickCluster(toClusters(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
+    },
+    findElsewhere: async (clusterId, findSignal) => findElsewhere(open, region, clusterId, findSignal),
+    list: async (listSignal) => {
+      const ask = () => describeInstances(api, "all", listSignal);
+      return toClusters(await withRegionAdvice(open, region, ask, listSignal), place);
+    },
+    destroy: async (cluster, destroySignal) => destroy(api, cluster, surroundings, destroySignal),
+    evidence: async (cluster, evidenceSignal) => consoleOutputs(api, cluster, evidenceSignal),
+  };
+}
+
+type Resolve = (request: CreationRequest<CloudCreation>, signal: AbortSignal) => Promise<ResolvedCreation>;
+
+/** What plan has found out about a request, provision needn't ask again. */
+function keptResolution(resolve: Resolve): Resolve {
+  const kept = new Map<string, ResolvedCreation>();
+  return async (request, signal) => {
+    const key = JSON.stringify([request.distribution, request.creation]);
+    const resolved = kept.get(key) ?? (await resolve(request, signal));
+    kept.set(key, resolved);
+    return resolved;
+  };
+}

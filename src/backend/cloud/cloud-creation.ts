@@ -1,0 +1,13 @@
+import type { CustomTag } from "./tags.ts";
+
+/** What only a cloud cluster is asked for; checked at the command line (tagProblem, cidrProblem). */
+export interface CloudCreation {
+  readonly instanceType: string;
+  readonly customTags: readonly CustomTag[];
+  /** Who may reach the nodes. Empty: the address that this machine is seen from. */
+  readonly adminCidrs: readonly string[];
+  /** Absent: one of the default network. */
+  readonly subnetId?: string;
+  /** An image of one's own, with the user it lets in. Absent: the newest of the distribution. */
+  readonly image?: { readonly id: string; readonly user: string };
+}

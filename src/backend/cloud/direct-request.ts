@@ -1,0 +1,34 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+
+interface DirectRequest {
+  readonly url: URL;
+  readonly method: "GET" | "PUT";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Asks without any proxy: what is asked for here (this machine's own address, its own metadata) would be the proxy's otherwise. Bun's fetch
+ * can't be kept from the proxy variables; its node:http doesn't read them.
+ */
+export async function requestDirectly(
+  request: DirectRequest,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(request.timeoutMs)]);
+  const send = request.url.protocol === "https:" ? httpsRequest : httpRequest;
+  return await new Promise((resolve, reject) => {
+    const options = { method: request.method, headers: request.headers, agent: false, signal: bounded } as const;
+    const sent = send(request.url, options, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
+      );
+      response.on("error", reject);
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}

@@ -1,0 +1,76 @@
+import type { Clock } from "../../system/clock.ts";
+import { runAtOnce } from "../../system/concurrency.ts";
+import { wasRefused } from "./api-errors.ts";
+import type { CloudApi } from "./api.ts";
+import type { SavedLaunch } from "./saved-requests.ts";
+import { untilVisible } from "./visibility.ts";
+
+/** One request takes at most so many. */
+const chunkSize = 500;
+
+/** Tells machines to end. Those that the API doesn't know yet are asked for again; those that ended already do no harm. */
+export async function terminate(
+  api: CloudApi,
+  ids: readonly string[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const chunks = Array.from({ length: Math.ceil(ids.length / chunkSize) }, (_, index) =>
+    ids.slice(index * chunkSize, (index + 1) * chunkSize),
+  );
+  await runAtOnce(
+    chunks,
+    2,
+    async (InstanceIds) => {
+      const send = () => api.call("TerminateInstances", { InstanceIds }, signal);
+      await untilVisible(send, ["InvalidInstanceID.NotFound"], clock, signal);
+    },
+    signal,
+  );
+}
+
+/**
+ * Ends whatever these launches made. Where an answer isn't known the very same request is sent again: it launches nothing twice, and tells
+ * what it had launched (or launches it now, for a moment). Returns the ids of all machines that were told to end, and the names of launches
+ * about which nothing could be learnt.
+ */
+export async function endLaunches(
+  api: CloudApi,
+  launches: readonly SavedLaunch[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<{ readonly ended: readonly string[]; readonly unknown: readonly string[] }> {
+  const known = launches.flatMap((launch) => launch.machineIds ?? []);
+  const endKnown = known.length === 0 ? undefined : terminate(api, known, clock, signal);
+  const asked = launches
+    .filter((launch) => launch.machineIds === undefined)
+    .map(async (launch) => {
+      const ids = await learnMachines(api, launch, signal);
+      if (ids !== undefined && ids.length > 0) await terminate(api, ids, clock, signal);
+      return { name: launch.name, ids };
+    });
+  const results = await Promise.allSettled(asked);
+  await endKnown;
+  const failure = results.find((result) => result.status === "rejected");
+  if (failure !== undefined) throw failure.reason;
+  const learnt = results.filter((result) => result.status === "fulfilled").map((result) => result.value);
+  return {
+    ended: [...known, ...learnt.flatMap((launch) => launch.ids ?? [])],
+    unknown: learnt.filter((launch) => launch.ids === undefined).map((launch) => launch.name),
+  };
+}
+
+async function learnMachines(
+  api: CloudApi,
+  launch: SavedLaunch,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  try {
+    const answer = await api.call("RunInstances", launch.request, signal);
+    return (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
+  } catch (error) {
+    signal.throwIfAborted();
+    // A plain no, such as a group that is gone: then nothing was launched by it before either, or it has ended since.
+    return wasRefused(error) ? [] : undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import { type ClusterRecord, nodeReference, type NodeRecord } from "../../cluster/record.ts";
+import { runAtOnce } from "../../system/concurrency.ts";
+import type { NamedText } from "../backend.ts";
+import { failureCode } from "./api-errors.ts";
+import type { CloudApi } from "./api.ts";
+
+/** The API has no request for several machines. */
+const atOnce = 8;
+
+/** What each machine wrote to its console, as far as it can be had before the signal is aborted. */
+export async function consoleOutputs(
+  api: CloudApi,
+  cluster: ClusterRecord,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  const texts: NamedText[] = [];
+  const collect = async (node: NodeRecord): Promise<void> => {
+    if (signal.aborted) return;
+    const text = await consoleOutput(api, node.id, signal).catch(() => undefined);
+    if (text !== undefined && text !== "") texts.push({ name: `${nodeReference(node)}.console.txt`, text });
+  };
+  // Its own signal, never aborted: what was collected so far is worth having.
+  await runAtOnce(cluster.nodes, atOnce, collect, new AbortController().signal);
+  return texts;
+}
+
+async function consoleOutput(api: CloudApi, id: string, signal: AbortSignal): Promise<string> {
+  try {
+    return await ask(api, { InstanceId: id, Latest: true }, signal);
+  } catch (error) {
+    // Older machine types can tell only what they once buffered.
+    if (failureCode(error) !== "UnsupportedOperation") throw error;
+    return await ask(api, { InstanceId: id }, signal);
+  }
+}
+
+async function ask(
+  api: CloudApi,
+  request: { readonly InstanceId: string; readonly Latest?: true },
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await api.call("GetConsoleOutput", request, signal);
+  return Buffer.from(answer.Output ?? "", "base64").toString("utf8");
+}

@@ -1,0 +1,32 @@
+import type { CloudApi } from "./api.ts";
+import { describeInstances } from "./describe.ts";
+import type { OpenRegion } from "./open-api.ts";
+import { nodeState } from "./records.ts";
+
+const limitMs = 8_000;
+
+/** Other enabled regions that have a cluster with this id. Best effort: regions that don't answer in time count as having none. */
+export async function findElsewhere(
+  open: OpenRegion,
+  here: string,
+  clusterId: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+  const others = (await enabledRegions(open(here), bounded).catch(() => [])).filter((region) => region !== here);
+  const found = await Promise.all(
+    others.map(async (region) => ((await hasCluster(open(region), clusterId, bounded)) ? region : undefined)),
+  );
+  signal.throwIfAborted();
+  return found.filter((region) => region !== undefined).toSorted();
+}
+
+export async function enabledRegions(api: CloudApi, signal: AbortSignal): Promise<readonly string[]> {
+  const answer = await api.call("DescribeRegions", {}, signal);
+  return (answer.Regions ?? []).map((region) => region.RegionName).filter((name) => name !== undefined);
+}
+
+async function hasCluster(api: CloudApi, clusterId: string, signal: AbortSignal): Promise<boolean> {
+  const instances = await describeInstances(api, { clusterId }, signal).catch(() => []);
+  return instances.some((instance) => nodeState(instance) !== "ended");
+}

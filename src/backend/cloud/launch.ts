@@ -1,0 +1,165 @@
+import { randomUUID } from "node:crypto";
+import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
+import type { Role } from "../../cluster/record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { Clock } from "../../system/clock.ts";
+import { failureCode, wasRefused } from "./api-errors.ts";
+import type { CloudApi } from "./api.ts";
+import type { LaunchImage } from "./images.ts";
+import type { LaunchSubnet } from "./network.ts";
+import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
+import { type CustomTag, type TagValues, toTags } from "./tags.ts";
+import { untilVisible } from "./visibility.ts";
+
+/** Room for the artifact, what it unpacks, and images. */
+const rootGigabytes = 60;
+/** Answers that another zone may give otherwise. `Unsupported`: the zone doesn't have the instance type. */
+const zoneFull = ["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"];
+
+/** All that the machines of one cluster have in common. */
+export interface LaunchPlan {
+  readonly clusterId: string;
+  readonly directory: string;
+  readonly instanceType: string;
+  readonly image: LaunchImage;
+  /** Tried in this order. */
+  readonly subnets: readonly LaunchSubnet[];
+  readonly groupId: string;
+  readonly userData: string;
+  readonly tags: TagValues;
+  readonly customTags: readonly CustomTag[];
+}
+
+/** What has been asked for so far, by name: what a roll-back must end. */
+export type LaunchLedger = Map<string, SavedLaunch>;
+
+/**
+ * Launches all machines of one role by one request, all or none; in the next subnet where one has no room. Each request is on the disk, and
+ * in the ledger, before it is sent. Returns the machines' ids.
+ */
+export async function launchRole(
+  api: CloudApi,
+  job: { readonly plan: LaunchPlan; readonly role: Role; readonly count: number; readonly ledger: LaunchLedger },
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { plan, role, count } = job;
+  for (const [attempt, subnet] of plan.subnets.entries()) {
+    const name = `${role}-${attempt}`;
+    const request = launchRequest(plan, { role, count, subnet });
+    try {
+      return await ask(api, { name, request, machineIds: undefined }, { ...job, clock }, signal);
+    } catch (error) {
+      if (!zoneFull.includes(failureCode(error) ?? "")) throw tooMany(error, { count, role });
+      if (attempt === plan.subnets.length - 1) throw noRoom(error, plan, { role, count, region: api.region });
+    }
+  }
+  return [];
+}
+
+async function ask(
+  api: CloudApi,
+  launch: SavedLaunch,
+  job: { readonly plan: LaunchPlan; readonly ledger: LaunchLedger; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { plan, ledger, clock } = job;
+  const settle = async (machineIds: readonly string[]): Promise<void> => {
+    const settled = { ...launch, machineIds };
+    ledger.set(launch.name, settled);
+    await saveLaunch(plan.directory, settled);
+  };
+  await saveLaunch(plan.directory, launch);
+  signal.throwIfAborted();
+  ledger.set(launch.name, launch);
+  try {
+    const send = () => api.call("RunInstances", launch.request, signal);
+    const answer = await untilVisible(send, ["InvalidGroup.NotFound"], clock, signal);
+    const ids = (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
+    await settle(ids);
+    return ids;
+  } catch (error) {
+    if (wasRefused(error)) await settle([]);
+    throw error;
+  }
+}
+
+function launchRequest(
+  plan: LaunchPlan,
+  part: { readonly role: Role; readonly count: number; readonly subnet: LaunchSubnet },
+): RunInstancesCommandInput {
+  const tags = toTags(
+    `${plan.clusterId} ${part.role}`,
+    { ...plan.tags, role: part.role, indexBase: "0" },
+    plan.customTags,
+  );
+  return {
+    ClientToken: randomUUID(),
+    ImageId: plan.image.id,
+    InstanceType: plan.instanceType as NonNullable<RunInstancesCommandInput["InstanceType"]>,
+    MinCount: part.count,
+    MaxCount: part.count,
+    UserData: Buffer.from(plan.userData).toString("base64"),
+    InstanceInitiatedShutdownBehavior: "terminate",
+    // Hop limit 1 keeps containers on a node from the metadata, and with it from whatever role the node has.
+    MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 1, HttpEndpoint: "enabled" },
+    NetworkInterfaces: [
+      {
+        DeviceIndex: 0,
+        SubnetId: part.subnet.id,
+        Groups: [plan.groupId],
+        AssociatePublicIpAddress: true,
+        DeleteOnTermination: true,
+      },
+    ],
+    BlockDeviceMappings: [
+      {
+        DeviceName: plan.image.rootDevice,
+        Ebs: {
+          VolumeSize: Math.max(rootGigabytes, plan.image.leastGigabytes),
+          VolumeType: "gp3",
+          Encrypted: true,
+          DeleteOnTermination: true,
+        },
+      },
+    ],
+    TagSpecifications: [
+      { ResourceType: "instance", Tags: tags },
+      { ResourceType: "volume", Tags: tags },
+    ],
+  };
+}
+
+function noRoom(
+  error: unknown,
+  plan: LaunchPlan,
+  asked: { readonly role: Role; readonly count: number; readonly region: string },
+): ClusterError {
+  const zones = plan.subnets.map((subnet) => subnet.zone);
+  const what = `${asked.count} × ${plan.instanceType} for ${asked.role}`;
+  return new ClusterError(
+    "capacity-lacking",
+    `No zone of region ${asked.region} has room for ${what} now (tried ${zones.join(", ")}).`,
+    {
+      hint: "Try another --instance-type, such as m5a.large or m6i.large, another --cloud-region, or the same again later.",
+      facts: {
+        region: asked.region,
+        zones,
+        instanceType: plan.instanceType,
+        count: asked.count,
+        code: failureCode(error),
+      },
+      cause: error,
+    },
+  );
+}
+
+/** Adds how many machines were asked for to the refusal of the account's limit. */
+function tooMany(error: unknown, asked: { readonly role: Role; readonly count: number }): unknown {
+  if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
+  return new ClusterError(error.id, `${error.message} Asked for: ${asked.count} for ${asked.role}.`, {
+    ...(error.hint !== undefined && { hint: error.hint }),
+    facts: { ...error.facts, ...asked },
+    cause: error.cause,
+  });
+}

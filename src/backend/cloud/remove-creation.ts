@@ -1,0 +1,74 @@
+import { ClusterError } from "../../errors.ts";
+import type { Surroundings } from "../backend.ts";
+import type { CloudApi } from "./api.ts";
+import { describeGroups, describeInstances } from "./describe.ts";
+import { terminate } from "./end-machines.ts";
+import { nodeState } from "./records.ts";
+import { removeGroup } from "./remove-group.ts";
+import { visibilityLimitMs } from "./visibility.ts";
+
+/** How long machines may take to end. Usually it is under a minute. */
+const endingLimitMs = 6 * 60_000;
+const groupLimitMs = 60_000;
+const longestPauseMs = 5_000;
+
+export interface Remains {
+  readonly creationId: string;
+  /** Machines that were told to end; others that carry the creation's tag are found and ended too. */
+  readonly machineIds: readonly string[];
+  readonly groupId: string | undefined;
+}
+
+/** What could not be removed. */
+export interface Leftovers {
+  readonly machineIds: readonly string[];
+  readonly groupIds: readonly string[];
+}
+
+/** Waits until all machines of a creation have ended, then deletes its group. */
+export async function removeCreation(
+  api: CloudApi,
+  remains: Remains,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Leftovers> {
+  const machineIds = await awaitEnd(api, remains, surroundings, signal);
+  const found = await describeGroups(api, { creationId: remains.creationId }, signal);
+  const groupIds = new Set([remains.groupId, ...found.map((group) => group.GroupId)].filter((id) => id !== undefined));
+  const left: string[] = [];
+  for (const id of groupIds) {
+    try {
+      const limitMs = machineIds.length === 0 ? groupLimitMs : 0;
+      await removeGroup(api, id, { clock: surroundings.clock, limitMs }, signal);
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      surroundings.progress.detail(1, `Security group ${id} could not be deleted: ${error.message}`);
+      left.push(id);
+    }
+  }
+  return { machineIds, groupIds: left };
+}
+
+/** Polls until every machine of the creation is gone, the unseen ones included. Returns those that still are there at the limit. */
+async function awaitEnd(
+  api: CloudApi,
+  remains: Remains,
+  { clock, progress }: Surroundings,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const startMs = clock.now();
+  const told = new Set(remains.machineIds);
+  for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
+    const instances = await describeInstances(api, { creationId: remains.creationId }, signal);
+    const present = instances.filter((instance) => nodeState(instance) !== "ended").map((one) => one.InstanceId ?? "");
+    const strays = present.filter((id) => !told.has(id));
+    if (strays.length > 0) await terminate(api, strays, clock, signal);
+    for (const id of strays) told.add(id);
+    const seen = new Set(instances.map((instance) => instance.InstanceId));
+    const unseen = clock.now() - startMs < visibilityLimitMs ? [...told].filter((id) => !seen.has(id)) : [];
+    const left = [...present, ...unseen];
+    if (left.length === 0 || clock.now() - startMs > endingLimitMs) return left;
+    progress.waiting(`${left.length} of ${told.size} machines to end`);
+    await clock.sleep(pauseMs, signal);
+  }
+}

@@ -1,0 +1,61 @@
+import { ClusterError } from "../errors.ts";
+import type { Connection } from "../ssh/connection.ts";
+import { deadlineUnit } from "./cloud-init.ts";
+
+/** cloud-init also waits for the network and for packages; minutes are usual on slow machines. */
+const limitMs = 10 * 60_000;
+const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
+
+/**
+ * Waits for the end of cloud-init, and looks at what it did. `cloud-init status` is missing from old versions; its exit status 2 and many of
+ * its errors (such as a locale that isn't there) mean little: what counts is whether the deadline stands.
+ * $1: the deadline's unit, or nothing.
+ */
+const script = `
+error=
+if cloud-init status --help >/dev/null 2>&1; then
+  cloud-init status --wait >/dev/null 2>&1
+  [ $? -ne 1 ] || error=yes
+else
+  until [ -e /var/lib/cloud/instance/boot-finished ]; do sleep 1; done
+  ! grep -q '"errors": *\\[ *"' /run/cloud-init/result.json 2>/dev/null || error=yes
+fi
+show() {
+  cloud-init status --long 2>/dev/null | tail -n 12
+  tail -n 20 /var/log/cloud-init-output.log 2>/dev/null
+}
+if [ -n "$1" ] && ! systemctl is-active --quiet "$1"; then
+  show
+  exit ${exitStatus.deadlineMissing}
+fi
+[ -z "$error" ] || { show; exit ${exitStatus.complained}; }
+`;
+
+/**
+ * Resolves once the machine's first boot has ended, with cloud-init's complaints, if it had any that do no harm.
+ * Throws `machine-failed` with the log's last lines where the machine isn't as it must be.
+ */
+export async function awaitFirstBoot(
+  connection: Connection,
+  machine: { readonly name: string; readonly hasDeadline: boolean },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const argv = ["sh", "-c", script, "e2e-first-boot", machine.hasDeadline ? deadlineUnit : ""];
+  const result = await connection.run({ argv, sudo: true, limitMs }, signal);
+  const lines = result.stdout.trim();
+  switch (result.status) {
+    case exitStatus.well:
+      return undefined;
+    case exitStatus.complained:
+      return lines;
+    default:
+      throw new ClusterError(
+        "machine-failed",
+        `${machine.name}: its first boot failed.\n${lines || result.stderr.trim()}`,
+        {
+          hint: "Choose another distribution or image; the console output among the evidence may say more.",
+          facts: { node: machine.name, status: result.status },
+        },
+      );
+  }
+}
