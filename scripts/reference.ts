@@ -36,8 +36,11 @@ function optionRow(option: Option): readonly string[] {
     ...(option.repeatable === true ? ["repeatable"] : []),
     ...(option.environment === undefined ? [] : [`from \`${option.environment}\``]),
   ];
-  const choices = option.type.choices?.map((choice) => `\`${choice}\``).join(", ");
-  const meaning = `${option.summary}${choices === undefined ? "" : `: ${choices}`}`;
+  const told = `${option.summary} ${option.placeholder ?? ""}`;
+  const choices =
+    option.type.choices?.every((choice) => told.includes(choice)) === true ? undefined : option.type.choices;
+  const summary = option.summary.replace(/(<[a-z_]+>_?)+/g, "`$&`");
+  const meaning = `${summary}${choices === undefined ? "" : `: ${choices.map((choice) => `\`${choice}\``).join(", ")}`}`;
   return [
     `${short}\`${flagWithPlaceholder(option)}\``,
     `${meaning}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`,
