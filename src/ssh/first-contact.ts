@@ -44,13 +44,17 @@ export interface FirstContact {
 export async function meetNode(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
   const { name } = targetOf(contact.destination);
   const refusals: ClusterError[] = [];
+  const told = { message: "" };
   return await retry(
     (attemptSignal) => tryToMeet(contact, refusals, attemptSignal),
     {
       clock: contact.clock,
       deadlineMs: contact.deadlineMs,
       pauseMs: (failures) => Math.min(longestPauseMs, firstPauseMs * 1.3 ** failures) * (0.8 + Math.random() * 0.4),
-      onFailure: (error) => contact.progress.detail(2, `${name}: not yet: ${error.message}`),
+      onFailure: ({ message }) => {
+        if (message !== told.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
+        told.message = message;
+      },
     },
     signal,
   );
