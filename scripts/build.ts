@@ -24,7 +24,7 @@ async function git(...args: readonly string[]): Promise<string | undefined> {
   return (await child.exited) === 0 && text !== "" ? text : undefined;
 }
 
-function flags(version: string): readonly string[] {
+export function flags(version: string): readonly string[] {
   return [
     "--compile",
     "--production",

@@ -1,4 +1,3 @@
-import { cidrProblem } from "../backend/cloud/admin-cidrs.ts";
 import { tagProblem } from "../backend/cloud/custom-tags.ts";
 import { defaultDistribution, distributions } from "../backend/cloud/images.ts";
 import { BadValue, option } from "../cli/option.ts";
@@ -85,7 +84,8 @@ function customTag(given: string): { readonly key: string; readonly value: strin
   return { key: given.slice(0, colon), value: given.slice(colon + 1) };
 }
 
-function cidr(given: string): string {
+async function cidr(given: string): Promise<string> {
+  const { cidrProblem } = await import("../backend/cloud/admin-cidrs.ts");
   const problem = cidrProblem(given);
   if (problem !== undefined) throw new BadValue(problem);
   return given;

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { parseDuration } from "./duration.ts";
 import { BadValue } from "./option.ts";
 import type { Surroundings, ValueType } from "./option.ts";
@@ -62,6 +61,8 @@ function refuseEmpty(given: string): string {
   return given;
 }
 
-function parsePath(given: string, surroundings: Surroundings): string {
+async function parsePath(given: string, surroundings: Surroundings): Promise<string> {
+  // Loaded late, as everything that a start without paths does without.
+  const { resolve } = await import("node:path");
   return resolve(surroundings.cwd, refuseEmpty(given));
 }

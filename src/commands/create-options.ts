@@ -1,4 +1,3 @@
-import { tmpdir } from "node:os";
 import { BadValue, flag, option } from "../cli/option.ts";
 import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
@@ -45,7 +44,7 @@ export const createOptions = (driver: Driver) => ({
   workspaceDir: option(directoryPath, {
     flag: "--workspace-dir",
     summary: "Folder for up to 2 GB of temporary files",
-    defaultFrom: ({ environment }) => environment["TMPDIR"] ?? tmpdir(),
+    defaultFrom: ({ environment }) => environment["TMPDIR"] ?? "/tmp",
     defaultText: "the system's temporary folder",
   }),
   licenseKey: option(path, {

@@ -1,0 +1,60 @@
+/** How the bench runs programs and says what it measured. Machines are noisy: everything is a ratio against a reference of the same run. */
+
+export interface Row {
+  readonly what: string;
+  /** With its unit. */
+  readonly value: string;
+  readonly reference: string;
+  /** Value by reference. */
+  readonly ratio: number;
+  /** What the project has promised, where it has. */
+  readonly limit?: number;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+export interface Timing {
+  readonly seconds: number;
+  readonly peakMegabytes: number;
+  readonly stdout: string;
+}
+
+/** Runs a program to its end; fails with its stderr where it does. */
+export async function time(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Timing> {
+  const started = performance.now();
+  const child = Bun.spawn([...argv], {
+    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/", ...environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  const seconds = (performance.now() - started) / 1000;
+  if (status !== 0) throw new Error(`${argv.join(" ")} ended with ${status}:\n${stderr}`);
+  return { seconds, peakMegabytes: (child.resourceUsage()?.maxRSS ?? Number.NaN) / 1e6, stdout };
+}
+
+/** Median seconds of each command line, run in turn `rounds` times, so that noise hits all alike. */
+export async function interleaved(
+  commands: readonly (readonly string[])[],
+  rounds: number,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<readonly number[]> {
+  const seconds = commands.map((): number[] => []);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [index, argv] of commands.entries()) seconds[index]?.push((await time(argv, environment)).seconds);
+  }
+  return seconds.map(median);
+}
+
+export const milliseconds = (seconds: number): string => `${(seconds * 1000).toFixed(1)} ms`;
