@@ -101,18 +101,16 @@ async function fromThisMachine(environment: Environment, signal: AbortSignal): P
   if (await hasMetadataService(environment, signal)) {
     return { name: "this machine's own role (instance metadata)", profile: undefined, provide: undefined };
   }
-  const { filepath } = sharedFiles(environment);
-  throw new ClusterError("no-credentials", "No cloud credentials were found.", {
+  const lookedFor = [
+    "CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY",
+    "CLOUD_PROFILE",
+    "AWS_PROFILE",
+    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    `a default profile in ${sharedFiles(environment).filepath}`,
+    "instance metadata",
+  ];
+  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${lookedFor.join("; ")}.`, {
     hint: "Set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or CLOUD_PROFILE with a profile of the shared credentials file.",
-    facts: {
-      lookedFor: [
-        "CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY",
-        "CLOUD_PROFILE",
-        "AWS_PROFILE",
-        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-        `a default profile in ${filepath}`,
-        "instance metadata",
-      ],
-    },
+    facts: { lookedFor },
   });
 }

@@ -1,0 +1,84 @@
+import { expect, test } from "bun:test";
+import { callFailure, encodedMessage, failureCode, wasRefused } from "../../../../src/backend/cloud/api-errors.ts";
+
+const context = {
+  action: "RunInstances",
+  region: "us-west-2",
+  credentialSource: 'profile "dev" (CLOUD_PROFILE)',
+  profile: "dev",
+  clockOffSeconds: 2,
+};
+
+function answer(code: string, message: string, httpStatusCode = 400): Error {
+  return Object.assign(new Error(message), { name: code, $metadata: { httpStatusCode, requestId: "r-1" } });
+}
+
+test.each([
+  ["AuthFailure", "credentials-refused"],
+  ["InvalidClientTokenId", "credentials-refused"],
+  ["SignatureDoesNotMatch", "credentials-refused"],
+  ["ExpiredToken", "credentials-refused"],
+  ["RequestExpired", "credentials-refused"],
+  ["UnauthorizedOperation", "not-permitted"],
+  ["OptInRequired", "region-not-enabled"],
+  ["VcpuLimitExceeded", "capacity-lacking"],
+  ["InstanceLimitExceeded", "capacity-lacking"],
+  ["InsufficientInstanceCapacity", "capacity-lacking"],
+  ["InvalidAMIID.NotFound", "image-not-found"],
+  ["InvalidAMIID.Malformed", "image-not-found"],
+  ["VPCIdNotSpecified", "no-default-network"],
+  ["InvalidSubnetID.NotFound", "no-default-network"],
+  ["RequestLimitExceeded", "cloud-failed"],
+  ["SomethingNew", "cloud-failed"],
+] as const)("%s becomes %s", (code, id) => {
+  const failure = callFailure(answer(code, "Said so."), context);
+  expect(failure.id).toBe(id);
+  expect(failure.message).toContain(`Said so (${code}).`);
+  expect(failure.facts).toEqual({ code, action: "RunInstances", region: "us-west-2", requestId: "r-1" });
+  expect(failureCode(failure)).toBe(code);
+});
+
+test("refused credentials are named by their source", () => {
+  const failure = callFailure(
+    answer("AuthFailure", "AWS was not able to validate the provided access credentials"),
+    context,
+  );
+  expect(failure.message).toMatchInlineSnapshot(
+    `"The cloud refused the credentials from profile "dev" (CLOUD_PROFILE): AWS was not able to validate the provided access credentials (AuthFailure)."`,
+  );
+  expect(failure.hint).toMatchInlineSnapshot(
+    `"Check that key and secret belong together, are active, and may be used in this region."`,
+  );
+});
+
+test("an expired session is renewed by the profile's login, unless the clock is off", () => {
+  expect(callFailure(answer("ExpiredToken", "x"), context).hint).toBe("Renew the session: aws sso login --profile dev");
+  expect(callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: -900 }).hint).toBe(
+    "This machine's clock is 900 s ahead of the API's: set it right.",
+  );
+});
+
+test("a missing permission names the action; the encoded part goes elsewhere", () => {
+  const error = answer(
+    "UnauthorizedOperation",
+    "You are not authorized. Encoded authorization failure message: abcDEF-123",
+    403,
+  );
+  const failure = callFailure(error, context);
+  expect(failure.message).toMatchInlineSnapshot(
+    `"The account may not do ec2:RunInstances with the credentials from profile "dev" (CLOUD_PROFILE): You are not authorized (UnauthorizedOperation)."`,
+  );
+  expect(encodedMessage(error)).toBe("abcDEF-123");
+});
+
+test("only a definite no means that nothing was done", () => {
+  expect(wasRefused(callFailure(answer("InvalidParameterValue", "x", 400), context))).toBe(true);
+  expect(wasRefused(callFailure(answer("InternalError", "x", 500), context))).toBe(false);
+  expect(wasRefused(callFailure(new TypeError("socket closed"), context))).toBe(false);
+});
+
+test("no answer at all is a passing failure", () => {
+  const failure = callFailure(Object.assign(new TypeError("Unable to connect"), { code: "ECONNREFUSED" }), context);
+  expect(failure).toMatchObject({ id: "cloud-failed", transient: true, facts: { code: "ECONNREFUSED" } });
+  expect(failure.message).toBe("The API in region us-west-2 did not answer ec2:RunInstances: Unable to connect.");
+});
