@@ -60,6 +60,7 @@ const failures: Readonly<Record<string, Failure>> = {
   ECONNRESET: { reason: "the connection was cut off", transient: true },
   ETIMEDOUT: { reason: "its host does not answer", transient: true },
   EHOSTUNREACH: { reason: "its host cannot be reached", transient: true },
+  Malformed_HTTP_Response: { reason: "what answers there speaks no HTTP", transient: true },
   ENETUNREACH: { reason: "the network is unreachable", transient: true },
 };
 

@@ -34,7 +34,12 @@ export async function transferArtifact(
 ): Promise<void> {
   await using file = await open(path, "wx", 0o600);
   const draft: Draft = { file, path, location, receivedBytes: 0, validator: undefined };
-  const rule = { ...request, pauseMs: (failures: number) => (failures < mostTries ? 1000 * failures : Infinity) };
+  const rule = {
+    clock: request.clock,
+    // An endless pause is past any deadline, but not past an endless one.
+    deadlineMs: Math.min(request.deadlineMs, Number.MAX_SAFE_INTEGER),
+    pauseMs: (failures: number) => (failures < mostTries ? 1000 * failures : Infinity),
+  };
   await retry((inner) => tryTransfer(draft, request, inner), rule, signal);
 }
 

@@ -76,7 +76,11 @@ const unpackFunctions = `clean() {
     [ ! -d "$place" ] || rm -rf "$(beside "$place" former)"
   done
 }
-copy() { cp -a "$1" "$(beside "$1" new)" || fail ${syncStatuses.failed} "$1 could not be copied"; }
+copy() {
+  cp -a "$1" "$(beside "$1" new)" || fail ${syncStatuses.failed} "$1 could not be copied"
+  # Python trusts a cache whose source has the same second and size.
+  find "$(beside "$1" new)" -type d -name __pycache__ -prune -exec rm -rf {} +
+}
 keep() {
   [ -f "$incoming/$2" ] || return 0
   cd "$1"

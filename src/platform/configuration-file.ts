@@ -14,12 +14,24 @@ export async function readExtraConfiguration(path: string): Promise<Checked<Conf
   return text.problems === undefined ? parseConfiguration(text.value, path) : text;
 }
 
-/** The configuration as the text of `config.yaml`. */
+/**
+ * The configuration as the text of `config.yaml`. Texts are quoted and what is not printable is escaped, since parsers disagree on what
+ * `1:30`, `=` or a bare control character is; no line is folded, for what reads the file may not be a full YAML parser.
+ */
 export async function renderConfiguration(configuration: Configuration): Promise<string> {
   const { stringify } = await import("yaml");
-  // No line is folded: what reads the file may not be a full YAML parser.
-  return stringify(configuration, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
+  const text = stringify(configuration, {
+    version: "1.1",
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+    defaultStringType: "QUOTE_DOUBLE",
+    defaultKeyType: "PLAIN",
+    doubleQuotedAsJSON: true,
+  });
+  return text.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped);
 }
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** Exported for the library, whose callers have text. `path` is what problems name. */
 export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {

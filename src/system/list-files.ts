@@ -46,7 +46,7 @@ async function visitFolder(listing: Listing, path: string, above: readonly strin
   const real = await realpath(folder);
   if (above.includes(real))
     return void listing.problems.push(`${folder} is a symbolic link to a folder that it is in.`);
-  for (const name of await readdir(folder)) {
+  for (const name of (await readdir(folder)).toSorted()) {
     if (listing.rules.isSkipped(name)) continue;
     await visit(listing, path === "" ? name : `${path}/${name}`, [...above, real]).catch((error: unknown) => {
       const code = errorCode(error);

@@ -35,7 +35,7 @@ export function urlSecrets(url: string): readonly string[] {
 /** Shorter query values, such as a version number, say nothing and would mask half of what is printed. */
 const shortestSecret = 8;
 
-const maskByLook = (text: string): string => text.replace(/\/\/[^/@\s]*@/, "//***@").replace(/[?#].*$/s, "?***");
+const maskByLook = (text: string): string => text.replace(/\/\/.*@/s, "//***@").replace(/[?#].*$/s, "?***");
 
 function decoded(text: string): string {
   try {

@@ -10,7 +10,7 @@ export const dcosLayout: Layout = {
   returnEarlyFlag: "--no-block-dcos-setup",
   setupUnits: ["dcos-download", "dcos-setup"],
   versionFile: "/opt/mesosphere/etc/dcos-version.json",
-  installedVariant: (body) => (typeof body["dcos-variant"] === "string" ? variants[body["dcos-variant"]] : undefined),
+  installedVariant: (body) => installedVariants.get(body["dcos-variant"]),
   environmentFile: "/opt/mesosphere/environment.export",
   testsFolder: "/opt/mesosphere/active/dcos-integration-test",
   testsPackage: "dcos-integration-test",
@@ -44,4 +44,7 @@ export const dcosLayout: Layout = {
   },
 };
 
-const variants: Readonly<Record<string, Variant>> = { open: "oss", enterprise: "enterprise" };
+const installedVariants: ReadonlyMap<unknown, Variant> = new Map([
+  ["open", "oss"],
+  ["enterprise", "enterprise"],
+]);
