@@ -37,6 +37,7 @@ export const errorTable = {
   "host-key-changed": { exitCode: 1, summary: "A node showed another host key than the pinned one" },
   "key-missing": { exitCode: 5, summary: "The cluster's SSH key is not on this machine" },
   "remote-command-failed": { exitCode: 1, summary: "A command that the program ran on a node failed" },
+  "output-lost": { exitCode: 1, summary: "The result could not be written to stdout" },
   "transfer-failed": { exitCode: 1, summary: "A file could not be sent to a node" },
 } as const satisfies Record<string, ErrorKind>;
 

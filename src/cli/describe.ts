@@ -1,0 +1,56 @@
+import type { Command, Program } from "./command.ts";
+import { flag } from "./option.ts";
+import type { Argument, Option } from "./option.ts";
+
+/** Every command has it, and the program itself. */
+export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show this help" });
+
+/** The program's own, beside `--help`. */
+export const versionOption = flag({ flag: "--version", summary: "Print the version" });
+
+/** `cluster-cloud create [OPTIONS] ARTIFACT_URL` */
+export function usageOf(program: Program, command: Command): string {
+  return [program.name, command.name, "[OPTIONS]", ...Object.values(command.positionals).map(argumentLabel)].join(" ");
+}
+
+/** `ARTIFACT_URL`, `[CHECKOUT_DIR]`, `NODE_ARGS...` */
+export function argumentLabel(argument: Argument): string {
+  const name = argument.rest ? `${argument.name}...` : argument.name;
+  return argument.required === true ? name : `[${name}]`;
+}
+
+/** `-c, --cluster-id <cluster_id>`; an option without a short form is indented as if it had one. */
+export function optionLabel(option: Option): string {
+  const short = option.short === undefined ? "    " : `${option.short}, `;
+  return `${short}${flagWithPlaceholder(option)}`;
+}
+
+/** `--cluster-id <cluster_id>` */
+export function flagWithPlaceholder(option: Option): string {
+  return option.kind === "value" ? `${option.flag} ${placeholderOf(option)}` : option.flag;
+}
+
+export function placeholderOf(option: Option): string {
+  return option.placeholder ?? `<${option.flag.slice(2).replaceAll("-", "_")}>`;
+}
+
+/** What a summary leaves out: ` (oss, enterprise) (required)`. */
+export function notesOf(declared: Option | Argument): string {
+  const { type, environment } = declared;
+  const fallback = defaultTextOf(declared);
+  const isOption = "flag" in declared;
+  const notes = [
+    ...(type.choices === undefined ? [] : [type.choices.join(", ")]),
+    ...(isOption && declared.required === true ? ["required"] : []),
+    ...(fallback === undefined ? [] : [`default: ${fallback}`]),
+    ...(environment === undefined ? [] : [`environment: ${environment}`]),
+    ...(isOption && declared.kind === "value" && declared.repeatable === true ? ["repeatable"] : []),
+  ];
+  return notes.map((note) => ` (${note})`).join("");
+}
+
+export function defaultTextOf(declared: Option | Argument): string | undefined {
+  if (declared.defaultText !== undefined) return declared.defaultText;
+  const fallback = declared.default;
+  return typeof fallback === "string" || typeof fallback === "number" ? String(fallback) : undefined;
+}

@@ -1,0 +1,87 @@
+import { ClusterError } from "../errors.ts";
+import { version } from "../version.ts";
+import { Interrupted } from "./context.ts";
+
+/** How one failure is told, in every form. */
+export interface ErrorReport {
+  readonly exitCode: number;
+  /** For stderr: what happened, what to do now, the log, the id. Without colour, not masked. */
+  readonly text: string;
+  /** For JSON. Not masked. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Stacks of the error and its causes, for -vv and the log. */
+  readonly stack: string;
+}
+
+interface Circumstances {
+  readonly programName: string;
+  readonly logPath: string | undefined;
+}
+
+export function reportError(thrown: unknown, circumstances: Circumstances): ErrorReport {
+  const error = originOf(thrown);
+  const told = tell(error, circumstances.programName);
+  const hint = told.hint === undefined ? [] : [told.hint];
+  const log = circumstances.logPath === undefined ? [] : [`Log: ${circumstances.logPath}`];
+  return {
+    exitCode: told.exitCode,
+    text: [`Error: ${told.message}`, ...hint, ...log, `[${told.id}]`].join("\n"),
+    data: {
+      id: told.id,
+      message: told.message,
+      ...(told.hint === undefined ? {} : { hint: told.hint }),
+      facts: told.facts,
+    },
+    stack: stackOf(thrown, 0),
+  };
+}
+
+interface Told {
+  readonly id: string;
+  readonly exitCode: number;
+  readonly message: string;
+  readonly hint: string | undefined;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+function tell(error: unknown, programName: string): Told {
+  if (error instanceof ClusterError) {
+    const { id, exitCode, message, hint, facts } = error;
+    return { id, exitCode, message, hint, facts };
+  }
+  if (error instanceof Interrupted) {
+    const { message, signalName } = error;
+    return { id: "interrupted", exitCode: 1, message, hint: undefined, facts: { signal: signalName } };
+  }
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return {
+    id: "bug",
+    exitCode: 70,
+    message: `${programName} has a fault of its own: ${what}`,
+    hint: `Please report it, with the version (${version}) and what you ran; -vv shows where it happened.`,
+    facts: {},
+  };
+}
+
+/**
+ * What went wrong first. When leaving a scope fails as well, the runtime throws a SuppressedError whose `suppressed` is the reason that
+ * the scope was left; of several failures at once the first that a user can act on counts.
+ */
+function originOf(thrown: unknown): unknown {
+  if (thrown instanceof SuppressedError) return originOf(thrown.suppressed);
+  if (!(thrown instanceof AggregateError)) return thrown;
+  const origins = thrown.errors.map((each: unknown) => originOf(each));
+  return origins.find((each) => each instanceof ClusterError) ?? origins[0] ?? thrown;
+}
+
+const deepest = 8;
+
+function stackOf(thrown: unknown, depth: number): string {
+  if (!(thrown instanceof Error) || depth > deepest) return String(thrown);
+  const own = thrown.stack ?? `${thrown.name}: ${thrown.message}`;
+  const causes: readonly unknown[] = thrown.cause === undefined ? [] : [thrown.cause];
+  const suppressed: readonly unknown[] = thrown instanceof SuppressedError ? [thrown.suppressed, thrown.error] : [];
+  const several: readonly unknown[] = thrown instanceof AggregateError ? thrown.errors : [];
+  const inner = [...causes, ...suppressed, ...several];
+  return [own, ...inner.map((each) => `Caused by ${stackOf(each, depth + 1)}`)].join("\n");
+}

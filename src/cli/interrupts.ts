@@ -1,0 +1,105 @@
+import { readFileSync } from "node:fs";
+import { Interrupted } from "./context.ts";
+import type { ProcessLike } from "./process-like.ts";
+
+type SignalName = Interrupted["signalName"];
+
+const exitCodes: Readonly<Record<SignalName, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+
+interface Listeners {
+  /** The first signal came: clean-up begins. */
+  readonly onFirst: () => void;
+  /** Another one came: the program ends when this returns. Gets what `onAbandon` knows. */
+  readonly onAbandoned: (remains: readonly string[]) => void;
+  /** An error that nobody caught. */
+  readonly onCrash: () => void;
+}
+
+/** Turns signals into an aborted `AbortSignal`, and the end of the program back into the signal. */
+export class Interrupts {
+  readonly #host: ProcessLike;
+  readonly #listeners: Listeners;
+  readonly #controller = new AbortController();
+  readonly #remains = new Set<() => string>();
+  readonly #handlers: ReadonlyMap<SignalName, () => void>;
+  readonly #crashes: unknown[] = [];
+  readonly #onCrash = (error: unknown): void => {
+    this.#crashes.push(error);
+    // The work in hand gets its chance to clean up; what it then throws is not what happened first.
+    this.#controller.abort(error);
+    this.#listeners.onCrash();
+  };
+
+  constructor(host: ProcessLike, listeners: Listeners) {
+    this.#host = host;
+    this.#listeners = listeners;
+    const names: readonly SignalName[] = isHangupIgnored() ? ["SIGINT", "SIGTERM"] : ["SIGINT", "SIGTERM", "SIGHUP"];
+    this.#handlers = new Map(names.map((name) => [name, () => this.#receive(name)]));
+    for (const [name, handler] of this.#handlers) host.on(name, handler);
+    host.on("uncaughtException", this.#onCrash);
+    host.on("unhandledRejection", this.#onCrash);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The first error that nobody caught, in a list; an empty list when there was none. */
+  get crash(): readonly unknown[] {
+    return this.#crashes.slice(0, 1);
+  }
+
+  get interruption(): Interrupted | undefined {
+    const reason: unknown = this.signal.aborted ? this.signal.reason : undefined;
+    return reason instanceof Interrupted ? reason : undefined;
+  }
+
+  onAbandon(describe: () => string): Disposable {
+    // A wrapper of its own, so that registering one function twice and disposing of it once leaves one.
+    const entry = (): string => describe();
+    this.#remains.add(entry);
+    return { [Symbol.dispose]: () => void this.#remains.delete(entry) };
+  }
+
+  close(): void {
+    for (const [name, handler] of this.#handlers) this.#host.off(name, handler);
+    this.#host.off("uncaughtException", this.#onCrash);
+    this.#host.off("unhandledRejection", this.#onCrash);
+  }
+
+  /** Ends the process by the signal, so that a shell sees what happened and a loop around the program ends too. */
+  raise(name: SignalName): void {
+    this.close();
+    // Only seen should the signal not end the process after all, as when it is blocked.
+    this.#host.exitCode = exitCodes[name];
+    this.#host.kill(this.#host.pid, name);
+  }
+
+  #receive(name: SignalName): void {
+    if (!this.signal.aborted) {
+      this.#controller.abort(new Interrupted(name));
+      this.#listeners.onFirst();
+      return;
+    }
+    this.#listeners.onAbandoned([...this.#remains].map(describeSafely).filter((text) => text !== ""));
+    this.raise(name);
+  }
+}
+
+function describeSafely(describe: () => string): string {
+  try {
+    return describe();
+  } catch (error) {
+    return `What is left could not be told: ${String(error)}`;
+  }
+}
+
+/** Under `nohup` a hang-up is ignored and must stay so; a handler of ours would undo it. Only Linux tells. */
+function isHangupIgnored(): boolean {
+  try {
+    const mask = /^SigIgn:\s*(?<mask>[0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.groups?.["mask"];
+    return (BigInt(`0x${mask ?? "0"}`) & 1n) === 1n;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,61 @@
+import { closeSync, fchmodSync, openSync, writeSync } from "node:fs";
+import type { Clock } from "../system/clock.ts";
+
+/** So many early lines are kept for a log file whose place isn't known yet. */
+const keptLines = 2000;
+
+/**
+ * Everything that was told, with time stamps, in a file that this user alone can read. Written synchronously: what led to a crash or a kill
+ * must be in it.
+ */
+export class LogFile {
+  readonly #clock: Clock;
+  readonly #early: string[] = [];
+  readonly #target: { path: string | undefined; descriptor: number | undefined } = {
+    path: undefined,
+    descriptor: undefined,
+  };
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Where the log is; absent until it has a file. */
+  get path(): string | undefined {
+    return this.#target.path;
+  }
+
+  /** Begins the file, or goes on at its end, with what was told before. Throws what the file system says. */
+  open(path: string): void {
+    this.close();
+    const descriptor = openSync(path, "a", 0o600);
+    // The file may have been there before, with another mode.
+    fchmodSync(descriptor, 0o600);
+    this.#target.path = path;
+    this.#target.descriptor = descriptor;
+    for (const line of this.#early.splice(0)) writeSync(descriptor, line);
+  }
+
+  /** `text` must be masked already. */
+  write(text: string): void {
+    const line = `${new Date(this.#clock.now()).toISOString()} ${text.trimEnd().replaceAll("\n", "\n  ")}\n`;
+    const { descriptor } = this.#target;
+    if (descriptor !== undefined) this.#append(descriptor, line);
+    else if (this.#early.push(line) > keptLines) this.#early.shift();
+  }
+
+  close(): void {
+    const { descriptor } = this.#target;
+    this.#target.descriptor = undefined;
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+
+  #append(descriptor: number, line: string): void {
+    try {
+      writeSync(descriptor, line);
+    } catch {
+      // A full disk must not end a creation half-way. What is in the file so far stays, and what is printed is not affected.
+      this.close();
+    }
+  }
+}

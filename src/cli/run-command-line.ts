@@ -1,0 +1,153 @@
+import { ClusterError } from "../errors.ts";
+import type { Command, Program } from "./command.ts";
+import { helpOption, versionOption } from "./describe.ts";
+import { reportError } from "./error-report.ts";
+import type { ErrorReport } from "./error-report.ts";
+import { commandHelp } from "./help.ts";
+import { Masker } from "./masking.ts";
+import { nearest } from "./nearest.ts";
+import type { Surroundings } from "./option.ts";
+import { parseCommandLine } from "./parse.ts";
+import { Problems } from "./problems.ts";
+import type { ProcessLike } from "./process-like.ts";
+import { openSession } from "./session.ts";
+import type { Session } from "./session.ts";
+import { Terminal } from "./terminal.ts";
+import { quoted } from "./value-types.ts";
+import { readWords } from "./words.ts";
+
+/** They make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
+const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];
+
+interface Run {
+  readonly program: Program;
+  readonly host: ProcessLike;
+  readonly terminal: Terminal;
+  readonly masker: Masker;
+  readonly surroundings: Surroundings;
+}
+
+/** Everything but the answers that main gives at once. `argv` holds at least one word. */
+export async function runCommandLine(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
+  // Should the event loop run dry while a command still waits for something, that is a bug, not a success.
+  host.exitCode = 70;
+  for (const name of scrubbed) delete host.env[name];
+  const surroundings = { cwd: host.cwd(), environment: { ...host.env } };
+  const run: Run = { program, host, terminal: new Terminal(host), masker: new Masker(), surroundings };
+  try {
+    await runCommand(selectCommand(program, argv), argv.slice(1), run);
+  } catch (error) {
+    // Only what went wrong before there was a command to run, so nothing is known of -v or --output.
+    const report = reportError(error, { programName: program.name, logPath: undefined });
+    run.terminal.write("stderr", `${run.masker.text(report.text)}\n`);
+    host.exitCode = report.exitCode;
+  }
+  await run.terminal.flush();
+}
+
+function selectCommand(program: Program, argv: readonly string[]): Command {
+  const [name = ""] = argv;
+  const command = program.commands.find((each) => each.name === name);
+  if (command !== undefined) return command;
+  const problems = new Problems(`${program.name} --help`);
+  if (name.startsWith("-")) {
+    const { positionals, problems: found } = readWords([helpOption, versionOption], argv, true);
+    for (const problem of found) problems.add(problem);
+    if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: it is required");
+    problems.throwIfAny();
+    // Options of the program stand alone, so whatever it is that follows them can't be a command.
+    problems.add(`${name}: it must stand alone`);
+  } else {
+    const names = program.commands.map((each) => each.name);
+    const meant = nearest(name, names);
+    problems.add(`${quoted(name)}: no such command${meant === undefined ? "" : `; did you mean ${meant}?`}`);
+  }
+  problems.throwIfAny();
+  throw new Error("unreachable: a problem was added above");
+}
+
+async function runCommand(command: Command, argv: readonly string[], run: Run): Promise<void> {
+  const { program, host, terminal, masker, surroundings } = run;
+  const problems = new Problems(`${program.name} ${command.name} --help`);
+  const hide = (secret: string): void => masker.hide(secret);
+  const { isHelpWanted, values } = await parseCommandLine(command, argv, { surroundings, problems, hide });
+  if (isHelpWanted) {
+    terminal.write("stdout", commandHelp(program, command, Math.min(terminal.stdoutColumns ?? 100, 100)));
+    host.exitCode = 0;
+    return;
+  }
+  const { output, verbose } = values;
+  const format = typeof output === "string" ? output : "text";
+  const verbosity = typeof verbose === "number" ? verbose : 0;
+  const session = await openSession({ program, host, terminal, masker, surroundings, format, verbosity });
+  const work = async (): Promise<number> => {
+    await check(command, values, problems, session);
+    return (await command.run(values, session.context)) ?? 0;
+  };
+  await finish(await settle(work), session, run);
+}
+
+/** Everything that is wrong is told together, so what `check` throws must not hide what was found before it. */
+async function check(
+  command: Command,
+  values: Readonly<Record<string, unknown>>,
+  problems: Problems,
+  session: Session,
+): Promise<void> {
+  try {
+    await command.check?.(values, problems, session.context);
+  } catch (error) {
+    if (error instanceof ClusterError && error.id === "bad-usage" && problems.all.length > 0)
+      problems.add(error.message);
+    problems.throwIfAny();
+    throw error;
+  }
+  problems.throwIfAny();
+}
+
+type Settled = { readonly exitCode: number } | { readonly error: unknown };
+
+async function settle(work: () => Promise<number>): Promise<Settled> {
+  try {
+    return { exitCode: await work() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+async function finish(settled: Settled, session: Session, run: Run): Promise<void> {
+  const { interrupts, progress, output, log, failureExitCode } = session;
+  const { interruption } = interrupts;
+  const circumstances = { programName: run.program.name, logPath: log.path };
+  progress.settle();
+  const failure = interrupts.crash.length > 0 ? { error: interrupts.crash[0] } : settled;
+  const report = "error" in failure ? reportError(failure.error, circumstances) : undefined;
+  // A command that got done just as it was interrupted still ends by the signal, but it has not failed.
+  if (report !== undefined) tell(report, session, run);
+  output.finish(report?.data);
+  await run.terminal.flush();
+  run.host.exitCode = "exitCode" in failure ? failure.exitCode : (failureExitCode.current ?? report?.exitCode);
+  if (run.terminal.stdoutFailure !== undefined && report === undefined) await tellLoss(session, run);
+  log.close();
+  if (interruption === undefined) interrupts.close();
+  else interrupts.raise(interruption.signalName);
+}
+
+/** The command did its work, but its result is lost: `> /dev/full`. */
+async function tellLoss(session: Session, run: Run): Promise<void> {
+  const loss = new ClusterError(
+    "output-lost",
+    `The result could not be written: ${run.terminal.stdoutFailure?.message}`,
+  );
+  const report = reportError(loss, { programName: run.program.name, logPath: session.log.path });
+  tell(report, session, run);
+  await run.terminal.flush();
+  run.host.exitCode = session.failureExitCode.current ?? report.exitCode;
+}
+
+/** The one place where errors are printed. */
+function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
+  session.log.write(masker.text(`${report.text}\n${report.stack}`));
+  terminal.write("stderr", `${masker.text(report.text)}\n`);
+  if (session.context.verbosity >= 2) terminal.write("stderr", `${masker.text(report.stack)}\n`);
+}

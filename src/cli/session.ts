@@ -1,0 +1,121 @@
+import { systemClock } from "../system/clock.ts";
+import { isColoured, isLive, loadColours, noColours } from "./colours.ts";
+import type { Program } from "./command.ts";
+import type { Context } from "./context.ts";
+import { Interrupts } from "./interrupts.ts";
+import { LogFile } from "./log-file.ts";
+import type { Masker } from "./masking.ts";
+import type { Surroundings } from "./option.ts";
+import { OutputWriter } from "./output-writer.ts";
+import type { ProcessLike } from "./process-like.ts";
+import { secretSource } from "./secret-source.ts";
+import { TerminalProgress } from "./terminal-progress.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** One run of one command: its context, and what has to be known of it afterwards. */
+export interface Session {
+  readonly context: Context;
+  readonly progress: TerminalProgress;
+  readonly output: OutputWriter;
+  readonly interrupts: Interrupts;
+  readonly log: LogFile;
+  /** The exit code of any failure, where the command has set one. */
+  readonly failureExitCode: { current: number | undefined };
+}
+
+export interface SessionParts {
+  readonly program: Program;
+  readonly host: ProcessLike;
+  readonly terminal: Terminal;
+  readonly masker: Masker;
+  readonly surroundings: Surroundings;
+  /** The value of `--output`. */
+  readonly format: string;
+  /** How often `-v` was given. */
+  readonly verbosity: number;
+}
+
+export async function openSession(parts: SessionParts): Promise<Session> {
+  const log = new LogFile(systemClock);
+  // Signals come in while progress is being told: each knows the other, so one of them is found late.
+  const interrupts: Interrupts = new Interrupts(parts.host, {
+    onFirst: () => progress.note("Interrupted: cleaning up (again to stop at once)"),
+    onAbandoned: (remains) => {
+      progress.settle();
+      for (const text of remains) progress.note(text);
+    },
+    onCrash: () => progress.note("Something broke: cleaning up (interrupt to stop at once)"),
+  });
+  const progress: TerminalProgress = await openProgress(parts, log, interrupts);
+  const output = openOutput(parts, progress);
+  const failureExitCode: Session["failureExitCode"] = { current: undefined };
+  const context: Context = {
+    ...parts.surroundings,
+    program: parts.program,
+    clock: systemClock,
+    signal: interrupts.signal,
+    progress,
+    output,
+    stdin: openStdin(parts, progress, interrupts),
+    isTerminal: terminals(parts.terminal),
+    verbosity: parts.verbosity,
+    onAbandon: (describe) => interrupts.onAbandon(describe),
+    failuresExitWith: (exitCode) => {
+      failureExitCode.current = exitCode;
+    },
+  };
+  return { context, progress, output, interrupts, log, failureExitCode };
+}
+
+async function openProgress(parts: SessionParts, log: LogFile, interrupts: Interrupts): Promise<TerminalProgress> {
+  const { terminal, masker, verbosity } = parts;
+  const { environment } = parts.surroundings;
+  const isTerminal = terminal.isTerminal("stderr");
+  return new TerminalProgress({
+    screen: terminal.screen,
+    isLive: isTerminal && isLive(environment),
+    verbosity,
+    clock: systemClock,
+    colours: isTerminal && isColoured(environment) ? await loadColours() : noColours,
+    masker,
+    log,
+    isInterrupted: () => interrupts.interruption !== undefined,
+  });
+}
+
+function openOutput({ format, masker, terminal }: SessionParts, progress: TerminalProgress): OutputWriter {
+  return new OutputWriter({
+    format,
+    mask: (text) => masker.text(text),
+    maskData: (data) => masker.data(data),
+    write: (text) => {
+      progress.settle();
+      terminal.write("stdout", text);
+    },
+  });
+}
+
+function openStdin(
+  { terminal, masker, surroundings }: SessionParts,
+  progress: TerminalProgress,
+  interrupts: Interrupts,
+): Context["stdin"] {
+  return secretSource({
+    isTerminal: terminal.isTerminal("stdin"),
+    environment: surroundings.environment,
+    ask: (prompt) => {
+      progress.settle();
+      terminal.write("stderr", prompt);
+    },
+    hide: (secret) => masker.hide(secret),
+    onAbandon: (undo) => interrupts.onAbandon(undo),
+  });
+}
+
+function terminals(terminal: Terminal): Context["isTerminal"] {
+  return {
+    stdin: terminal.isTerminal("stdin"),
+    stdout: terminal.isTerminal("stdout"),
+    stderr: terminal.isTerminal("stderr"),
+  };
+}

@@ -1,0 +1,84 @@
+import { isatty } from "node:tty";
+import type { Screen } from "./live-area.ts";
+import type { ProcessLike } from "./process-like.ts";
+
+type StreamName = "stdin" | "stdout" | "stderr";
+
+/** A reader that went away (`| head -1`, a closed window) wants no more: that is no failure. */
+const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
+
+/** The process's streams. All output goes through `write`, which never throws; `flush` waits until slow readers have it. */
+export class Terminal {
+  readonly #host: ProcessLike;
+  readonly #pending = new Set<Promise<void>>();
+  readonly #closed = new Set<StreamName>();
+  readonly #listening = new Set<StreamName>();
+  readonly #failures: Error[] = [];
+
+  constructor(host: ProcessLike) {
+    this.#host = host;
+  }
+
+  /** By descriptor, since merely touching a stream of the process costs milliseconds. */
+  isTerminal(name: StreamName): boolean {
+    return isatty(["stdin", "stdout", "stderr"].indexOf(name));
+  }
+
+  /** Where progress is drawn. */
+  get screen(): Screen {
+    const { stderr } = this.#host;
+    const write = (text: string): void => this.write("stderr", text);
+    return {
+      get columns() {
+        return stderr.columns ?? 80;
+      },
+      get rows() {
+        return stderr.rows ?? 24;
+      },
+      write,
+    };
+  }
+
+  get stdoutColumns(): number | undefined {
+    return this.isTerminal("stdout") ? this.#host.stdout.columns : undefined;
+  }
+
+  write(name: "stdout" | "stderr", text: string): void {
+    if (text === "" || this.#closed.has(name)) return;
+    this.#listen(name);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#pending.add(promise);
+    const settle = (error?: Error | null): void => {
+      if (error) this.#fail(name, error);
+      this.#pending.delete(promise);
+      resolve();
+    };
+    try {
+      this.#host[name].write(text, settle);
+    } catch (error) {
+      settle(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** Resolves when everything written so far has been taken or refused. */
+  async flush(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  /** Why stdout didn't take everything; absent when it did, or when its reader went away. */
+  get stdoutFailure(): Error | undefined {
+    return this.#failures[0];
+  }
+
+  #listen(name: "stdout" | "stderr"): void {
+    if (this.#listening.has(name)) return;
+    this.#listening.add(name);
+    this.#host[name].on("error", (error: Error) => this.#fail(name, error));
+  }
+
+  #fail(name: StreamName, error: NodeJS.ErrnoException): void {
+    if (this.#closed.has(name)) return;
+    this.#closed.add(name);
+    if (name === "stdout" && !quietCodes.has(error.code ?? "")) this.#failures.push(error);
+  }
+}

@@ -1,0 +1,29 @@
+/** Breaks text at spaces into lines of at most `width` columns; a word that is longer stands alone. Empty lines part paragraphs. */
+export function wrap(text: string, width: number): readonly string[] {
+  return text
+    .split(/\n\s*\n/)
+    .flatMap((paragraph, index) => [...(index === 0 ? [] : [""]), ...wrapParagraph(paragraph, width)]);
+}
+
+function wrapParagraph(paragraph: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of paragraph.split(/\s+/).filter((each) => each !== "")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** Two columns: the left one as wide as its widest entry, up to a limit; an entry beyond it has a line of its own. */
+export function columns(rows: readonly (readonly [left: string, right: string])[], width: number): readonly string[] {
+  const limit = Math.min(34, Math.floor(width / 2));
+  const fitting = rows.map(([left]) => left.length).filter((length) => length <= limit);
+  const indent = Math.max(0, ...fitting) + 4;
+  return rows.flatMap(([left, right]) => {
+    const lines = wrap(right, Math.max(20, width - indent)).map((line) => `${" ".repeat(indent)}${line}`.trimEnd());
+    const [first = "", ...others] = lines;
+    if (left.length > indent - 4) return [`  ${left}`, ...lines];
+    return [`  ${left}`.padEnd(indent) + first.slice(indent), ...others];
+  });
+}
