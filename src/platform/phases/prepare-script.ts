@@ -11,6 +11,8 @@ main() {
   marker=$2
   shift 2
   check_system
+  system=$(system_value ID)
+  major=$(system_value VERSION_ID | cut -d . -f 1)
   missing=$(missing_packages "$@")
   [ -z "$missing" ] || install_packages
   [ "$docker" = no ] || prepare_for_docker
@@ -62,8 +64,6 @@ time_is_kept() {
 is_apt() { command -v apt-get >/dev/null; }
 
 system_value() { sed -n "s/^$1=\\"\\{0,1\\}\\([^\\"]*\\)\\"\\{0,1\\}$/\\1/p" /etc/os-release; }
-system=$(system_value ID)
-major=$(system_value VERSION_ID | cut -d . -f 1)
 
 install_packages() {
   log=$(mktemp)

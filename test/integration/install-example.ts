@@ -1,0 +1,69 @@
+import type { ClusterRecord, NodeRecord, Variant } from "../../src/cluster/record.ts";
+import type { InstallPlan } from "../../src/platform/install-plan.ts";
+
+/**
+ * A release artifact as small as the contract allows. Its configuration decides what happens on the nodes: `fail_on` names a role whose
+ * install script fails, `hold` makes the script stay at work.
+ */
+export const exampleArtifact = (variant: string): string => `#!/usr/bin/env bash
+# variant: ${variant}
+set -euo pipefail
+case $1 in
+  --version) echo 'Loaded image: stray line'; echo '{"variant": "${variant}", "version": "1.0"}' ;;
+  --genconf)
+    [ "$(stat -c %a genconf/config.yaml)" = 600 ] || { echo 'config.yaml: can be read by others'; exit 1; }
+    [ -x genconf/ip-detect ] || { echo 'ip-detect: not executable'; exit 1; }
+    if grep -q '^refuse_me' genconf/config.yaml; then
+      printf 'refuse_me: is not a key\\nresolvers: must be a list\\n' >&2
+      exit 1
+    fi
+    mkdir genconf/serve
+    cp genconf/config.yaml genconf/serve/
+    cat >genconf/serve/cluster_install.sh <<'INSTALL'
+set -eu
+echo "arguments: $*"
+url=$(sed -n 's/^ExecStart=.* \\([0-9.]*\\) \\([0-9]*\\)$/http:\\/\\/\\1:\\2/p' "$MACHINE"/../master_0/etc/systemd/system/cluster-e2e-bootstrap.service)
+config=$(curl -fsS --noproxy '*' "$url/config.yaml")
+case "$config" in *"fail_on: $2"*) echo 'disk is full' >&2; exit 3 ;; esac
+case "$config" in *'hold: true'*) sleep 600 ;; esac
+mkdir -p "$MACHINE/opt/cluster/bin" "$MACHINE/opt/cluster/etc"
+echo '{"variant": "${variant}", "version": "1.0"}' >"$MACHINE/opt/cluster/etc/version.json"
+echo '{"ssl_enabled": false}' >"$MACHINE/opt/cluster/etc/bootstrap-config.json"
+printf '#!/bin/sh\\nexit 0\\n' >"$MACHINE/opt/cluster/bin/check"
+chmod 755 "$MACHINE/opt/cluster/bin/check"
+INSTALL
+    ;;
+esac
+`;
+
+export const examplePlan = (artifactPath: string, changes: Partial<InstallPlan>): InstallPlan => ({
+  artifact: { kind: "file", path: artifactPath, shown: artifactPath },
+  sha256: undefined,
+  layoutHint: "cluster",
+  variant: "oss",
+  extraConfiguration: {},
+  securityMode: undefined,
+  licenseKey: undefined,
+  completeConfiguration: undefined,
+  genconfFiles: [],
+  copyToMaster: [],
+  selinuxEnforcing: false,
+  ipDetect: "#!/bin/sh\necho 10.0.0.1\n",
+  ipDetectPublic: undefined,
+  workspaceFolder: "/tmp",
+  ...changes,
+});
+
+export const exampleCluster = (nodes: readonly NodeRecord[], variant: Variant): ClusterRecord => ({
+  id: "example",
+  creationId: "c0ffee",
+  backend: "cloud",
+  region: "us-west-2",
+  variant,
+  distribution: "debian-12",
+  state: "running",
+  createdAt: undefined,
+  expiresAt: undefined,
+  nodes,
+  directory: "/nowhere",
+});
