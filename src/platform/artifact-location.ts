@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
 import { maskUrl } from "../system/mask-url.ts";
+import { parseUrl } from "../system/parse-url.ts";
 
 /** Where a release artifact is. `url` may be a secret (signed, or with a user part); `shown` is what people and logs may see. */
 export type ArtifactLocation =
@@ -31,8 +32,8 @@ export function parseArtifactLocation(text: string, cwd: string): Checked<Artifa
 const fileLocation = (path: string): Checked<ArtifactLocation> => ({ value: { kind: "file", path, shown: path } });
 
 function webLocation(text: string): Checked<ArtifactLocation> {
-  const url = URL.parse(text);
-  if (url === null) return problem(`ARTIFACT_URL ${maskUrl(text)} is not a valid URL.`);
+  const url = parseUrl(text);
+  if (url === undefined) return problem(`ARTIFACT_URL ${maskUrl(text)} is not a valid URL.`);
   return { value: { kind: "url", url: url.href, shown: maskUrl(url) } };
 }
 

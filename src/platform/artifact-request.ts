@@ -1,4 +1,5 @@
 import { maskUrl } from "../system/mask-url.ts";
+import { parseUrl } from "../system/parse-url.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import { answerFailure, artifactUnreachable, requestFailure } from "./artifact-failure.ts";
 
@@ -63,8 +64,8 @@ async function accepted(response: Response, location: WebLocation): Promise<Resp
 }
 
 function redirected(from: URL, target: string, location: WebLocation): URL {
-  const url = URL.parse(target, from.href);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  const url = parseUrl(target, from);
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw artifactUnreachable(
       location.shown,
       `it redirects to something that is no web address: ${maskUrl(target)}.`,

@@ -23,7 +23,7 @@ export interface TransferRequest {
 }
 
 /** Room that is asked for where the artifact's size is unknown. */
-export const artifactSpaceBytes = 2e9;
+const artifactSpaceBytes = 2e9;
 
 /** Loads a file from the web. A transfer that is cut off goes on where it stopped, if the server can promise that the file is the same. */
 export async function transferArtifact(

@@ -28,7 +28,7 @@ export function parseArtifactVersion(stdout: string): ArtifactVersion {
 }
 
 /** A variant as artifacts spell it in their `--version`. */
-export function artifactVariant(text: unknown): Variant | undefined {
+function artifactVariant(text: unknown): Variant | undefined {
   if (text === "" || text === "oss") return "oss";
   return text === "ee" || text === "enterprise" ? "enterprise" : undefined;
 }

@@ -55,7 +55,7 @@ fail() { printf '%s\\n' "$2" >&2; exit "$1"; }
 beside() { printf '%s/.%s.cluster-e2e-%s' "$(dirname "$1")" "$(basename "$1")" "$2"; }
 recover() { [ -e "$1" ] || [ ! -d "$(beside "$1" former)" ] || mv "$(beside "$1" former)" "$1"; }
 tests=$(readlink -f ${quote([testsFolder])}) || fail ${syncStatuses.notInstalled} ${quote([`${testsFolder} does not exist`])}
-exec 9<"$(dirname "$tests")" || fail ${syncStatuses.notInstalled} "$tests does not exist"
+exec 9<"$(dirname "$tests")"
 flock -w 60 9 || fail ${syncStatuses.failed} "another sync to this node is under way"
 recover "$tests"
 [ -d "$tests" ] || fail ${syncStatuses.notInstalled} "$tests does not exist"

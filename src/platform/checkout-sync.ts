@@ -42,7 +42,7 @@ export async function syncCheckout(checkout: Checkout, target: SyncTarget, signa
 }
 
 /** The variant that the node itself tells; `not-installed` where it has no version file yet. */
-export async function installedVariant(target: SyncTarget, signal: AbortSignal): Promise<Variant> {
+async function installedVariant(target: SyncTarget, signal: AbortSignal): Promise<Variant> {
   const { connection, reference, layout } = target;
   const result = await connection.run({ argv: ["cat", layout.versionFile], sudo: true, limitMs: shortLimitMs }, signal);
   if (result.status !== 0) throw notInstalled(reference, `${layout.versionFile} does not exist`);

@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { access, constants, stat } from "node:fs/promises";
 import { isAbsolute, posix } from "node:path";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
@@ -30,6 +30,11 @@ export async function listCopyToMaster({ source, target }: CopyToMaster): Promis
   if (information === undefined) return problem(`--copy-to-master: there is no file or folder ${source}.`);
   if (information.isDirectory()) return listFolder(source, target);
   if (!information.isFile()) return problem(`--copy-to-master: ${source} is neither a file nor a folder.`);
+  const isReadable = await access(source, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isReadable) return problem(`--copy-to-master: this user may not read ${source}.`);
   const place = target.endsWith("/") ? target + posix.basename(source) : target;
   return { value: [{ source, target: place, mode: information.mode & 0o777, sizeBytes: information.size }] };
 }

@@ -28,7 +28,7 @@ export interface ListingRules {
  */
 export async function listFiles(folder: string, rules: ListingRules): Promise<Checked<readonly ListedFile[]>> {
   const listing: Listing = { root: folder, boundary: await realpath(rules.boundary), rules, files: [], problems: [] };
-  await visitFolder(listing, "", []);
+  await tellingFailures(listing, folder, () => visitFolder(listing, "", []));
   if (listing.problems.length > 0) return { problems: listing.problems };
   return { value: listing.files.toSorted((one, other) => (one.path < other.path ? -1 : 1)) };
 }
@@ -48,11 +48,18 @@ async function visitFolder(listing: Listing, path: string, above: readonly strin
     return void listing.problems.push(`${folder} is a symbolic link to a folder that it is in.`);
   for (const name of (await readdir(folder)).toSorted()) {
     if (listing.rules.isSkipped(name)) continue;
-    await visit(listing, path === "" ? name : `${path}/${name}`, [...above, real]).catch((error: unknown) => {
-      const code = errorCode(error);
-      if (code === undefined) throw error;
-      listing.problems.push(`${join(folder, name)} cannot be read (${code}).`);
-    });
+    const place = path === "" ? name : `${path}/${name}`;
+    await tellingFailures(listing, join(folder, name), () => visit(listing, place, [...above, real]));
+  }
+}
+
+async function tellingFailures(listing: Listing, place: string, task: () => Promise<void>): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    listing.problems.push(`${place} cannot be read (${code}).`);
   }
 }
 

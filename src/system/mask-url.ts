@@ -1,10 +1,12 @@
+import { parseUrl } from "./parse-url.ts";
+
 /**
  * A URL for people's eyes: scheme, host and path stay, user part, query and fragment are masked, since signed addresses carry their
  * secret there. A text that is no URL is masked by its look.
  */
 export function maskUrl(url: string | URL): string {
-  const parsed = URL.parse(String(url));
-  if (parsed === null || parsed.host === "") return maskByLook(String(url));
+  const parsed = parseUrl(String(url));
+  if (parsed === undefined || parsed.host === "") return maskByLook(String(url));
   const user = parsed.username === "" && parsed.password === "" ? "" : "***@";
   const query = parsed.search === "" ? "" : "?***";
   const fragment = parsed.hash === "" ? "" : "#***";
@@ -16,8 +18,8 @@ export function maskUrl(url: string | URL): string {
  * longer values, its password; its user name only where no password follows (then it is a token).
  */
 export function urlSecrets(url: string): readonly string[] {
-  const parsed = URL.parse(url);
-  if (parsed === null || maskUrl(parsed) === parsed.href) return [];
+  const parsed = parseUrl(url);
+  if (parsed === undefined || maskUrl(parsed) === parsed.href) return [];
   const user = parsed.password === "" ? parsed.username : parsed.password;
   const values = [...parsed.searchParams.values()].filter((value) => value.length >= shortestSecret);
   const secrets = [
