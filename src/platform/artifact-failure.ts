@@ -31,7 +31,7 @@ export function requestFailure(shown: string, error: unknown): ClusterError {
   return artifactUnreachable(shown, `${reason} (${code}).`, {
     transient,
     facts: { code },
-    ...(isTls ? { hint: tlsHint } : {}),
+    hint: isTls ? tlsHint : networkHint,
   });
 }
 
@@ -56,7 +56,8 @@ interface Failure {
 const failures: Readonly<Record<string, Failure>> = {
   ENOTFOUND: { reason: "its host name is not known", transient: false },
   EAI_AGAIN: { reason: "its host name could not be looked up", transient: true },
-  ECONNREFUSED: { reason: "its host refuses the connection", transient: true },
+  ECONNREFUSED: { reason: "the connection is refused", transient: true },
+  ERR_PROXY_TUNNEL: { reason: "the proxy does not pass the connection on", transient: false },
   ECONNRESET: { reason: "the connection was cut off", transient: true },
   ETIMEDOUT: { reason: "its host does not answer", transient: true },
   EHOSTUNREACH: { reason: "its host cannot be reached", transient: true },
@@ -64,12 +65,13 @@ const failures: Readonly<Record<string, Failure>> = {
   ENETUNREACH: { reason: "the network is unreachable", transient: true },
 };
 
+const networkHint = "Check the address, and what stands between: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.";
 const tlsHint =
   "For a certificate authority of your own set NODE_EXTRA_CA_CERTS to its file; or download the artifact yourself and give its path.";
 
 /** OpenSSL's names of what is wrong with a certificate, and the protocol error of a server that speaks no TLS. */
 function tlsFailure(code: string): Failure | undefined {
-  if (code === "EPROTO") return { reason: "the TLS handshake failed", transient: false };
+  if (code === "EPROTO" || code.startsWith("ERR_SSL_")) return { reason: "the TLS handshake failed", transient: false };
   return /CERT|SIGNATURE|TLS|SSL/.test(code)
     ? { reason: "the server's certificate is not trusted", transient: false }
     : undefined;

@@ -234,7 +234,7 @@ test("https to a server without TLS fails as such", async () => {
 test.each([
   [
     "http://127.0.0.1:1/a?hunter2-token",
-    "http://127.0.0.1:1/a?*** cannot be read: its host refuses the connection (ECONNREFUSED).",
+    "http://127.0.0.1:1/a?*** cannot be read: the connection is refused (ECONNREFUSED).",
   ],
   [
     "https://me:hunter2-token@no-such-host.invalid/",
