@@ -157,6 +157,8 @@ function runInFolder(channel: ServerChannel, command: string, folder: string): v
   const isUpload = command.includes("e2e-receive");
   const child = spawn("/bin/sh", ["-c", intoFolder(command, folder)], {
     cwd: folder,
+    // A session of its own, as sshd makes it: so it can be ended with all that it began.
+    detached: true,
     env: { PATH: `${folder}/bin:/usr/bin:/bin`, MACHINE: folder },
   });
   child.stdin.on("error", () => {});
