@@ -1,0 +1,108 @@
+import type { Tags } from "../endpoint/filters.ts";
+import type { XmlObject } from "../endpoint/xml.ts";
+import { isAlive, type Instance, type InstanceState } from "../state/instance.ts";
+import type { Region } from "../state/region.ts";
+import { tagsXml } from "./tags.ts";
+import { visibleTags } from "./visible-tags.ts";
+
+const stateCodes: Readonly<Record<InstanceState, number>> = {
+  pending: 0,
+  running: 16,
+  "shutting-down": 32,
+  terminated: 48,
+  stopping: 64,
+  stopped: 80,
+};
+
+export function stateXml(state: InstanceState): XmlObject {
+  return { code: stateCodes[state], name: state };
+}
+
+/** The instances grouped into their reservations, as DescribeInstances shows them. */
+export function reservationsXml(instances: readonly Instance[], region: Region): readonly XmlObject[] {
+  const reservations = Map.groupBy(instances, (instance) => instance.reservationId);
+  return [...reservations.values()].map((members) => reservationXml(members, region, visibleTags));
+}
+
+/** One reservation; `instances` must not be empty. `tagsOf`: RunInstances' own answer shows tags at once, later calls don't. */
+export function reservationXml(
+  instances: readonly Instance[],
+  region: Region,
+  tagsOf: (instance: Instance) => Tags,
+): XmlObject {
+  const { reservationId, accountId } = instances[0]!;
+  return {
+    reservationId,
+    ownerId: accountId,
+    groupSet: [],
+    instancesSet: instances.map((instance) => ({
+      ...instanceXml(instance, region),
+      tagSet: tagsXml(tagsOf(instance)),
+    })),
+  };
+}
+
+function instanceXml(instance: Instance, region: Region): XmlObject {
+  const { launch } = instance;
+  return {
+    instanceId: instance.id,
+    imageId: launch.image.id,
+    instanceState: stateXml(instance.state),
+    reason: instance.transitionReason,
+    stateReason: instance.stateReason === undefined ? undefined : { ...instance.stateReason },
+    amiLaunchIndex: instance.launchIndex,
+    instanceType: launch.type.name,
+    launchTime: instance.launchTime,
+    placement: { availabilityZone: launch.subnet.zone, groupName: "", tenancy: "default" },
+    monitoring: { state: "disabled" },
+    architecture: launch.image.architecture,
+    rootDeviceType: "ebs",
+    rootDeviceName: launch.image.rootDeviceName,
+    virtualizationType: launch.image.virtualizationType,
+    hypervisor: "xen",
+    enaSupport: true,
+    clientToken: launch.clientToken ?? "",
+    metadataOptions: { state: "applied", ...launch.metadataOptions },
+    ...(isAlive(instance) ? networkXml(instance, region) : { privateDnsName: "", dnsName: "" }),
+  };
+}
+
+function networkXml(instance: Instance, region: Region): XmlObject {
+  const { subnet, groupIds } = instance.launch;
+  const groupSet = groupIds.map((groupId) => ({ groupId, groupName: region.groups.get(groupId)?.name }));
+  return {
+    vpcId: subnet.vpcId,
+    subnetId: subnet.id,
+    privateIpAddress: instance.privateAddress,
+    privateDnsName: `ip-${instance.privateAddress.replaceAll(".", "-")}.${region.name}.compute.internal`,
+    dnsName: "",
+    ipAddress: publicAddress(instance),
+    sourceDestCheck: true,
+    groupSet,
+    blockDeviceMapping: instance.volumes.map((volume) => ({
+      deviceName: volume.deviceName,
+      ebs: { volumeId: volume.id, status: "attached", deleteOnTermination: volume.deleteOnTermination },
+    })),
+    networkInterfaceSet: [
+      {
+        networkInterfaceId: `eni-${instance.id.slice(2)}`,
+        subnetId: subnet.id,
+        vpcId: subnet.vpcId,
+        status: "in-use",
+        privateIpAddress: instance.privateAddress,
+        groupSet,
+        attachment: {
+          attachmentId: `eni-attach-${instance.id.slice(2)}`,
+          deviceIndex: 0,
+          status: "attached",
+          deleteOnTermination: true,
+        },
+      },
+    ],
+  };
+}
+
+/** EC2 shows the public address only while the machine is on, or about to be. */
+function publicAddress(instance: Instance): string | undefined {
+  return instance.state === "pending" || instance.state === "running" ? instance.publicAddress : undefined;
+}

@@ -1,0 +1,74 @@
+import { Ec2Error } from "../endpoint/ec2-error.ts";
+import type { Tags } from "../endpoint/filters.ts";
+import type { ParameterDeclaration, Parameters } from "../endpoint/parameters.ts";
+import type { XmlValue } from "../endpoint/xml.ts";
+import type { Region } from "../state/region.ts";
+import type { Action } from "./action.ts";
+
+export const tagSpecificationParameters: ParameterDeclaration = {
+  "TagSpecification.N.ResourceType": "text",
+  "TagSpecification.N.Tag.N.Key": "text",
+  "TagSpecification.N.Tag.N.Value": "text",
+};
+
+const maximumTags = 50;
+
+export const createTags: Action = {
+  name: "CreateTags",
+  parameters: { "ResourceId.N": "text", "Tag.N.Key": "text", "Tag.N.Value": "text", DryRun: "boolean" },
+  required: ["ResourceId"],
+  run: ({ parameters, region, passDryRun }) => {
+    const targets = parameters.texts("ResourceId").map((id) => tagsOfResource(region, id));
+    const tags = readTags(parameters);
+    passDryRun();
+    for (const target of targets) for (const [key, value] of tags) target.set(key, value);
+    return { return: true };
+  },
+};
+
+/** The tags that a request gives to new resources, by resource type. Only the `known` types can be given. */
+export function readTagSpecifications(parameters: Parameters, known: readonly string[]): ReadonlyMap<string, Tags> {
+  const result = new Map<string, Tags>();
+  for (const specification of parameters.list("TagSpecification")) {
+    const type = specification.requiredText("ResourceType");
+    if (!known.includes(type)) throw invalid(`'${type}' is not a valid taggable resource type for this operation.`);
+    if (result.has(type)) throw invalid(`Tag specifications for '${type}' are given twice.`);
+    result.set(type, readTags(specification));
+  }
+  return result;
+}
+
+export function tagsXml(tags: Tags): XmlValue {
+  return tags.size === 0 ? undefined : [...tags].map(([key, value]) => ({ key, value }));
+}
+
+function readTags(parameters: Parameters): Tags {
+  const tags = new Map<string, string>();
+  for (const tag of parameters.list("Tag")) {
+    const key = tag.requiredText("Key");
+    const value = tag.text("Value") ?? "";
+    checkTag(key, value);
+    if (tags.has(key)) throw invalid(`Duplicate tag key '${key}' specified.`);
+    tags.set(key, value);
+  }
+  if (tags.size > maximumTags)
+    throw new Ec2Error("TagLimitExceeded", "The maximum number of Tags for a resource has been reached.");
+  return tags;
+}
+
+function checkTag(key: string, value: string): void {
+  if (/^aws:/i.test(key)) throw invalid(`Tag keys starting with 'aws:' are reserved for internal use`);
+  if (key.length > 128) throw invalid(`Tag key exceeds the maximum length of 128 characters: '${key}'`);
+  if (value.length > 256) throw invalid(`Tag value exceeds the maximum length of 256 characters: '${value}'`);
+}
+
+function tagsOfResource(region: Region, id: string): Map<string, string> {
+  if (id.startsWith("sg-")) return region.group(id).tags;
+  const instance = region.instances.get(id);
+  if (instance !== undefined && instance.visibleAt <= Date.now()) return instance.tags;
+  throw new Ec2Error("InvalidID", `The ID '${id}' is not valid`);
+}
+
+function invalid(message: string): Ec2Error {
+  return new Ec2Error("InvalidParameterValue", message);
+}

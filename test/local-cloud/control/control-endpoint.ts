@@ -1,0 +1,49 @@
+import type { Behaviour } from "../behaviour.ts";
+import type { LocalCloud } from "../local-cloud.ts";
+import type { ScriptedAnswer } from "../machines/scripted-answers.ts";
+import { readBehaviour, readFault, readSkewMs } from "./read-body.ts";
+
+type Operation = (cloud: LocalCloud, body: unknown, id: string) => unknown;
+
+/**
+ * The local cloud's other side, for tests in another process: JSON over `/_control/…`. `POST` bodies are what the typed
+ * methods of LocalCloud take; an answer of a `GET` is what its properties hold.
+ */
+const operations: Readonly<Record<string, Operation>> = {
+  "GET /requests": ({ requests }) => ({
+    total: requests.entries.length,
+    counts: requests.counts(),
+    requests: requests.entries,
+  }),
+  "DELETE /requests": ({ requests }) => requests.clear(),
+  "POST /faults": ({ faults }, body) => faults.add(readFault(body)),
+  "DELETE /faults": ({ faults }) => faults.clear(),
+  "GET /behaviour": ({ behaviour }): Behaviour => behaviour.current,
+  "POST /behaviour": ({ behaviour }, body) => behaviour.change(readBehaviour(body)),
+  "POST /clock": (cloud, body) => cloud.clock.skew(readSkewMs(body)),
+  "GET /instances": (cloud) => cloud.instances(),
+  "POST /instances/ID/kill": async (cloud, _body, id) => cloud.kill(id),
+  "GET /instances/ID/console": async (cloud, _body, id) => ({ console: await cloud.console(id) }),
+  "GET /groups": (cloud) => cloud.groups(),
+  "GET /commands": ({ answers }) => answers.answered,
+  "POST /answers": ({ answers }, body) => answers.replace(body as readonly ScriptedAnswer[]),
+  "POST /reset": async (cloud) => cloud.reset(),
+};
+
+export async function answerControl(request: Request, cloud: LocalCloud): Promise<Response> {
+  const path = new URL(request.url).pathname.replace(/^\/_control/, "");
+  const id = /^\/instances\/([^/]+)\//.exec(path)?.[1] ?? "";
+  const operation = operations[`${request.method} ${id === "" ? path : path.replace(id, "ID")}`];
+  if (operation === undefined) return failure(404, `no such control: ${request.method} ${path}`);
+  try {
+    const text = await request.text();
+    const result = await operation(cloud, text === "" ? {} : JSON.parse(text), id);
+    return Response.json(result ?? {});
+  } catch (error) {
+    return failure(400, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function failure(status: number, error: string): Response {
+  return Response.json({ error }, { status });
+}

@@ -1,0 +1,26 @@
+import type { Credentials } from "./signature.ts";
+
+/** The key pairs this cloud knows. They open nothing but a local cloud on loopback. */
+export const accounts = {
+  main: {
+    accessKeyId: "AKIALOCALCLOUDMAIN01",
+    secretAccessKey: "local-cloud/secret-of-the-main-account",
+    accountId: "111122223333",
+    expired: false,
+  },
+  /** Another account in the same regions: sees nothing of the first one's. */
+  other: {
+    accessKeyId: "AKIALOCALCLOUDOTHER1",
+    secretAccessKey: "local-cloud/secret-of-the-other-account",
+    accountId: "444455556666",
+    expired: false,
+  },
+  /** A session that has run out. */
+  expired: {
+    accessKeyId: "ASIALOCALCLOUDEXPIRE",
+    secretAccessKey: "local-cloud/secret-of-an-expired-session",
+    sessionToken: "local-cloud-session-that-has-run-out",
+    accountId: "111122223333",
+    expired: true,
+  },
+} as const satisfies Readonly<Record<string, Credentials>>;

@@ -1,0 +1,169 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { actions } from "../actions/actions.ts";
+import type { Action, CloudParts } from "../actions/action.ts";
+import { callableRegion, Region } from "../state/region.ts";
+import { Ec2Error } from "./ec2-error.ts";
+import type { Fault, FaultOccasion } from "./faults.ts";
+import { checkParameters, Parameters } from "./parameters.ts";
+import { claimedRegion, loggedParameters, type RequestLog } from "./request-log.ts";
+import { authenticate, type Caller, type Credentials } from "./signature.ts";
+import { Throttle } from "./throttle.ts";
+import { answerXml, errorXml, type XmlObject } from "./xml.ts";
+
+const apiVersion = "2016-11-15";
+
+interface EndpointParts extends CloudParts {
+  readonly log: RequestLog;
+  readonly credentials: readonly Credentials[];
+  readonly addressRange: string;
+}
+
+/** Thrown where a fault wants the connection cut instead of answered. */
+class AnswerLost extends Error {}
+
+interface Call {
+  readonly action: Action;
+  readonly caller: Caller;
+  readonly region: Region;
+  readonly parameters: Parameters;
+  readonly occasion: FaultOccasion;
+}
+
+/** EC2's Query API: one signed, form-encoded POST a call, XML back. */
+export class Ec2Endpoint {
+  readonly #parts: EndpointParts;
+  /** By account and region. */
+  readonly #regions = new Map<string, Region>();
+  readonly #throttles = new Map<string, Throttle>();
+
+  constructor(parts: EndpointParts) {
+    this.#parts = parts;
+  }
+
+  async answer(request: Request): Promise<Response> {
+    const requestId = randomUUID();
+    const body = await request.text();
+    const fields = new Map(new URLSearchParams(body));
+    const action = fields.get("Action") ?? "";
+    const region = claimedRegion(request.headers);
+    const finish = this.#parts.log.begin({ action, region, requestId, parameters: loggedParameters(fields) });
+    try {
+      const caller = this.#authenticated(request, body);
+      const answer = await this.#perform(this.#read(fields, caller));
+      finish("ok");
+      return this.#response(200, answerXml(action, requestId, answer));
+    } catch (error) {
+      if (error instanceof AnswerLost) {
+        finish("lost");
+        return cutConnection();
+      }
+      const shown = shownError(error);
+      finish(shown.code);
+      return this.#response(shown.status, errorXml(shown.code, shown.message, requestId));
+    }
+  }
+
+  /** The regions that have been called, for a look behind the scenes. */
+  get regions(): readonly Region[] {
+    return [...this.#regions.values()];
+  }
+
+  /** Forgets groups, instances and client tokens. */
+  reset(): void {
+    this.#regions.clear();
+    this.#throttles.clear();
+  }
+
+  #authenticated(request: Request, body: string): Caller {
+    const url = new URL(request.url);
+    const signed = { method: request.method, url, headers: request.headers, body };
+    return authenticate(signed, this.#parts.credentials, this.#parts.clock.now());
+  }
+
+  #read(all: ReadonlyMap<string, string>, caller: Caller): Call {
+    const description = callableRegion(caller.region);
+    const name = all.get("Action") ?? "";
+    const action = actions.get(name);
+    if (action === undefined)
+      throw new Ec2Error("InvalidAction", `The action ${name} is not valid for this web service.`);
+    if (all.get("Version") !== apiVersion) {
+      throw new Ec2Error(
+        "NoSuchVersion",
+        `The requested version (${all.get("Version")}) of service AmazonEC2 does not exist`,
+      );
+    }
+    const fields = new Map([...all].filter(([field]) => field !== "Action" && field !== "Version"));
+    checkParameters(fields, action.parameters, action.required);
+    const region = getOrMake(
+      this.#regions,
+      `${caller.credentials.accountId}/${caller.region}`,
+      () => new Region(description, this.#parts.addressRange),
+    );
+    const occasion = { action: name, region: caller.region, fields };
+    return { action, caller, region, occasion, parameters: new Parameters(fields, "") };
+  }
+
+  async #perform(call: Call): Promise<XmlObject> {
+    const { behaviour, faults } = this.#parts;
+    const { accountId } = call.caller.credentials;
+    const throttle = getOrMake(this.#throttles, `${accountId}/${call.region.name}`, () => new Throttle());
+    throttle.pass(behaviour.current.throttle, performance.now());
+    if (behaviour.current.apiDelayMs > 0) await delay(behaviour.current.apiDelayMs);
+    await strike(faults.take("before", call.occasion));
+    if (behaviour.current.deniedActions.includes(call.action.name)) throw unauthorized(call.action.name, accountId);
+    const answer = await call.action.run({
+      parameters: call.parameters,
+      accountId,
+      region: call.region,
+      cloud: this.#parts,
+      passDryRun: () => stopDryRun(call.parameters),
+    });
+    await strike(faults.take("after", call.occasion));
+    return answer;
+  }
+
+  #response(status: number, xml: string): Response {
+    const headers = { "Content-Type": "text/xml;charset=UTF-8", Date: this.#parts.clock.now().toUTCString() };
+    return new Response(xml, { status, headers });
+  }
+}
+
+async function strike(fault: Fault | undefined): Promise<void> {
+  if (fault === undefined) return;
+  if (fault.delayMs !== undefined) await delay(fault.delayMs);
+  if (fault.lost === true) throw new AnswerLost();
+  if (fault.code !== undefined) throw new Ec2Error(fault.code, fault.message ?? `Scripted by a test: ${fault.code}`);
+}
+
+function stopDryRun(parameters: Parameters): void {
+  if (parameters.boolean("DryRun") !== true) return;
+  throw new Ec2Error("DryRunOperation", "Request would have succeeded, but DryRun flag is set.");
+}
+
+function unauthorized(action: string, accountId: string): Ec2Error {
+  const encoded = Buffer.from(`denied by the test: ${action}`).toString("base64url");
+  return new Ec2Error(
+    "UnauthorizedOperation",
+    `You are not authorized to perform this operation. User: arn:aws:iam::${accountId}:user/tester is not authorized to perform: ec2:${action} because no identity-based policy allows the ec2:${action} action. Encoded authorization failure message: ${encoded}`,
+  );
+}
+
+function shownError(error: unknown): Ec2Error {
+  if (error instanceof Ec2Error) return error;
+  console.error(error);
+  return new Ec2Error("InternalError", `An internal error has occurred: ${String(error)}`);
+}
+
+/** Bun closes the connection without an answer when the body fails before its first byte. */
+function cutConnection(): Response {
+  return new Response(new ReadableStream({ start: (controller) => controller.error() }));
+}
+
+function getOrMake<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

@@ -1,0 +1,60 @@
+import { InProcessMachine } from "./in-process-machine.ts";
+import type { ExecHandler } from "./exec.ts";
+import type { LoopbackBlock } from "./loopback-block.ts";
+import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
+
+export interface InProcessOptions {
+  readonly block: LoopbackBlock;
+  /** 22 needs root on Linux, or `net.ipv4.ip_unprivileged_port_start` at 22 or below. */
+  readonly sshPort: number;
+  readonly onExec: ExecHandler;
+}
+
+/** Machines that are SSH servers in this process, each on an address of its own; hundreds of them are cheap. */
+export class InProcessDriver implements MachineDriver {
+  readonly name = "in-process";
+  readonly addressRange = "172.31.0.0/16";
+  readonly gatewayAddress = undefined;
+  readonly #options: InProcessOptions;
+  readonly #machines = new Map<string, InProcessMachine>();
+  #exited: (instanceId: string) => void = () => undefined;
+
+  constructor(options: InProcessOptions) {
+    this.#options = options;
+  }
+
+  async create(request: MachineRequest, signal: AbortSignal): Promise<MadeMachine> {
+    signal.throwIfAborted();
+    const publicAddress = this.#options.block.next();
+    const { sshPort, onExec } = this.#options;
+    this.#machines.set(request.instanceId, new InProcessMachine(request, { publicAddress, sshPort, onExec }));
+    return { publicAddress, detail: { sshPort: String(sshPort) } };
+  }
+
+  async start(instanceId: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await this.#machines.get(instanceId)!.start();
+  }
+
+  async kill(instanceId: string): Promise<void> {
+    await this.#machines.get(instanceId)?.stop();
+    this.#exited(instanceId);
+  }
+
+  async destroy(instanceId: string): Promise<void> {
+    await this.#machines.get(instanceId)?.stop();
+  }
+
+  async console(instanceId: string): Promise<string> {
+    return this.#machines.get(instanceId)?.consoleText ?? "";
+  }
+
+  onExit(listener: (instanceId: string) => void): void {
+    this.#exited = listener;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#machines.values()].map((machine) => machine.stop()));
+    await this.#options.block[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,148 @@
+import { createServer, type Server as NetServer, type Socket } from "node:net";
+import { type AuthContext, type Connection, Server as SshServer, type ServerChannel, type Session, utils } from "ssh2";
+import { type LoginSettings, readLoginSettings } from "./cloud-config.ts";
+import type { ExecHandler, ExecMachine } from "./exec.ts";
+import type { MachineRequest } from "./machine-driver.ts";
+import { newHostKey } from "./scripted-answers.ts";
+
+export interface InProcessSettings {
+  readonly publicAddress: string;
+  readonly sshPort: number;
+  readonly onExec: ExecHandler;
+}
+
+/** One machine that is an SSH server in this process: real keys, real logins, scripted commands. */
+export class InProcessMachine {
+  readonly #request: MachineRequest;
+  readonly #settings: InProcessSettings;
+  readonly #sockets = new Set<Socket>();
+  readonly #console: string[] = [];
+  #login: LoginSettings | undefined;
+  #ssh: SshServer | undefined;
+  #listener: NetServer | undefined;
+
+  constructor(request: MachineRequest, settings: InProcessSettings) {
+    this.#request = request;
+    this.#settings = settings;
+  }
+
+  get consoleText(): string {
+    return this.#console.map((line) => `${line}\n`).join("");
+  }
+
+  /** Reads the user data as cloud-init would, then listens. */
+  async start(): Promise<void> {
+    const { userData, imageUser, hostname } = this.#request;
+    this.#login = readLoginSettings(userData, imageUser);
+    this.#replaceHostKey(this.#login.hostKey ?? newHostKey());
+    const listener = createServer((socket) => this.#connected(socket));
+    this.#listener = listener;
+    await new Promise<void>((resolve, reject) => {
+      listener.once("error", reject);
+      listener.listen(this.#settings.sshPort, this.#settings.publicAddress, resolve);
+    });
+    this.#console.push(`cloud-init: users ${[...this.#login.users.keys()].join(", ")}`, `${hostname} login:`);
+  }
+
+  /** As a power cut: connections end at once. */
+  async stop(): Promise<void> {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    for (const socket of this.#sockets) socket.destroy();
+    if (listener === undefined) return;
+    this.#console.push("power off");
+    await new Promise((resolve) => {
+      listener.close(resolve);
+    });
+  }
+
+  /** ssh2 fixes a server's host key when it is made, so each key gets a server; the listener hands sockets to the newest. */
+  #replaceHostKey(privateKey: string): string {
+    const parsed = utils.parseKey(privateKey);
+    if (parsed instanceof Error) throw parsed;
+    this.#ssh = new SshServer({ hostKeys: [privateKey] }, (connection) => this.#serve(connection));
+    const line = `${parsed.type} ${parsed.getPublicSSH().toString("base64")}`;
+    this.#console.push(`host key: ${line}`);
+    return line;
+  }
+
+  #connected(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    this.#ssh!.injectSocket(socket);
+  }
+
+  #serve(connection: Connection): void {
+    const login = { user: "" };
+    // A client that goes away in the middle of something is its own business.
+    connection.on("error", () => undefined);
+    connection.on("authentication", (context) => {
+      login.user = context.username;
+      if (isAllowed(context, this.#login!)) context.accept();
+      else context.reject(["publickey"]);
+    });
+    connection.on("session", (accept) => this.#serveSession(accept(), login.user));
+  }
+
+  #serveSession(session: Session, user: string): void {
+    session.on("pty", (accept) => accept?.());
+    session.on("env", (accept) => accept?.());
+    session.on("exec", (accept, _reject, { command }) => {
+      this.#exec(accept(), user, command).catch((error: unknown) => this.#console.push(String(error)));
+    });
+  }
+
+  async #exec(channel: ServerChannel, user: string, command: string): Promise<void> {
+    const gone = new AbortController();
+    channel.on("close", () => gone.abort());
+    channel.on("error", () => gone.abort());
+    const stdin = readAll(channel);
+    try {
+      const result = await this.#settings.onExec({ machine: this.#execMachine(), user, command, stdin }, gone.signal);
+      if (gone.signal.aborted) return;
+      channel.stderr.write(result.stderr);
+      channel.write(result.stdout);
+      channel.exit(result.status);
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      channel.stderr.write(`${String(error)}\n`);
+      channel.exit(255);
+    }
+    channel.end();
+  }
+
+  #execMachine(): ExecMachine {
+    const { instanceId, hostname, privateAddress } = this.#request;
+    const replaceHostKey = (privateKey: string): string => this.#replaceHostKey(privateKey);
+    return { instanceId, hostname, privateAddress, publicAddress: this.#settings.publicAddress, replaceHostKey };
+  }
+}
+
+/** Public keys only, and only with a good signature by a key that the user data authorizes for this user. */
+function isAllowed(context: AuthContext, login: LoginSettings): boolean {
+  if (context.method !== "publickey") return false;
+  const offered = utils.parseKey(context.key.data);
+  if (offered instanceof Error) return false;
+  const isAuthorized = (login.users.get(context.username) ?? []).some((line) => isSameKey(line, context.key.data));
+  if (!isAuthorized) return false;
+  // Without a signature the client only asks whether the key would do.
+  if (context.signature === undefined || context.blob === undefined) return true;
+  // It may return an Error, whatever its type says, and that is truthy.
+  const verdict: unknown = offered.verify(context.blob, context.signature, context.hashAlgo);
+  return verdict === true;
+}
+
+function isSameKey(authorizedLine: string, offered: Buffer): boolean {
+  const key = utils.parseKey(authorizedLine);
+  return !(key instanceof Error) && key.getPublicSSH().equals(offered);
+}
+
+async function readAll(channel: ServerChannel): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  channel.on("data", (chunk: Buffer) => chunks.push(chunk));
+  await new Promise<void>((resolve) => {
+    channel.on("end", resolve);
+    channel.on("close", resolve);
+  });
+  return Buffer.concat(chunks);
+}

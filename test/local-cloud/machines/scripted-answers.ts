@@ -1,0 +1,84 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { utils } from "ssh2";
+import type { Exec, ExecResult } from "./exec.ts";
+
+/** What a command is answered with whose text matches. */
+export interface ScriptedAnswer {
+  /** A regular expression, looked for anywhere in the command. */
+  readonly pattern: string;
+  readonly status?: number;
+  /** `{{instanceId}}`, `{{hostname}}`, `{{privateAddress}}`, `{{publicAddress}}` and `{{1}}` (what the pattern's first group matched) are put in. */
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly delayMs?: number;
+  /** The machine makes itself a new host key, and prints its public half unless `stdout` is given. */
+  readonly replaceHostKey?: boolean;
+  /** Waits for the end of stdin first, as a command that reads all of it does. */
+  readonly readsStdin?: boolean;
+}
+
+export interface AnsweredCommand {
+  readonly instanceId: string;
+  readonly user: string;
+  readonly command: string;
+  readonly status: number;
+}
+
+const notScripted = 127;
+
+/** The default handler of in-process machines: a table from command to answer, the first match wins. */
+export class ScriptedAnswers {
+  #answers: readonly (ScriptedAnswer & { readonly expression: RegExp })[] = [];
+  readonly #answered: AnsweredCommand[] = [];
+
+  replace(answers: readonly ScriptedAnswer[]): void {
+    this.#answers = answers.map((answer) => ({ ...answer, expression: new RegExp(answer.pattern, "s") }));
+  }
+
+  /** Every command that was run, oldest first. */
+  get answered(): readonly AnsweredCommand[] {
+    return this.#answered;
+  }
+
+  readonly handle = async (exec: Exec, signal: AbortSignal): Promise<ExecResult> => {
+    const result = await this.#resultOf(exec, signal);
+    const { user, command } = exec;
+    this.#answered.push({ instanceId: exec.machine.instanceId, user, command, status: result.status });
+    return result;
+  };
+
+  async #resultOf(exec: Exec, signal: AbortSignal): Promise<ExecResult> {
+    for (const answer of this.#answers) {
+      const match = answer.expression.exec(exec.command);
+      if (match !== null) return perform(answer, match[1] ?? "", exec, signal);
+    }
+    return { status: notScripted, stdout: "", stderr: `no answer is scripted for: ${exec.command}\n` };
+  }
+}
+
+async function perform(answer: ScriptedAnswer, group: string, exec: Exec, signal: AbortSignal): Promise<ExecResult> {
+  if (answer.readsStdin === true) await exec.stdin;
+  if (answer.delayMs !== undefined) await delay(answer.delayMs, undefined, { signal });
+  const newKey = answer.replaceHostKey === true ? `${exec.machine.replaceHostKey(newHostKey())}\n` : "";
+  return {
+    status: answer.status ?? 0,
+    stdout: filledIn(answer.stdout ?? newKey, group, exec),
+    stderr: filledIn(answer.stderr ?? "", group, exec),
+  };
+}
+
+/** A fresh ed25519 key as OpenSSH's private key text. */
+export function newHostKey(): string {
+  return utils.generateKeyPairSync("ed25519").private;
+}
+
+function filledIn(text: string, group: string, { machine }: Exec): string {
+  const values: Readonly<Record<string, string>> = {
+    instanceId: machine.instanceId,
+    hostname: machine.hostname,
+    privateAddress: machine.privateAddress,
+    publicAddress: machine.publicAddress,
+    "1": group,
+  };
+  return text.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole);
+}

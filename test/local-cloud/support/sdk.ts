@@ -1,0 +1,69 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { EC2Client, type RunInstancesCommandInput } from "@aws-sdk/client-ec2";
+import { LocalCloud, type LocalCloudOptions } from "../local-cloud.ts";
+
+/** A local cloud with in-process machines and the SDK's own client for it, in a folder that goes with it. */
+export async function startCloud(
+  options: Partial<LocalCloudOptions>,
+): Promise<AsyncDisposable & { readonly cloud: LocalCloud; readonly client: EC2Client }> {
+  const directory = await mkdtemp(join(tmpdir(), "local-cloud-"));
+  const cloud = await LocalCloud.start({ driver: "in-process", directory, ...options });
+  return {
+    cloud,
+    client: clientOf(cloud, {}),
+    [Symbol.asyncDispose]: async () => {
+      await cloud[Symbol.asyncDispose]();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+interface ClientSettings {
+  readonly region?: string;
+  readonly accessKeyId?: string;
+  readonly secretAccessKey?: string;
+  readonly sessionToken?: string;
+}
+
+/** One attempt only, so that a test sees each answer as it is. */
+export function clientOf(cloud: LocalCloud, settings: ClientSettings): EC2Client {
+  const { sessionToken, region = cloud.region } = settings;
+  const { accessKeyId = cloud.accessKeyId, secretAccessKey = cloud.secretAccessKey } = settings;
+  return new EC2Client({
+    endpoint: cloud.endpoint,
+    region,
+    maxAttempts: 1,
+    credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+  });
+}
+
+/** Runs the call and gives the error's name: `await codeOf(client.send(…))`. */
+export async function codeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return "ok";
+  } catch (error) {
+    return error instanceof Error ? error.name : String(error);
+  }
+}
+
+/** Calls until `isReached`, for what a cloud shows only after a while. */
+export async function eventually<Value>(
+  call: () => Promise<Value>,
+  isReached: (value: Value) => boolean,
+): Promise<Value> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const value = await call();
+    if (isReached(value)) return value;
+    if (Date.now() > deadline) throw new Error(`not reached: ${JSON.stringify(value)}`);
+    await Bun.sleep(10);
+  }
+}
+
+/** The least that launches one machine of an image. */
+export function launchOf(imageId: string, changes: Partial<RunInstancesCommandInput>): RunInstancesCommandInput {
+  return { ImageId: imageId, InstanceType: "m5.large", MinCount: 1, MaxCount: 1, ...changes };
+}
