@@ -4,7 +4,7 @@ import type { SyncPlan } from "./checkout-plan.ts";
 /** Exit statuses of the two scripts below, beside 0. */
 export const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;
 
-/** Prints what the node has at the plan's places, as `# <place>` lines, each followed by `sha256sum` lines. Changes nothing. Runs as root. */
+/** Prints what the node has at the plan's places, as `# <place>` lines, each followed by `sha256sum` lines. Runs as root. */
 export function remoteManifestScript(plan: SyncPlan): string {
   return `${findPlaces(plan)}
 sums() {
@@ -30,7 +30,8 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM PIPE
 mkdir "$incoming"
-tar -x -f - -C "$incoming" --no-same-owner && [ -f "$incoming/complete" ] || fail ${syncStatuses.brokenTransfer} "the transfer broke off"
+tar -x -f - -C "$incoming" --no-same-owner || fail ${syncStatuses.brokenTransfer} "the transfer broke off"
+[ -f "$incoming/complete" ] || fail ${syncStatuses.brokenTransfer} "the transfer broke off"
 copy "$tests"
 cd "$(beside "$tests" new)"
 ${removals(plan).join("\n")}
