@@ -31,6 +31,11 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["IdentityAgent", "none"],
     ["PreferredAuthentications", "publickey"],
     ["HostKeyAlgorithms", "ssh-ed25519"],
+    // Newer versions' own first choice, sntrup761, takes 60 ms of a login where it was built without optimisation, as in Debian 12.
+    [
+      "KexAlgorithms",
+      "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,diffie-hellman-group-exchange-sha256",
+    ],
     ["StrictHostKeyChecking", "yes"],
     ["UserKnownHostsFile", quotedPath(knownHostsFile)],
     // Not `none`: older versions would take that for a file's name.

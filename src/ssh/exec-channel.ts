@@ -2,8 +2,17 @@ import type { ClientChannel } from "ssh2";
 import { channelRefused, connectionLost } from "./connection-errors.ts";
 import type { Link } from "./link.ts";
 
-/** Starts a shell line on the node. Rejects as `connection-failed`, or with the reason of the signal, which must cover the link's loss too. */
-export function openChannel(link: Link, line: string, signal: AbortSignal): Promise<ClientChannel> {
+/**
+ * Starts a shell line on the node, and hands its channel to `begin` in the very moment it opens: a fast node's answer, exit status included,
+ * can come in one packet with the opening, and what nobody listens for then is lost. Resolves with what `begin` returns; rejects as
+ * `connection-failed`, or with the reason of the signal, which must cover the link's loss too.
+ */
+export function openChannel<Result>(
+  link: Link,
+  line: string,
+  begin: (channel: ClientChannel) => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
@@ -12,7 +21,7 @@ export function openChannel(link: Link, line: string, signal: AbortSignal): Prom
       // When it was aborted meanwhile, nobody waits for this channel any more.
       if (signal.aborted) channel?.close();
       else if (channel === undefined) reject(error ?? connectionLost(link.target, undefined));
-      else resolve(channel);
+      else resolve(begin(channel));
     };
     try {
       link.client.exec(line, (error, channel) => {

@@ -16,8 +16,9 @@ export async function runCommand(link: Link, command: RemoteCommand, signal: Abo
   using end = eitherSignal([signal, link.lost, limit.signal]);
   return await link.commandTurns.run(async () => {
     link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
-    const channel = await openChannel(link, remoteLine(command, link.target.user), end.signal);
-    return await followCommand(link, { command, channel }, end.signal);
+    const line = remoteLine(command, link.target.user);
+    const follow = (channel: ClientChannel) => followCommand(link, { command, channel }, end.signal);
+    return await openChannel(link, line, follow, end.signal);
   }, end.signal);
 }
 
@@ -94,9 +95,11 @@ async function endGroup(link: Link, processId: number | undefined, asRoot: boole
   using patience = eitherSignal([link.lost, AbortSignal.timeout(endingPatienceMs)]);
   try {
     await link.endingTurns.run(async () => {
-      const channel = await openChannel(link, endGroupLine(processId, asRoot), patience.signal);
-      channel.resume().stderr.resume();
-      await exitStatus(link, channel, patience.signal);
+      const follow = (channel: ClientChannel) => {
+        channel.resume().stderr.resume();
+        return exitStatus(link, channel, patience.signal);
+      };
+      await openChannel(link, endGroupLine(processId, asRoot), follow, patience.signal);
     }, patience.signal);
   } catch {
     link.progress.detail(2, `${link.target.name}: process group ${processId} may still be running`);

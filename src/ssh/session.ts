@@ -2,9 +2,10 @@ import { ClusterError } from "../errors.ts";
 import type { Environment } from "../system/environment.ts";
 import type { Connection } from "./connection.ts";
 import { eitherSignal } from "./either-signal.ts";
+import { feedStdin } from "./feed-stdin.ts";
 import { childEnvironment, findSsh } from "./local-ssh.ts";
-import { createMeetingPlace, deliveringCommand, endingCommand, runningLine } from "./meeting-place.ts";
-import type { MeetingPlace } from "./meeting-place.ts";
+import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";
+import type { SessionCarriage } from "./session-line.ts";
 import { renderSessionScript } from "./session-script.ts";
 import type { SessionScript } from "./session-script.ts";
 
@@ -13,69 +14,71 @@ export interface SessionRequest {
   readonly sshConfigFile: string;
   /** The node's reference. */
   readonly host: string;
-  /** Whether the command runs as root, by `sudo -n` where the login user is another: `loginUser` tells. */
-  readonly sudo: boolean;
   readonly loginUser: string;
-  /** Whether the command gets a terminal: this program's own stdin must be one. */
+  /** Whether the command runs as root: by `sudo -n` where the login user is another. */
+  readonly sudo: boolean;
+  readonly script: SessionScript;
+  /** Whether the command gets a terminal: this program's own stdin must be one then. */
   readonly terminal: boolean;
-  /** What the ssh process has for stdin, stdout and stderr: this program's own, or open files. */
-  readonly stdio: readonly ["inherit" | number, "inherit" | number, "inherit" | number];
+  /** Where the command's stdin, stdout and stderr are: this program's own, or open files. */
+  readonly stdio: SessionStdio;
   /** Of this program. */
   readonly environment: Environment;
-  /** Opens the way on which the script is sent and the session is ended, and finds out what to run. ssh logs in at the same time. */
-  prepare(signal: AbortSignal): Promise<{ readonly connection: Connection; readonly script: SessionScript }>;
+  /** A second way to the node. Used at once for a session with a terminal, otherwise only to end what an interrupted session has started. */
+  connect(signal: AbortSignal): Promise<Connection>;
 }
 
+export type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
+
 /**
- * Runs a person's command through this machine's `ssh`, which owns terminal, stdin and output meanwhile. Resolves with the remote command's own
- * status, 128 + n where it died by a signal, or with 255 after a line of ssh's on stderr. Rejects with what `prepare` rejects with; on
- * abort with the signal's reason, after the remote processes were told to end.
+ * Runs a person's command through this machine's `ssh`. Resolves with the remote command's own status, 128 + n where it died by a signal, or with
+ * 255 after a line of ssh's on stderr. Rejects where the way for the script fails; on abort with the signal's reason, after the remote processes
+ * were told to end.
  */
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
-  const ssh = findSsh(request.environment);
-  signal.throwIfAborted();
-  const session = startSsh(ssh, request);
+  const session = start(request);
   using end = eitherSignal([signal, session.ended]);
-  const way: Way = {};
-  const delivery = deliver({ ...session, way }, request, end.signal);
+  const carried = request.terminal ? deliver(session, request, end.signal) : feed(session, request, end.signal);
   try {
-    // Only a failed delivery is of interest: once it has come about, ssh alone says how it goes on.
-    const status = await Promise.race([session.status, delivery.then(() => session.status), rejection(signal)]);
+    // Once the script is under way only its failure is of interest; how it went, ssh tells.
+    const status = await Promise.race([session.status, carried.then(() => session.status), rejection(signal)]);
     if (status !== sshFailed) return status;
+    // So ends ssh on an interrupt from the keyboard too, perhaps before this program hears of it.
+    await Promise.race([rejection(signal), Bun.sleep(interruptDelayMs)]);
+    return status;
   } catch (error) {
-    await endSession({ ...session, way });
+    await endSession(session, request);
     throw error;
   }
-  // Interrupted from the keyboard, ssh may end a moment before this program hears of it.
-  await endSession({ ...session, way });
-  signal.throwIfAborted();
-  return sshFailed;
 }
 
 /** What ssh exits with for failures of its own. */
 const sshFailed = 255;
+const interruptDelayMs = 50;
 const endingPatienceMs = 3_000;
 
-/** The connection on which the script is sent; it also serves to end what the script has begun. */
-interface Way {
-  connection?: Connection;
-}
-
 interface Session {
-  readonly place: MeetingPlace;
-  readonly asRoot: boolean;
+  readonly carriage: SessionCarriage;
+  /** What the script goes through: see session-line.ts. */
+  readonly script: string;
   readonly child: Bun.Subprocess;
   readonly status: Promise<number>;
   /** Aborted when ssh has ended. */
   readonly ended: AbortSignal;
+  /** The way that the script took to a session with a terminal. */
+  readonly way: { connection?: Connection };
 }
 
-function startSsh(ssh: string, request: SessionRequest): Session {
-  const place = createMeetingPlace();
-  const asRoot = request.sudo && request.loginUser !== "root";
-  const terminal = request.terminal ? "-t" : "-T";
-  const child = Bun.spawn([ssh, "-F", request.sshConfigFile, terminal, request.host, runningLine(place, asRoot)], {
-    stdio: [...request.stdio],
+function start(request: SessionRequest): Session {
+  const ssh = findSsh(request.environment);
+  const carriage = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
+  const script = sealed(renderSessionScript(request.script), carriage.token);
+  const [mode, line] = request.terminal
+    ? ["-t", terminalLine(carriage)]
+    : ["-T", pipedLine(carriage, Buffer.byteLength(script))];
+  const [stdin, stdout, stderr] = request.stdio;
+  const child = Bun.spawn([ssh, "-F", request.sshConfigFile, mode, request.host, line], {
+    stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
     env: childEnvironment(request.environment),
   });
   const ended = new AbortController();
@@ -83,26 +86,37 @@ function startSsh(ssh: string, request: SessionRequest): Session {
     ended.abort(new ClusterError("connection-failed", "ssh has ended"));
     return child.signalCode === null ? code : sshFailed;
   });
-  return { place, asRoot, child, status, ended: ended.signal };
+  return { carriage, script, child, status, ended: ended.signal, way: {} };
+}
+
+async function feed(
+  { child, script }: Session,
+  { stdio, environment }: SessionRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const sink = child.stdin;
+  if (typeof sink !== "object") throw new TypeError("ssh was started without a pipe for its stdin");
+  await feedStdin({ head: script, source: stdio[0], sink, environment: childEnvironment(environment) }, signal);
 }
 
 async function deliver(
-  { place, way }: Session & { way: Way },
+  { carriage, script, way }: Session,
   request: SessionRequest,
   signal: AbortSignal,
 ): Promise<void> {
-  const { connection, script } = await request.prepare(signal);
-  way.connection = connection;
-  const result = await connection.run(deliveringCommand(place, renderSessionScript(script)), signal);
+  way.connection = await request.connect(signal);
+  const result = await way.connection.run(deliverCommand(carriage, script), signal);
   if (result.status === 0) return;
   const reason = result.stderr.trim() || `status ${result.status}`;
   throw new ClusterError("transfer-failed", `The command could not be sent to ${request.host}: ${reason}`);
 }
 
 /** Remote processes first, by way of the other connection: ssh alone, without a terminal, would leave them running. */
-async function endSession({ place, asRoot, child, status, way }: Session & { way: Way }): Promise<void> {
+async function endSession({ carriage, child, status, way }: Session, request: SessionRequest): Promise<void> {
+  const patience = AbortSignal.timeout(endingPatienceMs);
   try {
-    await way.connection?.run(endingCommand(place, asRoot), AbortSignal.timeout(endingPatienceMs));
+    const connection = request.terminal ? way.connection : await request.connect(patience);
+    await connection?.run(endCommand(carriage), patience);
   } catch {
     // The node is out of reach, and so is what runs there.
   }
