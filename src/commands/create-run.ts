@@ -8,6 +8,7 @@ import { ClusterError } from "../errors.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
+import { configurationSecrets } from "../platform/configuration-secrets.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
 import { layoutOf } from "../platform/layouts/find-layout.ts";
@@ -48,10 +49,7 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
 
 function hideSecrets(input: CreateInput, { progress }: Context): void {
   if (input.artifact.kind === "url") for (const secret of urlSecrets(input.artifact.url)) progress.hide(secret);
-  for (const key of ["license_key_contents", "superuser_password_hash"]) {
-    const value = input.extraConfig?.[key];
-    if (typeof value === "string") progress.hide(value);
-  }
+  for (const secret of configurationSecrets(input.extraConfig ?? {})) progress.hide(secret);
 }
 
 async function checkSpace(folder: string): Promise<void> {

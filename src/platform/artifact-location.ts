@@ -12,7 +12,7 @@ export type ArtifactLocation =
 
 /** Reads ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. Whether anything is there shows later. */
 export function parseArtifactLocation(text: string, cwd: string): Checked<ArtifactLocation> {
-  if (text.trim() === "") return problem("ARTIFACT_URL is empty.");
+  if (text.trim() === "") return problem("the value is empty");
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
   switch (scheme) {
     case undefined:
@@ -23,9 +23,7 @@ export function parseArtifactLocation(text: string, cwd: string): Checked<Artifa
     case "file":
       return fileUrlLocation(text);
     default:
-      return problem(
-        `ARTIFACT_URL ${maskUrl(text)}: ${scheme}:// is not supported; use https://, http://, file:// or a path.`,
-      );
+      return problem(`${maskUrl(text)}: ${scheme}:// is not supported; use https://, http://, file:// or a path.`);
   }
 }
 
@@ -33,7 +31,7 @@ const fileLocation = (path: string): Checked<ArtifactLocation> => ({ value: { ki
 
 function webLocation(text: string): Checked<ArtifactLocation> {
   const url = parseUrl(text);
-  if (url === undefined) return problem(`ARTIFACT_URL ${maskUrl(text)} is not a valid URL.`);
+  if (url === undefined) return problem(`${maskUrl(text)} is not a valid URL.`);
   return { value: { kind: "url", url: url.href, shown: maskUrl(url) } };
 }
 
@@ -41,6 +39,6 @@ function fileUrlLocation(text: string): Checked<ArtifactLocation> {
   try {
     return fileLocation(fileURLToPath(text));
   } catch {
-    return problem(`ARTIFACT_URL ${maskUrl(text)} names no file of this machine: write file:///absolute/path.`);
+    return problem(`${maskUrl(text)} names no file of this machine: write file:///absolute/path.`);
   }
 }

@@ -24,13 +24,13 @@ export interface GenconfFolder {
 /** Lists the folder, sub-folders included. `folder` is absolute. */
 export async function readGenconfFolder(folder: string): Promise<Checked<GenconfFolder>> {
   const information = await stat(folder).catch(() => undefined);
-  if (information === undefined) return problem(`--genconf-dir: there is no folder ${folder}.`);
-  if (!information.isDirectory()) return problem(`--genconf-dir: ${folder} is not a folder.`);
+  if (information === undefined) return problem(`there is no folder ${folder}`);
+  if (!information.isDirectory()) return problem(`${folder} is not a folder`);
   const listed = await listFiles(folder, { boundary: folder, isSkipped: () => false });
-  if (listed.problems !== undefined) return { problems: listed.problems.map((text) => `--genconf-dir: ${text}`) };
+  if (listed.problems !== undefined) return listed;
   const targets = new Set(listed.value.map((file) => file.path));
   if (targets.has("config.yaml")) {
-    return problem(`--genconf-dir: ${folder}/config.yaml is refused: give your configuration with --extra-config.`);
+    return problem(`${folder}/config.yaml is refused: give your configuration with --extra-config`);
   }
   return {
     value: {

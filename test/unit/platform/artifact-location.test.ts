@@ -24,22 +24,19 @@ test.each([
 });
 
 test.each([
-  ["", "ARTIFACT_URL is empty."],
-  ["  ", "ARTIFACT_URL is empty."],
+  ["", "the value is empty"],
+  ["  ", "the value is empty"],
   [
     "ftp://u:hunter2@host.example/a?hunter2",
-    "ARTIFACT_URL ftp://***@host.example/a?***: ftp:// is not supported; use https://, http://, file:// or a path.",
+    "ftp://***@host.example/a?***: ftp:// is not supported; use https://, http://, file:// or a path.",
   ],
-  [
-    "s3://bucket/key",
-    "ARTIFACT_URL s3://bucket/key: s3:// is not supported; use https://, http://, file:// or a path.",
-  ],
-  ["https://u:hunter2@/a?hunter2", "ARTIFACT_URL https://***@/a?*** is not a valid URL."],
-  ["https://", "ARTIFACT_URL https:// is not a valid URL."],
-  ["http://host:99999/a", "ARTIFACT_URL http://host:99999/a is not a valid URL."],
+  ["s3://bucket/key", "s3://bucket/key: s3:// is not supported; use https://, http://, file:// or a path."],
+  ["https://u:hunter2@/a?hunter2", "https://***@/a?*** is not a valid URL."],
+  ["https://", "https:// is not a valid URL."],
+  ["http://host:99999/a", "http://host:99999/a is not a valid URL."],
   [
     "file://elsewhere.example/a",
-    "ARTIFACT_URL file://elsewhere.example/a names no file of this machine: write file:///absolute/path.",
+    "file://elsewhere.example/a names no file of this machine: write file:///absolute/path.",
   ],
 ])("%p is refused", (text, problem) => {
   expect(parseArtifactLocation(text, cwd)).toEqual({ problems: [problem] });

@@ -14,12 +14,12 @@ test.each([
 });
 
 test.each([
-  ["a:/b", "--copy-to-master a:/b: the local path must be absolute."],
-  [":/b", "--copy-to-master :/b: the local path must be absolute."],
-  ["/a:b", "--copy-to-master /a:b: the path on the master must be absolute."],
-  ["/a:", "--copy-to-master /a:: the path on the master must be absolute."],
-  ["/a", "--copy-to-master /a: write /local/path:/remote/path."],
-  ["", "--copy-to-master : write /local/path:/remote/path."],
+  ["a:/b", "a:/b: the local path must be absolute"],
+  [":/b", ":/b: the local path must be absolute"],
+  ["/a:b", "/a:b: the path on the master must be absolute"],
+  ["/a:", "/a:: the path on the master must be absolute"],
+  ["/a", "/a: write /local/path:/remote/path"],
+  ["", ": write /local/path:/remote/path"],
 ])("%p is refused", (text, problem) => {
   expect(parseCopyToMaster(text)).toEqual({ problems: [problem] });
 });
@@ -49,6 +49,6 @@ test("the contents of a folder come to stand in the target folder", async () => 
 
 test("a source that isn't there is refused", async () => {
   expect(await listCopyToMaster({ source: "/nonexistent/key", target: "/x" })).toEqual({
-    problems: ["--copy-to-master: there is no file or folder /nonexistent/key."],
+    problems: ["there is no file or folder /nonexistent/key"],
   });
 });

@@ -44,7 +44,7 @@ test("a folder, a file or a link named config.yaml is refused only at the top", 
   expect((await readGenconfFolder(folder.path)).problems).toBeUndefined();
   await Bun.write(join(folder.path, "config.yaml"), "");
   expect((await readGenconfFolder(folder.path)).problems).toEqual([
-    `--genconf-dir: ${folder.path}/config.yaml is refused: give your configuration with --extra-config.`,
+    `${folder.path}/config.yaml is refused: give your configuration with --extra-config`,
   ]);
 });
 
@@ -55,9 +55,9 @@ test("links that leave the folder, lead nowhere or go in circles are all told to
   await symlink("missing", join(folder.path, "b-dangling"));
   await symlink("..", join(folder.path, "sub/c-circle"));
   expect((await readGenconfFolder(folder.path)).problems).toEqual([
-    `--genconf-dir: ${folder.path}/a-out is a symbolic link that leads out of ${folder.path}, to /etc/passwd.`,
-    `--genconf-dir: ${folder.path}/b-dangling is a symbolic link that leads nowhere.`,
-    `--genconf-dir: ${folder.path}/sub/c-circle is a symbolic link to a folder that it is in.`,
+    `${folder.path}/a-out is a symbolic link that leads out of ${folder.path}, to /etc/passwd.`,
+    `${folder.path}/b-dangling is a symbolic link that leads nowhere.`,
+    `${folder.path}/sub/c-circle is a symbolic link to a folder that it is in.`,
   ]);
 });
 
@@ -65,13 +65,13 @@ test("what is neither file nor folder is refused", async () => {
   await using folder = await scratchFolder();
   await Bun.$`mkfifo ${folder.path}/pipe`;
   expect((await readGenconfFolder(folder.path)).problems).toEqual([
-    `--genconf-dir: ${folder.path}/pipe is neither a file nor a folder.`,
+    `${folder.path}/pipe is neither a file nor a folder.`,
   ]);
 });
 
 test.each([
-  ["/nonexistent/folder", "--genconf-dir: there is no folder /nonexistent/folder."],
-  ["/etc/passwd", "--genconf-dir: /etc/passwd is not a folder."],
+  ["/nonexistent/folder", "there is no folder /nonexistent/folder"],
+  ["/etc/passwd", "/etc/passwd is not a folder"],
 ])("%s is refused", async (path, problem) => {
   expect(await readGenconfFolder(path)).toEqual({ problems: [problem] });
 });

@@ -1,0 +1,75 @@
+/** What `create` adds to the time that machines need, its API calls and its peak memory, on in-process machines. */
+import { join } from "node:path";
+import { startBenchCloud } from "./local-cloud.ts";
+import type { Row } from "./measure.ts";
+import { time } from "./measure.ts";
+
+const bootDelayMs = 2000;
+/** How long the local cloud leaves a new instance `pending`. */
+const pendingMs = 150;
+const sizes = [3, 30, 100, 300] as const;
+
+/** What the machines answer: the first match wins, the last one matches everything. */
+const answers = [
+  { pattern: "e2e-first-contact", replaceHostKey: true },
+  { pattern: "artifact\\.sh --version", stdout: '{"variant":"oss","version":"1"}\n' },
+  { pattern: "artifact\\.sh --genconf", stdout: "cluster_install.sh\n" },
+  { pattern: "resolv\\.conf", stdout: "nameserver 10.0.0.2\n" },
+  { pattern: "", readsStdin: true },
+];
+
+export interface CreateMeasurement {
+  readonly nodes: number;
+  readonly seconds: number;
+  readonly addedSeconds: number;
+  readonly peakMegabytes: number;
+  readonly apiCalls: Readonly<Record<string, number>>;
+  /** All but the describes that poll. */
+  readonly callsWithoutPolling: number;
+}
+
+export async function measureCreate(executable: string): Promise<readonly CreateMeasurement[]> {
+  const measurements: CreateMeasurement[] = [];
+  for (const nodes of sizes) measurements.push(await measureSize(executable, nodes));
+  return measurements;
+}
+
+async function measureSize(executable: string, nodes: number): Promise<CreateMeasurement> {
+  const answersFile = join((await import("node:os")).tmpdir(), `cluster-e2e-bench-answers-${process.pid}.json`);
+  await Bun.write(answersFile, JSON.stringify(answers));
+  await using cloud = await startBenchCloud("in-process", [
+    "--boot-delay-ms",
+    String(bootDelayMs),
+    "--answers",
+    answersFile,
+  ]);
+  const artifact = join(cloud.folder, "artifact.sh");
+  await Bun.write(artifact, "#!/bin/bash\n# variant: oss\n");
+  const words = ["--agents", String(nodes - 2), "--public-agents", "1", "--linux-distribution", "debian-12", artifact];
+  const { seconds, peakMegabytes } = await time(
+    [executable, "create", "--variant", "oss", ...words],
+    cloud.environment,
+  );
+  const apiCalls = await cloud.requestCounts();
+  await Bun.file(answersFile).delete();
+  const total = Object.values(apiCalls).reduce((sum, count) => sum + count, 0);
+  return {
+    nodes,
+    seconds,
+    addedSeconds: seconds - (bootDelayMs + pendingMs) / 1000,
+    peakMegabytes,
+    apiCalls,
+    callsWithoutPolling: total - (apiCalls["DescribeInstances"] ?? 0),
+  };
+}
+
+/** As rows: what is added, by the time that the machines need. */
+export function createRows(measurements: readonly CreateMeasurement[]): readonly Row[] {
+  const machines = (bootDelayMs + pendingMs) / 1000;
+  return measurements.map(({ nodes, seconds, addedSeconds, peakMegabytes, callsWithoutPolling }) => ({
+    what: `create: ${nodes} nodes, peak ${peakMegabytes.toFixed(0)} MB, ${callsWithoutPolling} API calls without polling`,
+    value: `${seconds.toFixed(2)} s (${addedSeconds.toFixed(2)} s added)`,
+    reference: `${machines.toFixed(2)} s (scripted delays)`,
+    ratio: seconds / machines,
+  }));
+}
