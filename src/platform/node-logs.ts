@@ -22,7 +22,7 @@ const journalLines = 5000;
 const setupUnits = [installUnits.install, installUnits.bootstrap, ...layouts.flatMap((layout) => layout.setupUnits)];
 
 /** Prints each log after a line `<mark> <name>`. The mark is the argument: no log can hold it. */
-const logsScript = `
+export const logsScript = `
 mark=$1
 file() { [ ! -s "$2" ] || { echo "$mark $1"; tail -c ${tailBytes} "$2"; echo; }; }
 file install.log ${installPaths.installLog}

@@ -1,3 +1,6 @@
+const dangerous =
+  "apt-get apt dpkg yum dnf rpm groupadd useradd swapoff docker setenforce reboot poweroff shutdown mount".split(" ");
+
 /** What a folder machine has of systemd and the like: name → script. Unit states are files in its `run` folder: `<unit>.pid`, `<unit>.ended`. */
 export const machinePrograms = (folder: string): Readonly<Record<string, string>> => ({
   // sudo -n -H -- COMMAND…
@@ -45,6 +48,8 @@ esac
 `,
   "systemd-detect-virt": "#!/bin/sh\nexit 1\n",
   journalctl: "#!/bin/sh\necho 'journal of this machine'\n",
-  // apt-get and docker are on the machine that runs the tests, perhaps: here they fail loudly.
-  "apt-get": "#!/bin/sh\necho 'no apt-get here' >&2\nexit 100\n",
+  // What could change the machine that runs the tests: here it fails loudly.
+  ...Object.fromEntries(
+    dangerous.map((name) => [name, `#!/bin/sh\necho 'no ${name} on a folder machine' >&2\nexit 100\n`]),
+  ),
 });

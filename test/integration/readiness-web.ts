@@ -46,32 +46,27 @@ export interface ExampleAuthority {
   issue(address: string): Promise<Identity>;
 }
 
-/** A certificate authority made with the openssl program, in `folder`. */
+/** A certificate authority made with the openssl program, in `folder`, whose path holds no space. */
 export async function makeAuthority(folder: string): Promise<ExampleAuthority> {
-  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const path = (name: string): string => join(folder, name);
-  const usage = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"];
-  openssl("req", "-x509", ...newKey, "-keyout", path("ca.key"), "-out", path("ca.crt"), "-subj", "/CN=CA", ...usage);
+  const newKey = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+  const usage = "-addext keyUsage=critical,keyCertSign,cRLSign";
+  openssl(folder, `req -x509 ${newKey} -keyout ca.key -out ca.crt -subj /CN=CA ${usage}`);
   return {
-    certificate: await readFile(path("ca.crt"), "utf8"),
+    certificate: await readFile(join(folder, "ca.crt"), "utf8"),
     issue: async (address) => {
-      await writeFile(path("names"), `subjectAltName=IP:${address}\n`);
-      openssl("req", ...newKey, "-keyout", path("server.key"), "-out", path("server.csr"), "-subj", "/CN=master");
-      openssl(
-        "x509",
-        "-req",
-        ...["-in", path("server.csr"), "-out", path("server.crt")],
-        ...["-CA", path("ca.crt"), "-CAkey", path("ca.key"), "-CAcreateserial", "-extfile", path("names")],
-      );
+      await writeFile(join(folder, "names"), `subjectAltName=IP:${address}\n`);
+      openssl(folder, `req ${newKey} -keyout server.key -out server.csr -subj /CN=master`);
+      const signing = "-CA ca.crt -CAkey ca.key -CAcreateserial -extfile names";
+      openssl(folder, `x509 -req -in server.csr -out server.crt ${signing}`);
       return {
-        certificate: await readFile(path("server.crt"), "utf8"),
-        key: await readFile(path("server.key"), "utf8"),
+        certificate: await readFile(join(folder, "server.crt"), "utf8"),
+        key: await readFile(join(folder, "server.key"), "utf8"),
       };
     },
   };
 }
 
-function openssl(...words: readonly string[]): void {
-  const { status, stderr } = spawnSync("openssl", words, { encoding: "utf8" });
-  if (status !== 0) throw new Error(`openssl ${words[0]}: ${stderr}`);
+function openssl(folder: string, words: string): void {
+  const { status, stderr } = spawnSync("openssl", words.split(" "), { cwd: folder, encoding: "utf8" });
+  if (status !== 0) throw new Error(`openssl ${words}: ${stderr}`);
 }

@@ -37,7 +37,7 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
 });
 
 /** Without the last line's rename a file that was cut off would look whole. The reporter must not keep the session open: its sleep is mute. */
-const fetchScript = `
+export const fetchScript = `
 set -eu
 umask 077
 command -v curl >/dev/null || exit ${noCurl}
@@ -45,7 +45,7 @@ mkdir -p ${installPaths.workFolder}
 cd ${installPaths.workFolder}
 rm -f artifact.part artifact.headers
 report() {
-  while sleep 1 </dev/null >/dev/null 2>&1; do
+  while sleep 1 >/dev/null 2>&1; do
     total=$(sed -n 's/^[Cc]ontent-[Ll]ength: *\\([0-9]*\\).*/\\1/p' artifact.headers 2>/dev/null | tail -n 1)
     echo "size: $(stat -c %s artifact.part 2>/dev/null || echo 0) $total"
   done

@@ -55,7 +55,7 @@ async function makeFolders(
 }
 
 /** With enforced SELinux a container may read only what is labelled for containers. */
-const genconfScript = `
+export const genconfScript = `
 set -eu
 umask 077
 cd ${installPaths.workFolder}

@@ -13,7 +13,8 @@ main() {
   check_system
   system=$(system_value ID)
   major=$(system_value VERSION_ID | cut -d . -f 1)
-  missing=$(missing_packages "$@")
+  # shellcheck disable=SC2005,SC2046 # one line, one word a package
+  missing=$(echo $(missing_packages "$@"))
   [ -z "$missing" ] || install_packages
   [ "$docker" = no ] || prepare_for_docker
   mkdir -p ${installPaths.folder}
@@ -29,7 +30,7 @@ check_system() {
 missing_packages() {
   for program in "$@"; do
     command -v "$program" >/dev/null || package_of "$program"
-  done | tr '\\n' ' '
+  done
   [ "$docker" = no ] || time_is_kept || echo chrony
 }
 
