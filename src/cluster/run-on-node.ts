@@ -1,14 +1,13 @@
 import type { Surroundings } from "../backend/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout.ts";
-import { installedLayout } from "../platform/installed-layout.ts";
-import { layoutOf } from "../platform/layouts/find-layout.ts";
+import type { Layout } from "../platform/layout.ts";
+import { layoutOf, layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
-import type { Connection } from "../ssh/connection.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runSession } from "../ssh/session.ts";
-import type { SessionScript } from "../ssh/session-script.ts";
+import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
 import { creationFiles } from "../system/creation-folder.ts";
 import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections } from "./cluster-connections.ts";
@@ -62,10 +61,8 @@ export async function runOnNode(
       terminal: request.isTerminal,
       stdio: ["inherit", "inherit", "inherit"],
       environment: surroundings.environment,
-      prepare: async (inner) => {
-        const connection = await connections.connect(node, inner);
-        return { connection, script: await sessionScript({ cluster, node, request, connection }, inner) };
-      },
+      script: sessionScript(cluster, node, request),
+      connect: async (inner) => connections.connect(node, inner),
     },
     signal,
   );
@@ -98,25 +95,17 @@ async function firstToAnswer(
   return last;
 }
 
-interface ScriptSources {
-  readonly cluster: ClusterRecord;
-  readonly node: NodeRecord;
-  readonly request: RunRequest;
-  readonly connection: Connection;
-}
-
-async function sessionScript(sources: ScriptSources, signal: AbortSignal): Promise<SessionScript> {
-  const { cluster, node, request, connection } = sources;
-  const { words, login, variables } = request;
-  if (!request.hasTestEnvironment) {
-    return {
-      environmentFile: undefined,
-      variables: { ...loginVariables(login, layoutOf("cluster")), ...variables },
-      workingDirectory: undefined,
-      words,
-    };
-  }
-  const layout = await installedLayout(connection, nodeReference(node), signal);
-  const environment = testEnvironment({ cluster, target: node, layout, login });
-  return { ...environment, variables: { ...environment.variables, ...variables }, words };
+/** Which layout the node has is asked there, which saves a round trip; where it has none yet, the session says which folder is missing. */
+function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunRequest): SessionScript {
+  const settingsFor = (layout: Layout, whenExists: string | undefined): SessionSettings => {
+    const { login, variables } = request;
+    if (!request.hasTestEnvironment) {
+      const own = { ...loginVariables(login, layout), ...variables };
+      return { whenExists, environmentFile: undefined, variables: own, workingDirectory: undefined };
+    }
+    const environment = testEnvironment({ cluster, target, layout, login });
+    return { whenExists, ...environment, variables: { ...environment.variables, ...variables } };
+  };
+  const settings = layouts.map((layout) => settingsFor(layout, layout.testsFolder));
+  return { settings: [...settings, settingsFor(layoutOf("cluster"), undefined)], words: request.words };
 }
