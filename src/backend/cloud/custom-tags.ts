@@ -9,9 +9,10 @@ const reserved = ["aws:", "cluster-e2e:"] as const;
  * Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions
  */
 export function tagProblem(key: string, value: string, others: readonly CustomTag[]): string | undefined {
-  const prefix = reserved.find((candidate) => key.toLowerCase().startsWith(candidate));
+  // A key ends at the first colon, so a reserved prefix is looked for in the whole text.
+  const prefix = reserved.find((candidate) => `${key}:${value}`.toLowerCase().startsWith(candidate));
   if (key === "") return "a tag needs a key: <TAG_KEY>:<TAG_VALUE>";
-  if (prefix !== undefined) return `tag key "${key}" begins with the reserved "${prefix}"`;
+  if (prefix !== undefined) return `tag "${key}:${value}" begins with the reserved "${prefix}"`;
   if (characters(key) > 128) return `tag key "${shortened(key)}" is longer than 128 characters`;
   if (characters(value) > 256) return `the value of tag "${key}" is longer than 256 characters`;
   if (hasControlCharacter(key + value)) return `tag "${key}" holds a control character`;

@@ -13,9 +13,9 @@ test.each([
 
 test.each([
   ["", "x", "a tag needs a key: <TAG_KEY>:<TAG_VALUE>"],
-  ["aws:owner", "x", 'tag key "aws:owner" begins with the reserved "aws:"'],
-  ["AWS:owner", "x", 'tag key "AWS:owner" begins with the reserved "aws:"'],
-  ["cluster-e2e:role", "x", 'tag key "cluster-e2e:role" begins with the reserved "cluster-e2e:"'],
+  ["aws:owner", "x", 'tag "aws:owner:x" begins with the reserved "aws:"'],
+  ["AWS:owner", "x", 'tag "AWS:owner:x" begins with the reserved "aws:"'],
+  ["cluster-e2e:role", "x", 'tag "cluster-e2e:role:x" begins with the reserved "cluster-e2e:"'],
   ["k".repeat(129), "x", `tag key "${"k".repeat(20)}…" is longer than 128 characters`],
   ["key", "v".repeat(257), 'the value of tag "key" is longer than 256 characters'],
   ["key", "a\u0000b", 'tag "key" holds a control character'],
