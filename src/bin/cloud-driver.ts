@@ -5,6 +5,7 @@ import { quoted, text, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
 
 export const defaultRegion = "us-west-2";
+const defaultInstanceType = "m5.large";
 
 /** What only `cluster-cloud` has: regions, tags, instance types and the like. */
 export const cloudDriver = defineDriver({
@@ -30,7 +31,7 @@ export const cloudDriver = defineDriver({
     instanceType: option(value(matching(/^[a-z0-9-]+\.[a-z0-9-]+$/, "is no instance type, such as m5.large")), {
       flag: "--instance-type",
       summary: "Type of the instances",
-      default: "m5.large",
+      default: defaultInstanceType,
     }),
     adminCidr: option(value(cidr), {
       flag: "--admin-cidr",
@@ -69,6 +70,11 @@ export const cloudDriver = defineDriver({
     ...(values.subnet !== undefined && { subnetId: values.subnet }),
     ...(values.image !== undefined && { image: { id: values.image, user: values.sshUser ?? "" } }),
   }),
+  doctorChecks: async ({ cloudRegion }, surroundings, signal) => {
+    const { cloudChecks } = await import("../backend/cloud/checks.ts");
+    const defaults = { region: cloudRegion, distribution: defaultDistribution, instanceType: defaultInstanceType };
+    return cloudChecks(defaults, surroundings, signal);
+  },
 });
 
 function matching(pattern: RegExp, problem: string): (given: string) => string {

@@ -2,6 +2,7 @@ import type { Backend, Surroundings } from "../backend/backend.ts";
 import type { Context } from "../cli/context.ts";
 import type { Options, ValuesOf } from "../cli/option.ts";
 import type { Problems } from "../cli/problems.ts";
+import type { Check } from "../doctor/check.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -23,17 +24,20 @@ export interface Driver {
   open(values: Values, surroundings: Surroundings, signal: AbortSignal): Promise<Backend<unknown>>;
   /** The backend's own part of a creation, from the values of `creationOptions`. */
   creation(values: Values): unknown;
+  /** What `doctor` looks at for this backend, in the order of showing. What the checks ask for together ends with the signal. */
+  doctorChecks(values: Values, surroundings: Surroundings, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
 interface TypedDriver<Place extends Options, Creation extends Options, Made> extends Omit<
   Driver,
-  "placeOptions" | "creationOptions" | "checkCreation" | "open" | "creation"
+  "placeOptions" | "creationOptions" | "checkCreation" | "open" | "creation" | "doctorChecks"
 > {
   readonly placeOptions: Place;
   readonly creationOptions: Creation;
   checkCreation(given: Partial<ValuesOf<Creation>>, problems: Problems, context: Context): void | Promise<void>;
   open(values: ValuesOf<Place>, surroundings: Surroundings, signal: AbortSignal): Promise<Backend<Made>>;
   creation(values: ValuesOf<Creation>): Made;
+  doctorChecks(values: ValuesOf<Place>, surroundings: Surroundings, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
 /** Types a driver by its own option declarations, then forgets those types: commands pass its values through unread. */

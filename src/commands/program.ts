@@ -1,5 +1,6 @@
 import type { Command, Program } from "../cli/command.ts";
 import { createCommand } from "./create.ts";
+import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
@@ -10,6 +11,7 @@ import { waitCommand } from "./wait.ts";
 /** The program that a driver makes of the commands, in the order in which people need them. */
 export function programFor(driver: Driver): Program {
   const commands = [
+    doctorCommand(driver),
     createCommand(driver),
     waitCommand(driver),
     runCommand(driver),

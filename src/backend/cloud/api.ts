@@ -5,6 +5,8 @@ export interface CloudApi {
   readonly region: string;
   /** Which credentials are used, in words. */
   readonly credentialSource: string;
+  /** When the credentials that were found end; absent where they don't, or don't say. */
+  readonly credentialsExpireAt?: Date;
   /**
    * Sends one request. Passing faults and throttling are retried within bounds. Throws a ClusterError, whose code failureCode() tells, or
    * the signal's reason as soon as it is aborted; then nobody knows whether the request was carried out.

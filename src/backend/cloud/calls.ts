@@ -10,6 +10,10 @@ export interface Calls {
   readonly DeleteSecurityGroup: Call<ec2.DeleteSecurityGroupCommandInput, ec2.DeleteSecurityGroupCommandOutput>;
   readonly DescribeImages: Call<ec2.DescribeImagesCommandInput, ec2.DescribeImagesCommandOutput>;
   readonly DescribeInstances: Call<ec2.DescribeInstancesCommandInput, ec2.DescribeInstancesCommandOutput>;
+  readonly DescribeInstanceTypeOfferings: Call<
+    ec2.DescribeInstanceTypeOfferingsCommandInput,
+    ec2.DescribeInstanceTypeOfferingsCommandOutput
+  >;
   readonly DescribeRegions: Call<ec2.DescribeRegionsCommandInput, ec2.DescribeRegionsCommandOutput>;
   readonly DescribeSecurityGroups: Call<
     ec2.DescribeSecurityGroupsCommandInput,

@@ -84,7 +84,8 @@ async function ask(
   }
 }
 
-function launchRequest(
+/** The request for the machines of one role in one subnet; also what a dry run asks for. */
+export function launchRequest(
   plan: LaunchPlan,
   part: { readonly role: Role; readonly count: number; readonly subnet: LaunchSubnet },
 ): RunInstancesCommandInput {

@@ -50,26 +50,41 @@ export async function openIntroduction(
       if (complaints !== undefined) progress.detail(1, `${name}: cloud-init complained: ${complaints}`);
     } catch (error) {
       signal.throwIfAborted();
-      throw await explained(error, introduction.cidrs, surroundings, signal);
+      throw await explained(error, { name, introduction }, surroundings, signal);
     }
     step.done();
     introduction.onNode(node);
   };
 }
 
-/** A machine that never answered: perhaps this machine's address is no longer the one that is let in. */
+/** A machine that never answered: perhaps this machine's address is no longer the one that is let in, or the creation's time is over. */
 async function explained(
   error: unknown,
-  cidrs: readonly string[],
-  { environment }: Surroundings,
+  { name, introduction }: { readonly name: string; readonly introduction: Introduction },
+  { environment, clock }: Surroundings,
   signal: AbortSignal,
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
-  const text = await silenceText(environment, cidrs, signal);
-  if (text === undefined) return error;
-  return new ClusterError(error.id, `${error.message} ${text}`, {
-    hint: "Create the cluster anew, naming the addresses that must reach it with --admin-cidr.",
-    facts: error.facts,
-    cause: error,
-  });
+  const { facts } = error;
+  const text = await silenceText(environment, introduction.cidrs, signal);
+  if (text !== undefined) {
+    return new ClusterError(error.id, `${error.message}. ${text}`, {
+      hint: "Create the cluster anew, naming the addresses that must reach it with --admin-cidr.",
+      facts,
+      cause: error,
+    });
+  }
+  if (clock.now() + longestPauseMs < introduction.deadlineMs) return error;
+  return new ClusterError(
+    "deadline-passed",
+    `${name} did not let us in before the creation's limit: ${error.message}.`,
+    {
+      hint: "Give it more time with --timeout; the console output among the evidence may say more.",
+      facts,
+      cause: error,
+    },
+  );
 }
+
+/** First contact gives up when its next try would come after the deadline: a little before it. */
+const longestPauseMs = 2_000;

@@ -30,13 +30,15 @@ export async function openApi(region: string, surroundings: Surroundings, signal
   const source = await findCredentials(environment, { region, requestHandler }, signal);
   const configuration = { requestHandler, retryMode: "adaptive", maxAttempts: attempts, ...endpointOf(environment) };
   const provide = kept(source.provide ?? new EC2Client({ ...configuration, region }).config.credentials);
-  hide(await resolveCredentials(source, provide, signal), progress);
+  const identity = await resolveCredentials(source, provide, signal);
+  hide(identity, progress);
   progress.detail(1, `Credentials from ${source.name}`);
   return (chosen) => {
     const client = new EC2Client({ ...configuration, region: chosen, credentials: provide });
     return {
       region: chosen,
       credentialSource: source.name,
+      ...(identity.expiration !== undefined && { credentialsExpireAt: identity.expiration }),
       now: () => clock.now() + offset.ms,
       call: async (action, input, callSignal) =>
         await told({ action, region: chosen, source, offset, surroundings }, callSignal, async () =>

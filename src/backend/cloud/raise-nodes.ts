@@ -34,6 +34,7 @@ export async function raiseNodes(
 ): Promise<ClusterRecord> {
   const { clock, progress } = surroundings;
   const startMs = clock.now();
+  const waiting = { for: "" };
   const meetings = openMeetings(raising, signal);
   try {
     for (let pauseMs = 300; ; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
@@ -43,12 +44,26 @@ export async function raiseNodes(
       assertPresent(own, raising, clock.now() - startMs);
       for (const node of own.map(toNode))
         if (node.state === "running" && node.publicAddress !== undefined) meetings.begin(node);
-      progress.waiting(waitingText(own, raising, meetings.met));
+      waiting.for = waitingText(own, raising, meetings.met);
+      progress.waiting(waiting.for);
       if (await meetings.allMet(async (wake) => clock.sleep(pauseMs, wake))) return theCluster(own, raising.place);
     }
+  } catch (error) {
+    throw withWaiting(error, waiting.for);
   } finally {
     await meetings.end();
   }
+}
+
+/** The creation's own limit doesn't know what it cut off. */
+function withWaiting(error: unknown, waiting: string): unknown {
+  if (!(error instanceof ClusterError) || error.id !== "deadline-passed" || waiting === "") return error;
+  const hint = error.hint === undefined ? {} : { hint: error.hint };
+  return new ClusterError(error.id, `${error.message} It was waiting for ${waiting}.`, {
+    ...hint,
+    facts: error.facts,
+    cause: error,
+  });
 }
 
 interface Meetings {

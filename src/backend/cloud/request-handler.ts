@@ -18,11 +18,22 @@ export function boundedFetch(authorities: string | undefined, onAnswer: (respons
       AbortSignal.timeout(requestTimeoutMs),
     ];
     const signal = AbortSignal.any(signals.filter((candidate) => candidate instanceof AbortSignal));
-    const response = await fetch(request, { ...init, ...options, signal });
+    const response = await withoutFalseFaults(await fetch(request, { ...init, ...options, signal }));
     onAnswer(response);
     return response;
   };
   return Object.assign(bounded, { preconnect: fetch.preconnect });
+}
+
+/**
+ * EC2 answers a lack of room as if it were a fault of its own (500), for which the SDK would go on asking. It is a plain no, so it is turned into
+ * one. https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html#api-error-codes-table-server
+ */
+async function withoutFalseFaults(response: Response): Promise<Response> {
+  if (response.status !== 500) return response;
+  const text = await response.text();
+  const status = /<Code>(?:Insufficient\w+|Unsupported)<\/Code>/.test(text) ? 400 : response.status;
+  return new Response(text, { status, headers: response.headers });
 }
 
 /** The text of the certificate authorities in `AWS_CA_BUNDLE`, which the SDK doesn't read by itself. */

@@ -4,6 +4,7 @@ import {
   DeleteSecurityGroupCommand,
   DescribeImagesCommand,
   DescribeInstancesCommand,
+  DescribeInstanceTypeOfferingsCommand,
   DescribeRegionsCommand,
   DescribeSecurityGroupsCommand,
   DescribeSubnetsCommand,
@@ -40,6 +41,8 @@ export const senders: Senders = {
   DeleteSecurityGroup: (client, input, options) => client.send(new DeleteSecurityGroupCommand(input), options),
   DescribeImages: (client, input, options) => client.send(new DescribeImagesCommand(input), options),
   DescribeInstances: (client, input, options) => client.send(new DescribeInstancesCommand(input), options),
+  DescribeInstanceTypeOfferings: (client, input, options) =>
+    client.send(new DescribeInstanceTypeOfferingsCommand(input), options),
   DescribeRegions: (client, input, options) => client.send(new DescribeRegionsCommand(input), options),
   DescribeSecurityGroups: (client, input, options) => client.send(new DescribeSecurityGroupsCommand(input), options),
   DescribeSubnets: (client, input, options) => client.send(new DescribeSubnetsCommand(input), options),

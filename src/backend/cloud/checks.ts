@@ -1,0 +1,28 @@
+import type { Check } from "../../doctor/check.ts";
+import type { Surroundings } from "../backend.ts";
+import { accessChecks } from "./checks/access.ts";
+import { adminAddressCheck } from "./checks/admin-address.ts";
+import { type CheckedDefaults, cloudFacts } from "./checks/facts.ts";
+import { leftoversCheck } from "./checks/leftovers.ts";
+import { machineMakingChecks } from "./checks/machines.ts";
+import { permissionChecks } from "./checks/permissions.ts";
+
+/**
+ * What `doctor` looks at in the cloud, in the order in which it is shown. Read-only requests and dry runs, begun by the first check that
+ * wants their answer; the signal ends them all.
+ */
+export function cloudChecks(
+  defaults: CheckedDefaults,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): readonly Check[] {
+  const { region } = defaults;
+  const facts = cloudFacts(defaults, surroundings, signal);
+  return [
+    ...accessChecks(facts, region, surroundings.clock),
+    ...permissionChecks(facts, defaults, signal),
+    ...machineMakingChecks(facts, defaults),
+    adminAddressCheck(facts, { region, environment: surroundings.environment }),
+    leftoversCheck(facts, region),
+  ];
+}

@@ -1,0 +1,83 @@
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import type { ClusterError } from "../../../errors.ts";
+import type { Clock } from "../../../system/clock.ts";
+import type { CloudApi } from "../api.ts";
+import type { CloudFacts } from "./facts.ts";
+import { cloudLimitMs, failureOf, findObstacle, isDenied, withCloud } from "./with-cloud.ts";
+
+/** With less life left, credentials may end in the middle of a create. */
+const shortLifeMs = 15 * 60_000;
+/** What the API accepts in a request's time; beyond it everything that this machine says about time is wrong too. */
+const allowedSkewMs = 5 * 60_000;
+
+/** Whether the cloud lets this machine in: as whom, where, and by what time. */
+export function accessChecks(facts: CloudFacts, region: string, clock: Clock): readonly Check[] {
+  return [
+    { name: "credentials", limitMs: cloudLimitMs, run: () => checkCredentials(facts) },
+    { name: "account", limitMs: cloudLimitMs, run: () => withCloud(facts, () => tellAccount(facts)) },
+    { name: "region", limitMs: cloudLimitMs, run: () => checkRegion(facts, region) },
+    { name: "clock", limitMs: cloudLimitMs, run: () => checkClock(facts, clock) },
+  ];
+}
+
+async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
+  const missing = await failureOf(facts.api());
+  if (missing !== undefined) return fail(missing.message + lookedFor(missing), missing.hint ?? "Set credentials.");
+  const api = await facts.api();
+  const refusal = await failureOf(facts.defaultGroups());
+  if (refusal?.id === "credentials-refused") return fail(refusal.message, refusal.hint ?? "Renew the credentials.");
+  if ((await findObstacle(facts)) !== undefined && refusal?.id !== "region-not-enabled") {
+    return skip(`Found (${api.credentialSource}), but not tried: the cloud's API cannot be asked.`);
+  }
+  return judgeLife(api);
+}
+
+function lookedFor(error: ClusterError): string {
+  const places = error.facts["lookedFor"];
+  return Array.isArray(places) ? ` Looked for: ${places.join("; ")}.` : "";
+}
+
+function judgeLife(api: CloudApi): Outcome {
+  const { credentialSource: source, credentialsExpireAt: end } = api;
+  if (end === undefined) return pass(`Valid, from ${source}`, ["Their end, if they have one, is not known here."]);
+  const leftMs = end.getTime() - api.now();
+  const left = `at ${end.toISOString()}, in ${Math.floor(leftMs / 60_000)} min`;
+  if (leftMs >= shortLifeMs) return pass(`Valid, from ${source}`, [`They end ${left}.`]);
+  return warn(
+    `The credentials from ${source} end soon: ${left}.`,
+    "Renew the session before you create a cluster, for SSO with: aws sso login",
+  );
+}
+
+/** There is no client of the identity service here, but every security group says whose it is. */
+async function tellAccount(facts: CloudFacts): Promise<Outcome> {
+  const [group] = await facts.defaultGroups();
+  if (group?.OwnerId === undefined)
+    return skip("Not known: the account has no network in the region, which would tell.");
+  return pass(group.OwnerId);
+}
+
+async function checkRegion(facts: CloudFacts, region: string): Promise<Outcome> {
+  const error = await failureOf(facts.defaultGroups());
+  if (error === undefined || isDenied(error)) return pass(`${region} can be used`);
+  if (["no-credentials", "credentials-refused"].includes(error.id) || (await failureOf(facts.api())) !== undefined) {
+    return skip(`Not checked: ${await findObstacle(facts)}.`);
+  }
+  throw error;
+}
+
+async function checkClock(facts: CloudFacts, clock: Clock): Promise<Outcome> {
+  const error = await failureOf(facts.defaultGroups());
+  const wasAnswered = error === undefined || answers.has(error.id);
+  if (!wasAnswered) return skip(`Not compared with the cloud's: ${await findObstacle(facts)}.`);
+  const behindMs = (await facts.api()).now() - clock.now();
+  const seconds = Math.round(Math.abs(behindMs) / 1000);
+  // The API tells its time in whole seconds.
+  if (seconds <= 1) return pass("Agrees with the cloud's");
+  const text = `This machine's clock is ${seconds} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;
+  if (Math.abs(behindMs) < allowedSkewMs) return pass(text);
+  return fail(`${text}.`, "Set it right, best by time synchronisation: sudo timedatectl set-ntp true");
+}
+
+/** Failures that came from the API itself, and with them its time. */
+const answers: ReadonlySet<string> = new Set(["credentials-refused", "not-permitted", "region-not-enabled"]);

@@ -1,0 +1,94 @@
+import { access } from "node:fs/promises";
+import { isIPv6 } from "node:net";
+import { join } from "node:path";
+import type { Instance, SecurityGroup } from "@aws-sdk/client-ec2";
+import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { creationDirectory, creationFiles } from "../../../system/creation-folder.ts";
+import { stateFolder } from "../../../system/state-folder.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { nodeState } from "../records.ts";
+import { isAdmitted } from "../silence.ts";
+import { readTags } from "../tags.ts";
+import type { CloudFacts } from "./facts.ts";
+import { cloudLimitMs, failureOf } from "./with-cloud.ts";
+
+const sshPort = 22;
+
+interface Place {
+  readonly region: string;
+  readonly environment: Environment;
+}
+
+/** The address that a create here would let in, and whether the clusters made here let it in now: people move, addresses change. */
+export function adminAddressCheck(facts: CloudFacts, place: Place): Check {
+  return { name: "admin address", limitMs: cloudLimitMs, run: () => compare(facts, place) };
+}
+
+async function compare(facts: CloudFacts, place: Place): Promise<Outcome> {
+  const address = await facts.address();
+  const seen = `This machine is seen from ${address}`;
+  const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
+  if (failures.some((failure) => failure !== undefined)) return pass(`${seen}; clusters could not be compared with it`);
+  const clusters = await clustersMadeHere(await facts.instances(), await facts.groups(), place);
+  const closed = clusters.filter(({ cidrs }) => !isAdmitted(address, cidrs));
+  if (closed.length === 0) return pass(clusters.length === 0 ? seen : `${seen}, and the clusters made here let it in`);
+  const named = closed.map(
+    ({ id, groupId, cidrs }) => `${id} (security group ${groupId}: ${cidrs.join(", ") || "nobody"})`,
+  );
+  return warn(
+    `${seen}, which is not let in by ${closed.length === 1 ? "cluster" : "clusters"} ${named.join("; ")}.`,
+    `Let it in: ${closed.map(({ groupId }) => permission(groupId, address, place.region)).join("; ")}`,
+  );
+}
+
+function permission(groupId: string, address: string, region: string): string {
+  const range = isIPv6(address) ? `Ipv6Ranges=[{CidrIpv6=${address}/128}]` : `IpRanges=[{CidrIp=${address}/32}]`;
+  const rule = `IpProtocol=tcp,FromPort=${sshPort},ToPort=${sshPort},${range}`;
+  return `aws ec2 authorize-security-group-ingress --region ${region} --group-id ${groupId} --ip-permissions "${rule}"`;
+}
+
+interface LivingCluster {
+  readonly id: string;
+  readonly groupId: string;
+  /** Who may log in. */
+  readonly cidrs: readonly string[];
+}
+
+/** Only those whose key is here: nobody logs in to others from here, wherever they let people in from. */
+async function clustersMadeHere(
+  instances: readonly Instance[],
+  groups: readonly SecurityGroup[],
+  { region, environment }: Place,
+): Promise<readonly LivingCluster[]> {
+  const living = instances.filter((instance) => ["starting", "running"].includes(nodeState(instance)));
+  const used = new Set(living.flatMap((instance) => instance.SecurityGroups ?? []).map((group) => group.GroupId));
+  const root = join(stateFolder(environment), "cloud", region);
+  const found = await Promise.all(
+    groups.map(async (group): Promise<LivingCluster | undefined> => {
+      const { clusterId = "", creationId = "" } = readTags(group.Tags);
+      const { privateKey } = creationFiles(creationDirectory(root, clusterId, creationId));
+      if (!used.has(group.GroupId) || !(await isThere(privateKey))) return undefined;
+      return { id: clusterId, groupId: group.GroupId ?? "", cidrs: loginRanges(group) };
+    }),
+  );
+  return found.filter((cluster) => cluster !== undefined);
+}
+
+function loginRanges(group: SecurityGroup): readonly string[] {
+  const rules = (group.IpPermissions ?? []).filter(
+    ({ IpProtocol, FromPort = 0, ToPort = 65_535 }) =>
+      IpProtocol === "-1" || (IpProtocol === "tcp" && FromPort <= sshPort && ToPort >= sshPort),
+  );
+  const ranges = rules.flatMap((rule) => [
+    ...(rule.IpRanges ?? []).map((range) => range.CidrIp),
+    ...(rule.Ipv6Ranges ?? []).map((range) => range.CidrIpv6),
+  ]);
+  return [...new Set(ranges.filter((range) => range !== undefined))];
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

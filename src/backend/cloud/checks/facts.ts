@@ -1,0 +1,122 @@
+import type { Instance, SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
+import { ClusterError } from "../../../errors.ts";
+import type { Surroundings } from "../../backend.ts";
+import type { CloudApi } from "../api.ts";
+import { checkAddress } from "../check-address.ts";
+import { describeGroups, describeInstances } from "../describe.ts";
+import { findImage, type LaunchImage } from "../images.ts";
+import { openApi } from "../open-api.ts";
+import { collectPages } from "../pages.ts";
+import { withRegionAdvice } from "../region-advice.ts";
+
+/** What `create` takes where its options say nothing. */
+export interface CheckedDefaults {
+  readonly region: string;
+  readonly distribution: string;
+  readonly instanceType: string;
+}
+
+/** What several checks want to know of the cloud: each asked once, when first wanted, and shared. Only questions, no changes. */
+export interface CloudFacts {
+  /** Throws what openApi throws: `no-credentials` above all. */
+  readonly api: () => Promise<CloudApi>;
+  /**
+   * The `default` security group of each network: they tell whose account it is, and the answer tells that credentials and region are good.
+   * Throws `region-not-enabled` where it is the region that is at fault.
+   */
+  readonly defaultGroups: () => Promise<readonly SecurityGroup[]>;
+  /** Ours. */
+  readonly instances: () => Promise<readonly Instance[]>;
+  /** Ours. */
+  readonly groups: () => Promise<readonly SecurityGroup[]>;
+  /** Those of the default network. */
+  readonly subnets: () => Promise<readonly Subnet[]>;
+  /** The newest of the default distribution. */
+  readonly image: () => Promise<LaunchImage>;
+  /** The zones that have the default instance type. */
+  readonly zones: () => Promise<readonly string[]>;
+  /** The address that this machine is seen from. */
+  readonly address: () => Promise<string>;
+}
+
+/** For finding credentials, where a `credential_process` or a sign-on service may be asked. */
+const openingLimitMs = 15_000;
+const callLimitMs = 15_000;
+
+export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings, signal: AbortSignal): CloudFacts {
+  const { region } = defaults;
+  const opened = once(() =>
+    within("Finding credentials", openingLimitMs, (bounded) => openApi(region, surroundings, bounded), signal),
+  );
+  const api = once(async () => (await opened())(region));
+  const asked = <Answer>(ask: (api: CloudApi, signal: AbortSignal) => Promise<Answer>) =>
+    once(async () => {
+      const opening = await api();
+      return within(`A request to region ${region}`, callLimitMs, (bounded) => ask(opening, bounded), signal);
+    });
+  const defaultGroups = asked(async (opening, bounded) => {
+    const ask = () => describeDefaultGroups(opening, bounded);
+    return withRegionAdvice(await opened(), region, ask, bounded);
+  });
+  return {
+    api,
+    defaultGroups,
+    instances: asked((opening, bounded) => describeInstances(opening, "all", bounded)),
+    groups: asked((opening, bounded) => describeGroups(opening, "all", bounded)),
+    subnets: asked(describeDefaultSubnets),
+    image: asked((opening, bounded) => findImage(opening, defaults.distribution, undefined, bounded)),
+    zones: asked((opening, bounded) => describeZones(opening, defaults.instanceType, bounded)),
+    address: once(() => checkAddress(surroundings.environment, signal)),
+  };
+}
+
+function once<Value>(ask: () => Promise<Value>): () => Promise<Value> {
+  const kept: { answer?: Promise<Value> } = {};
+  return () => (kept.answer ??= ask());
+}
+
+/** Throws `deadline-passed` when the limit comes first: a fact that hangs must be told apart from the checks that wait for it. */
+async function within<Value>(
+  what: string,
+  limitMs: number,
+  ask: (signal: AbortSignal) => Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value> {
+  const limit = AbortSignal.timeout(limitMs);
+  try {
+    return await ask(AbortSignal.any([signal, limit]));
+  } catch (error) {
+    if (!limit.aborted || signal.aborted) throw error;
+    throw new ClusterError("deadline-passed", `${what} took longer than ${limitMs / 1000} s.`, {
+      hint: "Check the network and the proxy variables; -vv shows what was asked for.",
+      cause: error,
+    });
+  }
+}
+
+async function describeDefaultGroups(api: CloudApi, signal: AbortSignal): Promise<readonly SecurityGroup[]> {
+  const Filters = [{ Name: "group-name", Values: ["default"] }];
+  return await collectPages(async (position) => {
+    const page = await api.call("DescribeSecurityGroups", { Filters, MaxResults: 1000, ...position }, signal);
+    return { items: page.SecurityGroups, next: page.NextToken };
+  });
+}
+
+async function describeDefaultSubnets(api: CloudApi, signal: AbortSignal): Promise<readonly Subnet[]> {
+  const Filters = [{ Name: "default-for-az", Values: ["true"] }];
+  const subnets = await collectPages(async (position) => {
+    const page = await api.call("DescribeSubnets", { Filters, ...position }, signal);
+    return { items: page.Subnets, next: page.NextToken };
+  });
+  return subnets.filter((subnet) => subnet.State === "available");
+}
+
+async function describeZones(api: CloudApi, instanceType: string, signal: AbortSignal): Promise<readonly string[]> {
+  const Filters = [{ Name: "instance-type", Values: [instanceType] }];
+  const query = { LocationType: "availability-zone", Filters } as const;
+  const offerings = await collectPages(async (position) => {
+    const page = await api.call("DescribeInstanceTypeOfferings", { ...query, ...position }, signal);
+    return { items: page.InstanceTypeOfferings, next: page.NextToken };
+  });
+  return offerings.map((offering) => offering.Location ?? "").toSorted();
+}

@@ -1,0 +1,57 @@
+import { type Check, fail, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import type { CheckedDefaults, CloudFacts } from "./facts.ts";
+import { cloudLimitMs, failureOf, withCloud } from "./with-cloud.ts";
+
+/** Whether the region has what a `create` without further options makes its machines of. */
+export function machineMakingChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
+  const check = (name: string, ask: () => Promise<Outcome>): Check => ({
+    name,
+    limitMs: cloudLimitMs,
+    run: () => withCloud(facts, ask),
+  });
+  return [
+    check("network", () => checkNetwork(facts, defaults)),
+    check("image", async () => {
+      const image = await facts.image();
+      return pass(`${defaults.distribution}: ${image.id} (${image.name})`);
+    }),
+    check("instance type", () => checkInstanceType(facts, defaults)),
+  ];
+}
+
+async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Promise<Outcome> {
+  const subnets = await facts.subnets();
+  if (subnets.length === 0) {
+    return fail(
+      `Region ${region} has no default network with a subnet.`,
+      "Make one (aws ec2 create-default-vpc), give create a --subnet, or choose another --cloud-region.",
+    );
+  }
+  const network = `${subnets[0]?.VpcId} with ${subnets.length} subnet${subnets.length === 1 ? "" : "s"}`;
+  const open = subnets.filter((subnet) => subnet.MapPublicIpOnLaunch === true);
+  if (open.length > 0)
+    return pass(`${network}, of which ${open.length} give${open.length === 1 ? "s" : ""} public addresses`);
+  return warn(
+    `None of the subnets of the default network (${network}) gives public addresses by itself.`,
+    "create asks for public addresses all the same; if they lead nowhere, give it a --subnet with a way to the internet.",
+  );
+}
+
+async function checkInstanceType(facts: CloudFacts, { instanceType, region }: CheckedDefaults): Promise<Outcome> {
+  const zones = await facts.zones();
+  if (zones.length === 0) {
+    return fail(
+      `The instance type ${instanceType} is not offered in region ${region}.`,
+      "Give create an --instance-type that is, such as m6i.large, or choose another --cloud-region.",
+    );
+  }
+  const offered = `${instanceType} is offered in ${zones.join(", ")}`;
+  if ((await failureOf(facts.subnets())) !== undefined) return pass(offered);
+  const subnets = await facts.subnets();
+  if (subnets.length === 0 || subnets.some((subnet) => zones.includes(subnet.AvailabilityZone ?? "")))
+    return pass(offered);
+  return fail(
+    `${offered}, where the default network has no subnet.`,
+    "Give create another --instance-type, or a --subnet.",
+  );
+}

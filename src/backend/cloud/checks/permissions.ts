@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { version } from "../../../version.ts";
+import { failureCode } from "../api-errors.ts";
+import type { Action } from "../calls.ts";
+import { launchRequest } from "../launch.ts";
+import { groupName } from "../network.ts";
+import { toTags } from "../tags.ts";
+import type { CheckedDefaults, CloudFacts } from "./facts.ts";
+import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";
+
+/**
+ * One check for each action that the program asks for. What it reads is tried by reading it, what it makes by a dry run. An action on a thing
+ * that exists is not tried at all: the only things at hand belong to somebody.
+ */
+export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults, signal: AbortSignal): readonly Check[] {
+  const check = (action: Action, ask: () => Promise<Outcome>): Check => ({
+    name: `ec2:${action}`,
+    limitMs: cloudLimitMs,
+    run: () => withCloud(facts, ask),
+  });
+  const byReading = (action: Action, read: () => Promise<unknown>): Check => check(action, () => tryReading(read));
+  const onExisting = (action: Action, what: string): Check =>
+    check(action, () => Promise.resolve(skip(`Not tried: a dry run needs an existing ${what}.`)));
+  return [
+    byReading("DescribeInstances", facts.instances),
+    byReading("DescribeSecurityGroups", facts.defaultGroups),
+    byReading("DescribeImages", facts.image),
+    byReading("DescribeSubnets", facts.subnets),
+    check("DescribeRegions", () => tryRegions(facts, signal)),
+    check("CreateSecurityGroup", () => tryGroup(facts, signal)),
+    onExisting("AuthorizeSecurityGroupIngress", "security group"),
+    check("RunInstances", () => tryLaunch(facts, defaults, signal)),
+    onExisting("GetConsoleOutput", "machine"),
+    onExisting("TerminateInstances", "machine"),
+    onExisting("DeleteSecurityGroup", "security group"),
+  ];
+}
+
+async function tryReading(read: () => Promise<unknown>): Promise<Outcome> {
+  const error = await failureOf(read());
+  if (isDenied(error)) return fail(error.message, error.hint ?? "Have it allowed.");
+  const wasAnswered = error === undefined || error.id === "image-not-found";
+  return wasAnswered ? pass("Allowed") : skip(`Not known: ${error.message}`);
+}
+
+/** Asked only to say more about a region that doesn't answer or lacks a cluster. */
+async function tryRegions(facts: CloudFacts, signal: AbortSignal): Promise<Outcome> {
+  const api = await facts.api();
+  const outcome = await dryRun(() => api.call("DescribeRegions", { DryRun: true }, signal));
+  if (outcome.status !== "fail") return outcome;
+  return warn(
+    outcome.message,
+    `${outcome.remedy} Without it, other regions cannot be named where a cluster is not found.`,
+  );
+}
+
+async function tryGroup(facts: CloudFacts, signal: AbortSignal): Promise<Outcome> {
+  const [api, [subnet]] = await Promise.all([facts.api(), facts.subnets()]);
+  if (subnet?.VpcId === undefined) return skip("Not tried: there is no default network to try it in.");
+  const name = groupName(`doctor-${randomUUID()}`);
+  const request = {
+    GroupName: name,
+    Description: "Never made: a dry run",
+    VpcId: subnet.VpcId,
+    TagSpecifications: [{ ResourceType: "security-group" as const, Tags: toTags(name, tags, []) }],
+    DryRun: true,
+  };
+  return dryRun(() => api.call("CreateSecurityGroup", request, signal));
+}
+
+/** The tags of a dry run: policies may ask for tags, and nobody must take what is described so for a cluster. */
+const tags = { clusterId: "doctor", createdBy: version };
+
+async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults, signal: AbortSignal): Promise<Outcome> {
+  const place = await findPlace(facts);
+  if (place === undefined) return skip("Not tried: there is no image, subnet or instance type to try it with.");
+  const { image, subnet, group } = place;
+  const plan = {
+    clusterId: "doctor",
+    directory: "",
+    instanceType: defaults.instanceType,
+    image,
+    subnets: [],
+    groupId: group.GroupId ?? "",
+    userData: "#cloud-config\n",
+    tags,
+    customTags: [],
+  };
+  const launchSubnet = { id: subnet.SubnetId ?? "", vpcId: subnet.VpcId ?? "", zone: subnet.AvailabilityZone ?? "" };
+  const request = launchRequest(plan, { role: "master", count: 1, subnet: launchSubnet });
+  const api = await facts.api();
+  return dryRun(() => api.call("RunInstances", { ...request, DryRun: true }, signal));
+}
+
+/** What a machine could be made of; `undefined` where something is missing, which has a check of its own. */
+async function findPlace(facts: CloudFacts) {
+  const wanted = [facts.image(), facts.subnets(), facts.zones(), facts.defaultGroups()] as const;
+  const failures = await Promise.all(wanted.map(failureOf));
+  if (failures.some((failure) => failure !== undefined)) return undefined;
+  const [image, subnets, zones, groups] = await Promise.all(wanted);
+  const subnet = subnets.find(({ AvailabilityZone }) => zones.includes(AvailabilityZone ?? ""));
+  const group = subnet && groupOf(subnet, groups);
+  return group && { image, subnet, group };
+}
+
+function groupOf(subnet: Subnet, groups: readonly SecurityGroup[]): SecurityGroup | undefined {
+  return groups.find((group) => group.VpcId === subnet.VpcId);
+}
+
+/** Asks whether something would be done. The API answers with a refusal either way; which one tells. */
+async function dryRun(ask: () => Promise<unknown>): Promise<Outcome> {
+  const refusal = await failureOf(ask());
+  if (refusal === undefined) {
+    return fail(
+      "The API did what it was only asked about (a dry run), and is no EC2.",
+      "See what AWS_ENDPOINT_URL_EC2 names, and remove there what was made.",
+    );
+  }
+  if (failureCode(refusal) === "DryRunOperation") return pass("Allowed");
+  if (refusal.id === "capacity-lacking") return warn(refusal.message, refusal.hint ?? "Ask for fewer machines.");
+  return fail(refusal.message, refusal.hint ?? "See what the message says.");
+}

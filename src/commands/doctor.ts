@@ -1,0 +1,91 @@
+import { type Colours, isColoured, loadColours, noColours } from "../cli/colours.ts";
+import { defineCommand } from "../cli/command.ts";
+import { formatDuration } from "../cli/duration.ts";
+import { outputFormat, verbose } from "../cli/shared-options.ts";
+import type { CheckResult } from "../doctor/check.ts";
+import type { Driver } from "./driver.ts";
+
+/** For all checks together; those of the cloud have shorter limits of their own, which is what usually tells. */
+const limitMs = 40_000;
+
+export const doctorCommand = (driver: Driver) =>
+  defineCommand({
+    name: "doctor",
+    summary: "Looks for what would stop the other commands",
+    description:
+      "Checks this machine and the account, all at once, and says of each thing that is amiss what to do about it. Nothing is changed: it only asks. Ends with exit code 1 if a check failed.",
+    positionals: {},
+    options: { ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
+    examples: [
+      { words: "doctor", summary: "Before the first create" },
+      { words: "doctor -v", summary: "Also tell when the credentials end, and how long each check took" },
+    ],
+    run: async (input, context) => {
+      const { machineChecks } = await import("../doctor/machine-checks.ts");
+      const { runChecks } = await import("../doctor/run-checks.ts");
+      const isVerbose = context.verbosity > 0;
+      const ended = new AbortController();
+      const shared = AbortSignal.any([context.signal, ended.signal]);
+      try {
+        const checks = machineChecks(context.environment, await driver.doctorChecks(input, context, shared));
+        const results = await runChecks(checks, { ...context, limitMs }, context.signal);
+        const isColourful = context.isTerminal.stdout && isColoured(context.environment);
+        const colours = isColourful ? await loadColours() : noColours;
+        context.output.result({
+          text: reportText(results, colours, isVerbose),
+          data: { checks: results.map((result) => view(result, isVerbose)) },
+        });
+        context.progress.note(summary(results));
+        return results.some(({ status }) => status === "fail") ? 1 : 0;
+      } finally {
+        ended.abort();
+      }
+    },
+  });
+
+const marks = { pass: "✔", warn: "!", fail: "✖", skip: "–" } as const;
+const paints = { pass: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
+
+/** A line a check, and below it what to do about it. */
+export function reportText(results: readonly CheckResult[], colours: Colours, isVerbose: boolean): string {
+  const width = Math.max(0, ...results.map(({ name }) => name.length));
+  const indent = " ".repeat(width + 4);
+  return results
+    .flatMap((result) => {
+      const paint = colours[paints[result.status]];
+      const took = isVerbose ? colours.dim(` (${timeText(result.ms)})`) : "";
+      return [
+        `${paint(marks[result.status])} ${result.name.padEnd(width)}  ${result.message}${took}`,
+        ...(isVerbose ? (result.details ?? []) : []).map((line) => indent + line),
+        ...("remedy" in result ? [`${indent}→ ${result.remedy}`] : []),
+      ];
+    })
+    .join("\n");
+}
+
+/** Most checks take milliseconds, which tenths of seconds would say nothing of. */
+function timeText(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : formatDuration(ms);
+}
+
+/** As the JSON output has it. */
+function view(result: CheckResult, isVerbose: boolean): Readonly<Record<string, unknown>> {
+  return {
+    name: result.name,
+    status: result.status,
+    message: result.message,
+    ...("remedy" in result && { remedy: result.remedy }),
+    ...(isVerbose && { milliseconds: Math.round(result.ms), details: result.details ?? [] }),
+  };
+}
+
+function summary(results: readonly CheckResult[]): string {
+  const count = (status: CheckResult["status"]): number => results.filter((result) => result.status === status).length;
+  const counts = [
+    [count("fail"), "failed"],
+    [count("warn"), "to look at"],
+    [count("skip"), "not done"],
+  ] as const;
+  const told = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
+  return `${results.length} checks: ${told.length === 0 ? "nothing amiss" : told.join(", ")}.`;
+}

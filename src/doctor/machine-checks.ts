@@ -1,0 +1,21 @@
+import { arch, platform, release } from "node:os";
+import type { Environment } from "../system/environment.ts";
+import { stateFolder } from "../system/state-folder.ts";
+import type { Check } from "./check.ts";
+import { browserCheck } from "./browser.ts";
+import { operatingSystemCheck } from "./operating-system.ts";
+import { sshClientCheck } from "./ssh-client.ts";
+import { stateFolderCheck } from "./state-folder.ts";
+import { neededBytes, temporarySpaceCheck } from "./temporary-space.ts";
+
+/** What all backends need of this machine, around a backend's own checks. */
+export function machineChecks(environment: Environment, own: readonly Check[]): readonly Check[] {
+  return [
+    operatingSystemCheck({ platform: platform(), release: release(), architecture: arch() }),
+    sshClientCheck(environment),
+    stateFolderCheck(stateFolder(environment)),
+    temporarySpaceCheck(environment["TMPDIR"] ?? "/tmp", neededBytes),
+    ...own,
+    browserCheck(platform(), environment),
+  ];
+}

@@ -1,0 +1,85 @@
+import { type Stats } from "node:fs";
+import { lstat, readdir, stat } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import { errorCode } from "../system/error-code.ts";
+import { temporaryFolder } from "../system/temporary-folder.ts";
+import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "./check.ts";
+
+/** The folder of keys, known hosts and logs: can it be written to, and does it keep others out? */
+export function stateFolderCheck(folder: string): Check {
+  return { name: "state folder", limitMs: localLimitMs, run: () => examine(folder) };
+}
+
+async function examine(folder: string): Promise<Outcome> {
+  const present = await statIfPresent(folder);
+  const trouble = await writingTrouble(present === undefined ? await nearestFolder(folder) : folder);
+  if (trouble !== undefined) {
+    return fail(
+      `The state folder ${folder} cannot be ${present === undefined ? "made" : "written to"}: ${trouble}.`,
+      "Make it yours and writable, or set XDG_STATE_HOME to a folder that is.",
+    );
+  }
+  if (present === undefined) return pass(`${folder} can be made`);
+  return exposure(folder, present) ?? (await exposedKeys(folder)) ?? pass(`${folder} is writable and private`);
+}
+
+/** Who may write here may put other keys and known hosts in; who may only read sees names. */
+function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
+  if (uid !== userInfo().uid) {
+    return fail(
+      `The state folder ${folder} belongs to another user (${uid}).`,
+      `Make it yours: chown -R "$(id -u)" ${folder}`,
+    );
+  }
+  if ((mode & 0o022) !== 0) {
+    return fail(`Other users can write to the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
+  }
+  if ((mode & 0o055) === 0) return undefined;
+  return warn(`Other users can read the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
+}
+
+/** Keys are made for this user alone; ssh refuses one that others can read. Laid out as backend, place, creation. */
+async function exposedKeys(folder: string): Promise<Outcome | undefined> {
+  const backends = await foldersIn(folder);
+  const places = (await Promise.all(backends.map(foldersIn))).flat();
+  const creations = (await Promise.all(places.map(foldersIn))).flat();
+  const keys = creations.map((creation) => join(creation, "id_ed25519"));
+  const modes = await Promise.all(keys.map(async (key) => (await statIfPresent(key))?.mode ?? 0));
+  const exposed = keys.filter((_, index) => ((modes[index] ?? 0) & 0o077) !== 0);
+  if (exposed.length === 0) return undefined;
+  return fail(
+    `Other users can read ${exposed.length === 1 ? "an SSH key" : "SSH keys"}: ${exposed.join(", ")}.`,
+    `Keep them out (ssh refuses such a key): chmod 600 ${exposed.join(" ")}`,
+  );
+}
+
+async function foldersIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name));
+}
+
+/** Tried by doing it: modes tell nothing of read-only file systems, and root passes every question about them. */
+async function writingTrouble(folder: string): Promise<string | undefined> {
+  try {
+    await using _ = await temporaryFolder(folder);
+    return undefined;
+  } catch (error) {
+    return `${folder}: ${errorCode(error) ?? String(error)}`;
+  }
+}
+
+/** The folder in which the missing ones would be made. */
+async function nearestFolder(path: string): Promise<string> {
+  const parent = dirname(path);
+  return parent === path || (await statIfPresent(parent)) !== undefined ? parent : await nearestFolder(parent);
+}
+
+async function statIfPresent(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch {
+    // A link that leads nowhere is in the way, although it has no target.
+    return await lstat(path).catch(() => undefined);
+  }
+}
