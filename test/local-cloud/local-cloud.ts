@@ -6,6 +6,7 @@ import { accounts } from "./endpoint/accounts.ts";
 import { Ec2Endpoint } from "./endpoint/ec2-endpoint.ts";
 import { Faults } from "./endpoint/faults.ts";
 import { RequestLog } from "./endpoint/request-log.ts";
+import { ContainerDriver } from "./machines/container-driver.ts";
 import { InProcessDriver } from "./machines/in-process-driver.ts";
 import type { ExecHandler } from "./machines/exec.ts";
 import { Lifecycle } from "./machines/lifecycle.ts";
@@ -169,5 +170,5 @@ async function openDriver(options: LocalCloudOptions, answers: ScriptedAnswers):
     const block = await LoopbackBlock.claim();
     return new InProcessDriver({ block, sshPort: options.sshPort ?? 22, onExec: options.onExec ?? answers.handle });
   }
-  throw new Error("container machines: not there yet");
+  return ContainerDriver.open(options.directory);
 }

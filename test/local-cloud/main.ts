@@ -31,6 +31,9 @@ if ((driver !== "container" && driver !== "in-process") || directory === undefin
 // Before anything is made, so that no signal can come between machines and their removal.
 const told = new Promise<void>((resolve) => {
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve());
+  // Whoever started this may be killed without a chance to say so.
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && resolve(), 1000).unref();
 });
 await using cloud = await LocalCloud.start({
   driver,

@@ -1,0 +1,189 @@
+import { createHash } from "node:crypto";
+import { join, resolve } from "node:path";
+import { type SystemFlags, systemFlags } from "./container-flags.ts";
+import { type ContainerNetwork, createNetwork } from "./container-network.ts";
+import { claimDirectory } from "./directory-claim.ts";
+import { type ContainerEnd, docker, watchContainerEnds } from "./docker.ts";
+import { Limit } from "./limit.ts";
+import { LoopbackBlock } from "./loopback-block.ts";
+import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
+
+/** The image of each distribution that can boot here. */
+const machineImages: Readonly<Record<string, string>> = { "debian-12": "localhost/cluster-e2e-machine:debian-12" };
+const cloudLabel = "cluster-e2e.local-cloud";
+const instanceLabel = "cluster-e2e.local-cloud-instance";
+const publishedPorts = [22, 80, 443];
+const atOnce = 20;
+/** How a container ends whose init was ended by reboot(2): by SIGHUP where it asked for a restart, by SIGINT for power-off. */
+const rebootExitCode = 129;
+const consoleLines = "--tail=2000";
+
+interface Machine {
+  readonly containerId: string;
+  /** Removed, or about to be: its end is no news. */
+  isEnding: boolean;
+  lastConsole: string | undefined;
+}
+
+interface Opened {
+  readonly label: string;
+  readonly block: LoopbackBlock;
+  readonly network: ContainerNetwork;
+  readonly system: SystemFlags;
+  readonly resolverFile: string;
+  readonly claim: AsyncDisposable;
+}
+
+/** Machines that are docker containers with systemd, cloud-init and sshd, each with a loopback address of its own. */
+export class ContainerDriver implements MachineDriver {
+  readonly name = "container";
+  readonly #opened: Opened;
+  readonly #watch: AsyncDisposable;
+  readonly #machines = new Map<string, Machine>();
+  readonly #limit = new Limit(atOnce);
+  #exited: (instanceId: string) => void = () => undefined;
+
+  /** Removes what a cloud with this folder left that was killed, then makes the network. Throws when docker or the image is missing. */
+  static async open(folder: string): Promise<ContainerDriver> {
+    const directory = resolve(folder);
+    const claim = await claimDirectory(directory);
+    const label = `${cloudLabel}=${directory}`;
+    await removeAll(label);
+    const image = Object.values(machineImages)[0]!;
+    const system = await systemFlags(await present(image));
+    const block = await LoopbackBlock.claim();
+    const name = `cluster-e2e-${createHash("sha1").update(directory).digest("hex").slice(0, 12)}`;
+    const network = await createNetwork(name, label);
+    const resolverFile = join(directory, "resolv.conf");
+    // Docker's own resolver would wait for servers that can't be reached; here nothing listens, so that a look-up fails at once.
+    await Bun.write(resolverFile, `nameserver ${network.gatewayAddress}\n`);
+    return new ContainerDriver({ label, block, network, system, resolverFile, claim });
+  }
+
+  private constructor(opened: Opened) {
+    this.#opened = opened;
+    this.#watch = watchContainerEnds({ cloud: opened.label, instance: instanceLabel }, (end) => this.#ended(end));
+  }
+
+  get addressRange(): string {
+    return this.#opened.network.range;
+  }
+
+  get gatewayAddress(): string {
+    return this.#opened.network.gatewayAddress;
+  }
+
+  async create(request: MachineRequest, signal: AbortSignal): Promise<MadeMachine> {
+    const image = machineImages[request.distribution];
+    if (image === undefined) {
+      throw new Error(
+        `no container image for ${request.distribution}; there is ${Object.keys(machineImages).join(", ")}`,
+      );
+    }
+    const publicAddress = this.#opened.block.next();
+    return this.#limit.run(async () => {
+      signal.throwIfAborted();
+      const containerId = await docker(this.#createWords(request, publicAddress, image), undefined);
+      this.#machines.set(request.instanceId, { containerId, isEnding: false, lastConsole: undefined });
+      await docker(["cp", "-", `${containerId}:/`], await seed(request));
+      return { publicAddress, detail: { containerId } };
+    });
+  }
+
+  async start(instanceId: string, signal: AbortSignal): Promise<void> {
+    const { containerId } = this.#machines.get(instanceId)!;
+    await this.#limit.run(async () => {
+      signal.throwIfAborted();
+      await docker(["start", containerId], undefined);
+    });
+  }
+
+  async kill(instanceId: string): Promise<void> {
+    const machine = this.#machines.get(instanceId);
+    if (machine !== undefined) await docker(["kill", machine.containerId], undefined);
+  }
+
+  async destroy(instanceId: string): Promise<void> {
+    const machine = this.#machines.get(instanceId);
+    if (machine === undefined || machine.isEnding) return;
+    machine.isEnding = true;
+    await this.#limit.run(async () => {
+      machine.lastConsole = await consoleOf(machine);
+      await docker(["rm", "--force", "--volumes", machine.containerId], undefined);
+    });
+  }
+
+  async console(instanceId: string): Promise<string> {
+    const machine = this.#machines.get(instanceId);
+    if (machine === undefined) return "";
+    return machine.lastConsole ?? (await consoleOf(machine));
+  }
+
+  onExit(listener: (instanceId: string) => void): void {
+    this.#exited = listener;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watch[Symbol.asyncDispose]();
+    await removeAll(this.#opened.label);
+    await this.#opened.block[Symbol.asyncDispose]();
+    await this.#opened.claim[Symbol.asyncDispose]();
+  }
+
+  #createWords(request: MachineRequest, publicAddress: string, image: string): readonly string[] {
+    const { label, network, system, resolverFile } = this.#opened;
+    return [
+      "create",
+      `--label=${label}`,
+      `--label=${instanceLabel}=${request.instanceId}`,
+      `--hostname=${request.hostname}`,
+      `--network=${network.name}`,
+      `--ip=${request.privateAddress}`,
+      `--volume=${resolverFile}:/etc/resolv.conf:ro`,
+      ...publishedPorts.map((port) => `--publish=${publicAddress}:${port}:${port}`),
+      ...system.flags,
+      image,
+      ...system.command,
+    ];
+  }
+
+  #ended({ instanceId, exitCode }: ContainerEnd): void {
+    const machine = this.#machines.get(instanceId);
+    if (machine === undefined || machine.isEnding) return;
+    if (exitCode !== rebootExitCode) {
+      this.#exited(instanceId);
+      return;
+    }
+    docker(["start", machine.containerId], undefined).catch((error: unknown) => {
+      if (machine.isEnding) return;
+      console.error(`${instanceId} did not come back from its reboot: ${String(error)}`);
+      this.#exited(instanceId);
+    });
+  }
+}
+
+async function present(image: string): Promise<string> {
+  await docker(["image", "inspect", "--format={{.Id}}", image], undefined).catch((error: unknown) => {
+    throw new Error(`the machines' image ${image} is needed: scripts/setup builds it`, { cause: error });
+  });
+  return image;
+}
+
+/** cloud-init's NoCloud seed, as an archive that is unpacked at the machine's root. */
+async function seed({ instanceId, hostname, userData }: MachineRequest): Promise<Uint8Array> {
+  const folder = "var/lib/cloud/seed/nocloud";
+  const metaData = `instance-id: ${instanceId}\nlocal-hostname: ${hostname}\n`;
+  return new Bun.Archive({ [`${folder}/meta-data`]: metaData, [`${folder}/user-data`]: userData }).bytes();
+}
+
+async function consoleOf(machine: Machine): Promise<string> {
+  return docker(["logs", consoleLines, machine.containerId], undefined);
+}
+
+/** Removes every container and network with this label. */
+async function removeAll(label: string): Promise<void> {
+  const containers = await docker(["ps", "--all", "--quiet", `--filter=label=${label}`], undefined);
+  if (containers !== "") await docker(["rm", "--force", "--volumes", ...containers.split("\n")], undefined);
+  const networks = await docker(["network", "ls", "--quiet", `--filter=label=${label}`], undefined);
+  if (networks !== "") await docker(["network", "rm", ...networks.split("\n")], undefined);
+}
