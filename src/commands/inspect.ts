@@ -39,8 +39,8 @@ interface Facts extends ClusterView {
 
 async function inspectFacts(cluster: ClusterRecord, nowMs: number): Promise<Facts> {
   const { clusterKey } = await import("../cluster/cluster-key.ts");
-  const { webUrl } = await import("../cluster/web-url.ts");
-  const url = webUrl(cluster);
+  const { expectedWebUrl } = await import("../cluster/web-ui.ts");
+  const url = expectedWebUrl(cluster);
   return {
     ...clusterView(cluster, nowMs),
     sshKey: await clusterKey(cluster),

@@ -4,9 +4,11 @@ import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
+import { logsCommand } from "./logs.ts";
 import { runCommand } from "./run.ts";
 import { syncCommand } from "./sync.ts";
 import { waitCommand } from "./wait.ts";
+import { webCommand } from "./web.ts";
 
 /** The program that a driver makes of the commands, in the order in which people need them. */
 export function programFor(driver: Driver): Program {
@@ -18,6 +20,8 @@ export function programFor(driver: Driver): Program {
     inspectCommand(driver),
     listCommand(driver),
     syncCommand(driver),
+    logsCommand(driver),
+    webCommand(driver),
   ];
   return { name: driver.program, summary: driver.summary, commands: commands as unknown as readonly Command[] };
 }

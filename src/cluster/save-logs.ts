@@ -1,0 +1,63 @@
+import { join } from "node:path";
+import type { Backend, NamedText, Surroundings } from "../backend/backend.ts";
+import { collectNodeLogs } from "../platform/node-logs.ts";
+import type { ConnectionPool } from "../ssh/pool.ts";
+import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
+import { openConnections } from "./cluster-connections.ts";
+import type { ClusterRecord } from "./record.ts";
+
+export interface LogsRequest {
+  readonly cluster: ClusterRecord;
+  /** Undefined: a new one in the cluster's state folder, named after the time. */
+  readonly folder: string | undefined;
+}
+
+export interface SavedLogs {
+  /** Absolute. */
+  readonly folder: string;
+  /** File names in it. */
+  readonly files: readonly string[];
+}
+
+/** How long the nodes may take, all together. */
+const nodesLimitMs = 120_000;
+
+/** Saves all logs of a cluster as files that only this user can read, with hidden values masked. What cannot be had is left out. */
+export async function saveLogs(
+  backend: Pick<Backend<unknown>, "evidence">,
+  { cluster, folder: chosen }: LogsRequest,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<SavedLogs> {
+  const { clock, progress } = surroundings;
+  const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
+  const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
+  await makePrivateFolder(folder);
+  using step = progress.start("Collect logs");
+  await using connections = openConnections(cluster.directory, surroundings);
+  const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
+  for (const { name, text } of texts) await writePrivateFile(join(folder, name), progress.mask(text));
+  step.done(`${texts.length} files`);
+  return { folder, files: texts.map(({ name }) => name) };
+}
+
+export interface CollectionRequest {
+  readonly cluster: ClusterRecord;
+  readonly connections: ConnectionPool;
+  /** Milliseconds that the nodes may take. */
+  readonly limitMs: number;
+}
+
+/** Everything that tells what happened on a cluster's machines: from the backend, and from the nodes that answer. Nothing of it fails. */
+export async function collectLogs(
+  backend: Pick<Backend<unknown>, "evidence">,
+  { cluster, connections, limitMs }: CollectionRequest,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  const gathered = await Promise.allSettled([
+    backend.evidence(cluster, signal),
+    collectNodeLogs(cluster, connections, { limitMs }, signal),
+  ]);
+  signal.throwIfAborted();
+  return gathered.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
+}

@@ -1,0 +1,61 @@
+import type { Surroundings } from "../backend/backend.ts";
+import { ClusterError } from "../errors.ts";
+import { layoutOf, layouts } from "../platform/layouts/find-layout.ts";
+import { askNode } from "../platform/readiness/ask-node.ts";
+import type { NodeReport } from "../platform/readiness/node-report.ts";
+import { openConnections } from "./cluster-connections.ts";
+import { clusterKey } from "./cluster-key.ts";
+import type { ClusterRecord, NodeRecord } from "./record.ts";
+
+export interface WebUi {
+  readonly url: string;
+  /** Where the certificate of the cluster's own authority is; undefined without TLS. */
+  readonly authorityUrl: string | undefined;
+}
+
+const askLimitMs = 15_000;
+
+/** The web UI on the first running master, as the variant lets expect it: https for enterprise, http for open source. */
+export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
+  const master = firstMaster(cluster);
+  return master === undefined ? undefined : urlOf(master, cluster.variant === "enterprise");
+}
+
+/** The same, but the node is asked whether TLS is on, where this machine can log in. */
+export async function findWebUi(
+  cluster: ClusterRecord,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<WebUi> {
+  const master = firstMaster(cluster);
+  if (master === undefined) {
+    throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
+      hint: "The inspect command shows its nodes.",
+      facts: { cluster: cluster.id },
+    });
+  }
+  const report = await nodeReport(cluster, master, surroundings, signal);
+  const isTlsEnabled = report?.isTlsEnabled ?? cluster.variant === "enterprise";
+  const layout = layouts.find(({ name }) => name === report?.layout) ?? layoutOf("cluster");
+  const url = urlOf(master, isTlsEnabled);
+  return { url, authorityUrl: isTlsEnabled ? new URL(layout.caPath, url).href : undefined };
+}
+
+const firstMaster = (cluster: ClusterRecord): NodeRecord | undefined =>
+  cluster.nodes.find((node) => node.role === "master" && node.state === "running" && node.web.host !== "");
+
+/** The URL class drops a port that is the scheme's own. */
+function urlOf({ web }: NodeRecord, isTlsEnabled: boolean): string {
+  return new URL(isTlsEnabled ? `https://${web.host}:${web.httpsPort}/` : `http://${web.host}:${web.httpPort}/`).href;
+}
+
+async function nodeReport(
+  cluster: ClusterRecord,
+  master: NodeRecord,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<NodeReport | undefined> {
+  if (!(await clusterKey(cluster)).isHere) return undefined;
+  await using connections = openConnections(cluster.directory, surroundings);
+  return (await askNode(master, connections, askLimitMs, signal)).report;
+}
