@@ -16,10 +16,14 @@ export interface ErrorReport {
 interface Circumstances {
   readonly programName: string;
   readonly logPath: string | undefined;
+  /** Why the work was to end early; absent when nobody asked for it. */
+  readonly interruption?: Interrupted | undefined;
 }
 
 export function reportError(thrown: unknown, circumstances: Circumstances): ErrorReport {
-  const error = originOf(thrown);
+  const origin = originOf(thrown);
+  const { interruption } = circumstances;
+  const error = interruption !== undefined && isConsequence(origin) ? interruption : origin;
   const told = tell(error, circumstances.programName);
   const hint = told.hint === undefined ? [] : [told.hint];
   const log = circumstances.logPath === undefined ? [] : [`Log: ${circumstances.logPath}`];
@@ -75,6 +79,12 @@ function originOf(thrown: unknown): unknown {
 }
 
 const deepest = 8;
+
+/** Whether an error says no more than that the work was ended early, whatever has been wrapped around it on the way. */
+function isConsequence(error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error) || depth > deepest) return false;
+  return error instanceof Interrupted || error.name === "AbortError" || isConsequence(error.cause, depth + 1);
+}
 
 function stackOf(thrown: unknown, depth: number): string {
   if (!(thrown instanceof Error) || depth > deepest) return String(thrown);

@@ -118,7 +118,7 @@ async function settle(work: () => Promise<number>): Promise<Settled> {
 async function finish(settled: Settled, session: Session, run: Run): Promise<void> {
   const { interrupts, progress, output, log, failureExitCode } = session;
   const { interruption } = interrupts;
-  const circumstances = { programName: run.program.name, logPath: log.path };
+  const circumstances = { programName: run.program.name, logPath: log.path, interruption };
   progress.settle();
   const failure = interrupts.crash.length > 0 ? { error: interrupts.crash[0] } : settled;
   const report = "error" in failure ? reportError(failure.error, circumstances) : undefined;
@@ -148,6 +148,7 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
 /** The one place where errors are printed. */
 function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
   session.log.write(masker.text(`${report.text}\n${report.stack}`));
-  terminal.write("stderr", `${masker.text(report.text)}\n`);
+  const { red, bold } = session.colours;
+  terminal.write("stderr", `${masker.text(report.text).replace(/^Error:/, (word) => bold(red(word)))}\n`);
   if (session.context.verbosity >= 2) terminal.write("stderr", `${masker.text(report.stack)}\n`);
 }

@@ -1,5 +1,6 @@
 import { systemClock } from "../system/clock.ts";
 import { isColoured, isLive, loadColours, noColours } from "./colours.ts";
+import type { Colours } from "./colours.ts";
 import type { Program } from "./command.ts";
 import type { Context } from "./context.ts";
 import { Interrupts } from "./interrupts.ts";
@@ -19,6 +20,8 @@ export interface Session {
   readonly output: OutputWriter;
   readonly interrupts: Interrupts;
   readonly log: LogFile;
+  /** For what is written to stderr. */
+  readonly colours: Colours;
   /** The exit code of any failure, where the command has set one. */
   readonly failureExitCode: { current: number | undefined };
 }
@@ -46,7 +49,9 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     },
     onCrash: () => progress.note("Something broke: cleaning up (interrupt to stop at once)"),
   });
-  const progress: TerminalProgress = await openProgress(parts, log, interrupts);
+  const isColourful = parts.terminal.isTerminal("stderr") && isColoured(parts.surroundings.environment);
+  const colours = isColourful ? await loadColours() : noColours;
+  const progress: TerminalProgress = openProgress(parts, { log, interrupts, colours });
   const output = openOutput(parts, progress);
   const failureExitCode: Session["failureExitCode"] = { current: undefined };
   const context: Context = {
@@ -64,19 +69,19 @@ export async function openSession(parts: SessionParts): Promise<Session> {
       failureExitCode.current = exitCode;
     },
   };
-  return { context, progress, output, interrupts, log, failureExitCode };
+  return { context, progress, output, interrupts, log, colours, failureExitCode };
 }
 
-async function openProgress(parts: SessionParts, log: LogFile, interrupts: Interrupts): Promise<TerminalProgress> {
-  const { terminal, masker, verbosity } = parts;
-  const { environment } = parts.surroundings;
-  const isTerminal = terminal.isTerminal("stderr");
+function openProgress(
+  { terminal, masker, verbosity, surroundings }: SessionParts,
+  { log, interrupts, colours }: Pick<Session, "log" | "interrupts" | "colours">,
+): TerminalProgress {
   return new TerminalProgress({
     screen: terminal.screen,
-    isLive: isTerminal && isLive(environment),
+    isLive: terminal.isTerminal("stderr") && isLive(surroundings.environment),
     verbosity,
     clock: systemClock,
-    colours: isTerminal && isColoured(environment) ? await loadColours() : noColours,
+    colours,
     masker,
     log,
     isInterrupted: () => interrupts.interruption !== undefined,

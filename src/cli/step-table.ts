@@ -14,6 +14,8 @@ export interface TitleSummary {
   readonly active: readonly StepEntry[];
   readonly ended: number;
   readonly failed: number;
+  /** How the last step without a subject ended, or an empty text. */
+  readonly outcome: string;
   /** From the first start to the last end, or to now while one is active. */
   readonly ms: number;
 }
@@ -23,6 +25,7 @@ interface TitleRecord {
   lastEndMs: number;
   ended: number;
   failed: number;
+  outcome: string;
   readonly active: Set<StepEntry>;
 }
 
@@ -33,20 +36,21 @@ export class StepTable {
   /** Tells also whether this is the first step of its title. */
   begin(title: string, subject: string | undefined, nowMs: number): { entry: StepEntry; isFirst: boolean } {
     const known = this.#titles.get(title);
-    const record = known ?? { startedMs: nowMs, lastEndMs: nowMs, ended: 0, failed: 0, active: new Set<StepEntry>() };
+    const record = known ?? newRecord(nowMs);
     if (known === undefined) this.#titles.set(title, record);
     const entry: StepEntry = { title, subject, startedMs: nowMs, text: "", endedMs: undefined };
     record.active.add(entry);
     return { entry, isFirst: known === undefined };
   }
 
-  end(entry: StepEntry, hasFailed: boolean, nowMs: number): void {
+  end(entry: StepEntry, outcome: { readonly text: string; readonly hasFailed: boolean }, nowMs: number): void {
     const record = this.#titles.get(entry.title);
     if (record === undefined || !record.active.delete(entry)) return;
     entry.endedMs = nowMs;
     record.lastEndMs = nowMs;
     record.ended += 1;
-    if (hasFailed) record.failed += 1;
+    if (outcome.hasFailed) record.failed += 1;
+    if (entry.subject === undefined) record.outcome = outcome.text;
   }
 
   get isIdle(): boolean {
@@ -60,7 +64,12 @@ export class StepTable {
       active: [...record.active],
       ended: record.ended,
       failed: record.failed,
+      outcome: record.outcome,
       ms: (record.active.size > 0 ? nowMs : record.lastEndMs) - record.startedMs,
     }));
   }
+}
+
+function newRecord(nowMs: number): TitleRecord {
+  return { startedMs: nowMs, lastEndMs: nowMs, ended: 0, failed: 0, outcome: "", active: new Set() };
 }

@@ -126,8 +126,8 @@ export class TerminalProgress implements Progress {
     const [entry, shown] = entries;
     if (entry.endedMs !== undefined) return;
     const nowMs = this.#parts.clock.now();
-    this.#all.end(entry, hasFailed, nowMs);
-    this.#state.shown.end(shown, hasFailed, nowMs);
+    this.#all.end(entry, { text, hasFailed }, nowMs);
+    this.#state.shown.end(shown, { text: this.#parts.masker.text(text), hasFailed }, nowMs);
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
     const isLineDue = verbosity > 0 || hasFailed || (this.#live === undefined && entry.subject === undefined);
@@ -169,7 +169,8 @@ export class TerminalProgress implements Progress {
     const took = formatDuration(summary.ms);
     if (summary.active.length === 0) {
       const isGood = summary.failed === 0;
-      const text = `${summary.title} (${took})`;
+      const outcome = summary.outcome === "" || summary.outcome === "done" ? "" : `: ${summary.outcome}`;
+      const text = `${summary.title}${outcome} (${took})`;
       return { mark: isGood ? "✔" : "✖", paint: isGood ? colours.green : colours.red, text };
     }
     return { mark: this.#spinner(), paint: colours.cyan, text: `${summary.title} ${subjectsOf(summary)} (${took})` };

@@ -63,6 +63,6 @@ function refuseEmpty(given: string): string {
 
 async function parsePath(given: string, surroundings: Surroundings): Promise<string> {
   // Loaded late, as everything that a start without paths does without.
-  const { resolve } = await import("node:path");
-  return resolve(surroundings.cwd, refuseEmpty(given));
+  const paths = await import("node:path");
+  return paths.resolve(surroundings.cwd, refuseEmpty(given));
 }

@@ -53,10 +53,15 @@ function handler(flag: string, reading: Reading, takesValue: boolean): arg.Handl
 
 function overlook(error: arg.ArgError, reading: Reading): void {
   // The text is the only place where arg names the option. The version is pinned and a test reads every message.
-  const name = /: (?<name>.+?)(?: \(alias for .+\))?$/s.exec(error.message)?.groups?.["name"] ?? "";
-  if (error.code === "ARG_UNKNOWN_OPTION") overlookUnknown(name, reading);
-  else if (error.code.startsWith("ARG_MISSING_REQUIRED_")) overlookMissing(name, reading);
+  if (error.code === "ARG_UNKNOWN_OPTION") overlookUnknown(after(error.message, "option: "), reading);
+  else if (error.code.startsWith("ARG_MISSING_REQUIRED_")) overlookMissing(after(error.message, "): ", ": "), reading);
   else throw error;
+}
+
+/** What follows the first of these marks. */
+function after(message: string, ...marks: readonly string[]): string {
+  const mark = marks.find((each) => message.includes(each)) ?? "";
+  return message.slice(message.indexOf(mark) + mark.length);
 }
 
 function overlookUnknown(name: string, reading: Reading): void {
@@ -76,12 +81,13 @@ function overlookUnknown(name: string, reading: Reading): void {
 }
 
 function overlookMissing(name: string, reading: Reading): void {
-  const option = reading.declared.find((each) => each.flag === name || each.short === name);
+  const flagOrShort = name.replace(/ \(alias for .*$/s, "");
+  const option = reading.declared.find((each) => each.flag === flagOrShort || each.short === flagOrShort);
   if (option !== undefined) {
     reading.problems.push(`${option.flag}: its value is missing (one that begins with a dash: ${option.flag}=-…)`);
     reading.faulty.add(option.flag);
   }
-  reading.spec[option?.flag ?? name] = arg.flag(() => undefined);
+  reading.spec[option?.flag ?? flagOrShort] = arg.flag(() => undefined);
 }
 
 /**

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { defineCommand } from "../../../src/cli/command.ts";
+import { completionCommand } from "../../../src/cli/completion-command.ts";
 import type { Program } from "../../../src/cli/command.ts";
 import { runProgram } from "../../../src/cli/main.ts";
 import { argument, flag, option, restArgument } from "../../../src/cli/option.ts";
@@ -16,7 +17,9 @@ const greet = defineCommand({
   name: "greet",
   summary: "Greets people",
   description: "",
-  positionals: { name: argument(text, { name: "NAME", summary: "Whom to greet", required: true }) },
+  positionals: {
+    name: argument(text, { name: "NAME", summary: "Whom to greet", required: true, completeWith: ["people"] }),
+  },
   options: {
     times: option(count({ minimum: 1, maximum: 9 }), { flag: "--times", summary: "How often", default: 1 }),
     tone: option(choice(["warm", "cold"]), { flag: "--tone", summary: "The tone", required: true }),
@@ -36,6 +39,16 @@ const greet = defineCommand({
       data: { greeting: line, at: new Date(0) },
     });
   },
+});
+
+const people = defineCommand({
+  name: "people",
+  summary: "Lists who can be greeted",
+  description: "",
+  positionals: {},
+  options: {},
+  examples: [],
+  run: async (_, context) => context.output.result({ text: "Ada\nAlan\nGrace", data: {} }),
 });
 
 const fail = defineCommand({
@@ -82,7 +95,7 @@ const big = defineCommand({
   options: { output },
   examples: [],
   run: async (_, context) => {
-    context.output.result({ text: `${"0123456789abcde\n".repeat(65_536)}`, data: { text: "x".repeat(1_000_000) } });
+    context.output.result({ text: "0123456789abcde\n".repeat(65_536), data: { text: "x".repeat(1_000_000) } });
   },
 });
 
@@ -171,7 +184,7 @@ const child = defineCommand({
 export const example: Program = {
   name: "example",
   summary: "An example of a program",
-  commands: [greet, fail, big, hold, steps, secret, child],
+  commands: [greet, people, fail, big, hold, steps, secret, child, completionCommand],
 };
 
 if (import.meta.main) await runProgram(example, process);

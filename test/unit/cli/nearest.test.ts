@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { nearest } from "../../../src/cli/nearest.ts";
+
+const flags = ["--masters", "--agents", "--public-agents", "--cloud-region", "--verbose"];
+
+test.each([
+  ["--mastres", "--masters"],
+  ["--master", "--masters"],
+  ["--Masters", "--masters"],
+  ["--agent", "--agents"],
+  ["--region", "--cloud-region"],
+  ["--verbsoe", "--verbose"],
+])("%s was probably meant as %s", (word, meant) => {
+  expect(nearest(word, flags)).toBe(meant);
+});
+
+test.each(["--x", "--colour", "--", ""])("%p is near to nothing", (word) => {
+  expect(nearest(word, flags)).toBeUndefined();
+});
+
+test("without candidates nothing is near", () => {
+  expect(nearest("create", [])).toBeUndefined();
+});

@@ -1,0 +1,143 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { noColours } from "../../../src/cli/colours.ts";
+import { LogFile } from "../../../src/cli/log-file.ts";
+import { Masker } from "../../../src/cli/masking.ts";
+import { TerminalProgress } from "../../../src/cli/terminal-progress.ts";
+import type { Clock } from "../../../src/system/clock.ts";
+
+interface Bench {
+  readonly progress: TerminalProgress;
+  readonly time: { now: number };
+  readonly written: () => string;
+}
+
+function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; isInterrupted?: boolean } = {}): Bench {
+  const time = { now: 1_000_000 };
+  const clock: Clock = { now: () => time.now, sleep: () => Promise.resolve() };
+  const texts: string[] = [];
+  const progress = new TerminalProgress({
+    screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
+    isLive: false,
+    verbosity,
+    clock,
+    colours: noColours,
+    masker: new Masker(),
+    log: new LogFile(clock),
+    isInterrupted: () => isInterrupted,
+  });
+  return { progress, time, written: () => texts.join("") };
+}
+
+function work({ progress, time }: Bench): void {
+  const launch = progress.start("Launch");
+  launch.update("1 of 2");
+  launch.update("2 of 2");
+  time.now += 1500;
+  launch.done("2 machines");
+  launch.done("twice counts once");
+  const nodes = ["agent_0", "agent_1"].map((node) => progress.start("Prepare", node));
+  for (const reason of ["booting", "booting", "no answer", "no answer"]) progress.waiting(`agent_0: ${reason}`);
+  time.now += 65_000;
+  nodes[0]?.done();
+  time.now += 1000;
+  nodes[1]?.[Symbol.dispose]();
+  progress.detail(1, "one");
+  progress.detail(2, "two");
+  progress.detail(3, "three");
+  progress.note("a note");
+  progress.warn("look out");
+}
+
+test("off a terminal a line is written per change of state, never per poll", () => {
+  const table = bench();
+  work(table);
+  expect(table.written()).toMatchInlineSnapshot(`
+    "Launch …
+    Launch: 2 machines
+    Prepare …
+    agent_0: booting
+    agent_0: no answer
+    agent_1: Prepare: failed
+    a note
+    Warning: look out
+    "
+  `);
+});
+
+test("with -v every node's steps and timings are told, with -vvv everything", () => {
+  const table = bench({ verbosity: 1 });
+  work(table);
+  expect(table.written()).toMatchInlineSnapshot(`
+    "Launch …
+    Launch: 2 machines (1.5 s)
+    agent_0: Prepare …
+    agent_1: Prepare …
+    agent_0: booting
+    agent_0: no answer
+    agent_0: Prepare: done (1 min 5 s)
+    agent_1: Prepare: failed (1 min 6 s)
+    one
+    a note
+    Warning: look out
+    "
+  `);
+  const loud = bench({ verbosity: 3 });
+  work(loud);
+  expect(loud.written()).toContain("one\ntwo\nthree\n");
+});
+
+test("timings count from the first start to the last end of a title", () => {
+  const table = bench();
+  work(table);
+  expect(table.progress.timings()).toEqual([
+    { title: "Launch", ms: 1500 },
+    { title: "Prepare", ms: 66_000 },
+  ]);
+});
+
+test("a step that ends because the user ended the work was stopped, it did not fail", () => {
+  const { progress, written } = bench({ isInterrupted: true });
+  progress.start("Launch")[Symbol.dispose]();
+  expect(written()).toBe("Launch …\nLaunch: stopped\n");
+});
+
+test("hidden values are masked, and no control characters of others reach the terminal", () => {
+  const { progress, written } = bench({ verbosity: 3 });
+  progress.hide("hunter22");
+  progress.start("Log in as hunter22", "node-hunter22").done("hunter22 works");
+  progress.waiting("hunter22?");
+  progress.detail(3, "evil \x1b]0;title\x07 \x9b2J hunter22\r\n\tindented");
+  expect(written()).not.toContain("hunter22");
+  expect(written()).not.toMatch(/[^\P{Cc}\n\t]/u);
+  expect(written()).toContain("evil ]0;title 2J ***\n\tindented\n");
+  expect(progress.mask("x hunter22")).toBe("x ***");
+});
+
+const folder = mkdtempSync(join(tmpdir(), "cli-log-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("the log has everything at full detail, masked, with times, from before it had a place, for this user alone", () => {
+  const { progress } = bench();
+  const path = join(folder, "log");
+  writeFileSync(path, "", { mode: 0o644 });
+  progress.hide("hunter22");
+  progress.detail(3, "early hunter22");
+  progress.logTo(path);
+  progress.start("Launch", "agent_0").done();
+  progress.detail(2, "two\nlines");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const stamp = "1970-01-01T00:16:40.000Z";
+  expect(readFileSync(path, "utf8")).toBe(
+    `${stamp} early ***\n${stamp} agent_0: Launch\n${stamp} agent_0: Launch: done (0.0 s)\n${stamp} two\n  lines\n`,
+  );
+});
+
+test("without a place for the log the work goes on, and that is said once", () => {
+  const { progress, written } = bench();
+  progress.logTo("/dev/null/nowhere");
+  progress.note("goes on");
+  expect(written()).toMatch(/^Warning: no log is written: .+\ngoes on\n$/);
+});
