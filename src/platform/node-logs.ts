@@ -21,9 +21,9 @@ const journalLines = 5000;
 
 const setupUnits = [installUnits.install, installUnits.bootstrap, ...layouts.flatMap((layout) => layout.setupUnits)];
 
-/** Prints each log after a line `<mark> <name>`. The mark is the argument: no log can hold it. */
+/** Prints each log after a line `<mark> <name>`. The mark is the second argument: no log can hold it. */
 export const logsScript = `
-mark=$1
+mark=$2
 file() { [ ! -s "$2" ] || { echo "$mark $1"; tail -c ${tailBytes} "$2"; echo; }; }
 file install.log ${installPaths.installLog}
 file install-status.txt ${installPaths.installStatus}
@@ -64,7 +64,10 @@ async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: Abo
   const mark = `--- ${randomUUID()}`;
   try {
     const connection = await connections.connect(node, signal);
-    const result = await connection.run({ argv: ["sh", "-s", "--", mark], sudo: true, stdin: logsScript }, signal);
+    const result = await connection.run(
+      { argv: ["sh", "-s", "--", "e2e-logs", mark], sudo: true, stdin: logsScript },
+      signal,
+    );
     return splitLogs(result.stdout, mark).map(({ name, text }) => ({ name: `${reference}.${name}`, text }));
   } catch (error) {
     const reason = signal.aborted ? "The node did not answer in time." : String(error);

@@ -16,7 +16,10 @@ names "$file"
 
 /** The IPv4 name servers that a node asks, in its order; none where it has none. Never one that we chose. */
 export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
-  const result = await connection.run({ argv: ["sh", "-c", resolversScript], limitMs: 30_000 }, signal);
+  const result = await connection.run(
+    { argv: ["sh", "-c", resolversScript, "e2e-resolvers"], limitMs: 30_000 },
+    signal,
+  );
   if (result.status !== 0) {
     throw new ClusterError("remote-command-failed", "The node's /etc/resolv.conf could not be read.", {
       facts: { status: result.status, output: lastLines(result.stderr, 5) },

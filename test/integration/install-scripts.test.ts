@@ -163,7 +163,7 @@ async function prepare(family: Family, needs: readonly string[], docker: "yes" |
     .replace("start_docker() {", "start_docker() {\n  return 0");
   if (script.split("PATH=").length !== 2 || !script.includes(path))
     throw new Error("The script would leave its folder");
-  const argv = ["/bin/sh", "-s", "--", docker, "/etc/systemd/system/dcos.target", ...needs];
+  const argv = ["/bin/sh", "-s", "--", "e2e-prepare", docker, "/etc/systemd/system/dcos.target", ...needs];
   const ended = await run([...(await asNobody(root)), ...argv], script, {
     PATH: join(root, "bin"),
     TMPDIR: join(root, "tmp"),

@@ -45,7 +45,10 @@ export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => (
 
 async function askVersion(connection: Connection, request: CheckVersion, signal: AbortSignal): Promise<string> {
   const sum = request.sha256?.toLowerCase() ?? "";
-  const result = await connection.run({ argv: ["sh", "-c", versionScript, "sh", sum], sudo: true, limitMs }, signal);
+  const result = await connection.run(
+    { argv: ["sh", "-c", versionScript, "e2e-version", sum], sudo: true, limitMs },
+    signal,
+  );
   if (result.status === 0) return result.stdout;
   const facts = {
     artifact: request.shown,

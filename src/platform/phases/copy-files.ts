@@ -13,6 +13,7 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
     await runRemoteScript(
       connection,
       {
+        name: "e2e-copy-folders",
         // Other users must be able to reach what the file's own mode lets them read.
         text: 'main() { umask 022; mkdir -p -- "$@"; }',
         arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],

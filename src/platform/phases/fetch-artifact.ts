@@ -70,7 +70,7 @@ async function fetchOnNode(
   const fetchOnce = async () =>
     connection.run(
       {
-        argv: ["sh", "-c", fetchScript],
+        argv: ["sh", "-c", fetchScript, "e2e-fetch"],
         sudo: true,
         stdin: curlConfig(url),
         limitMs,
@@ -99,6 +99,7 @@ async function sendFromHere(
   await runRemoteScript(
     connection,
     {
+      name: "e2e-artifact-folder",
       text: `main() { mkdir -p ${installPaths.workFolder}; }`,
       arguments: [],
       limitMs: 60_000,

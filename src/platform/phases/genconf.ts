@@ -44,6 +44,7 @@ async function makeFolders(
   await runRemoteScript(
     connection,
     {
+      name: "e2e-genconf-folders",
       text: `main() { rm -rf ${installPaths.genconf}; mkdir -p -- "$@"; }`,
       arguments: [...new Set([installPaths.genconf, ...folders])],
       limitMs: 60_000,
@@ -75,7 +76,7 @@ done
 async function runGenconf(connection: Connection, signal: AbortSignal): Promise<Layout> {
   const names = layouts.map((layout) => layout.installScript);
   const result = await connection.run(
-    { argv: ["sh", "-c", genconfScript, "sh", ...names], sudo: true, limitMs },
+    { argv: ["sh", "-c", genconfScript, "e2e-genconf", ...names], sudo: true, limitMs },
     signal,
   );
   if (result.status !== 0) throw configurationRefused(result.stdout, result.status);

@@ -12,6 +12,7 @@ export const prepareNode = (layout: Layout): Phase => ({
     await runRemoteScript(
       connection,
       {
+        name: "e2e-prepare",
         text: prepareScript,
         arguments: [layout.needsDocker ? "yes" : "no", layout.installedMarker, ...layout.needs],
         limitMs,

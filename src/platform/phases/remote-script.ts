@@ -4,6 +4,8 @@ import type { Connection, RemoteResult } from "../../ssh/connection.ts";
 
 /** A POSIX shell script for a node, run there as root. It says what it does by `now`, and why it gives up by `fail`. */
 export interface RemoteScript {
+  /** Stands in the command line, so that people (and tests) see what is run: `sh -s -- e2e-prepare …`. */
+  readonly name: `e2e-${string}`;
   /** The body: function definitions, among them `main`. It is called with the arguments. */
   readonly text: string;
   /** Public values: they can be seen in the node's process list. */
@@ -32,7 +34,7 @@ fail() {
  * of it from the standard input.
  */
 export function completeScript(body: string): string {
-  return `${prelude}${body}\nmain "$@" </dev/null\n`;
+  return `${prelude}${body}\nshift\nmain "$@" </dev/null\n`;
 }
 
 /** Runs the script in one round trip. Resolves when it ended well; else rejects with what it said. */
@@ -43,7 +45,7 @@ export async function runRemoteScript(
 ): Promise<RemoteResult> {
   const result = await connection.run(
     {
-      argv: ["sh", "-s", "--", ...script.arguments],
+      argv: ["sh", "-s", "--", script.name, ...script.arguments],
       sudo: true,
       stdin: completeScript(script.text),
       limitMs: script.limitMs,

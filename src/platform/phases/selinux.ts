@@ -18,6 +18,7 @@ export const enforceSelinux: Phase = {
     await runRemoteScript(
       connection,
       {
+        name: "e2e-selinux",
         text: selinuxScript,
         arguments: [],
         limitMs: 60_000,

@@ -69,6 +69,7 @@ export const serve = (layout: Layout, address: string, port: number): Phase => (
     await runRemoteScript(
       connection,
       {
+        name: "e2e-serve",
         text: serveScript,
         arguments: [address, String(port), layout.installScript],
         limitMs: 60_000,

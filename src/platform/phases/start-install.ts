@@ -60,6 +60,7 @@ export const startInstall = (layout: Layout, bootstrapUrl: string): Phase => ({
     await runRemoteScript(
       connection,
       {
+        name: "e2e-start-install",
         text: startInstallScript(layout, node.role, bootstrapUrl),
         arguments: [],
         limitMs: 120_000,

@@ -31,7 +31,10 @@ export async function askNode(
   using limit = watchdog(limitMs, signal);
   try {
     const connection = await connections.connect(node, limit.signal);
-    const result = await connection.run({ argv: ["sh", "-s"], sudo: true, stdin: nodeScript, limitMs }, limit.signal);
+    const result = await connection.run(
+      { argv: ["sh", "-s", "--", "e2e-readiness"], sudo: true, stdin: nodeScript, limitMs },
+      limit.signal,
+    );
     if (result.status !== 0) return unanswered(`asking it failed: ${result.stderr.trim().slice(-200)}`);
     const report = parseNodeReport(result.stdout);
     return { node, verdict: judgeNode(report), report };

@@ -18,7 +18,10 @@ ${layouts
 /** Which layout is installed, or being installed, on a node; `undefined` where none is. */
 export async function detectLayout(connection: Connection, signal: AbortSignal): Promise<Layout | undefined> {
   const script = `${layoutLines}printf '%s' "$layout"\n`;
-  const result = await connection.run({ argv: ["sh", "-s"], sudo: true, stdin: script, limitMs: 30_000 }, signal);
+  const result = await connection.run(
+    { argv: ["sh", "-s", "--", "e2e-layout"], sudo: true, stdin: script, limitMs: 30_000 },
+    signal,
+  );
   if (result.status !== 0) {
     throw new ClusterError("remote-command-failed", "The node could not be asked what is installed on it.", {
       facts: { status: result.status, output: result.stderr.trim().slice(-500) },
