@@ -26,8 +26,11 @@ export function watchContainerEnds(
 ): AsyncDisposable {
   const child = Bun.spawn(
     [
-      "docker",
-      "events",
+      // The shell ends docker when this process lets go of its stdin, even by being killed.
+      "sh",
+      "-c",
+      'docker events "$@" & cat >/dev/null; kill $!',
+      "watch",
       // docker begins to listen a moment after its start; what happened meanwhile is told all the same.
       `--since=${Math.floor(Date.now() / 1000)}`,
       "--filter=type=container",
@@ -35,7 +38,7 @@ export function watchContainerEnds(
       `--filter=label=${labels.cloud}`,
       "--format={{json .}}",
     ],
-    { stdin: "ignore", stdout: "pipe", stderr: "ignore" },
+    { stdin: "pipe", stdout: "pipe", stderr: "ignore" },
   );
   const following = followLines(child.stdout, (line) => {
     const { Attributes } = (JSON.parse(line) as DieEvent).Actor;
@@ -44,7 +47,7 @@ export function watchContainerEnds(
   });
   return {
     [Symbol.asyncDispose]: async () => {
-      child.kill();
+      await child.stdin.end();
       await Promise.all([child.exited, following]);
     },
   };
