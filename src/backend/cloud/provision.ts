@@ -5,13 +5,16 @@ import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import type { ProvisionRequest, Surroundings } from "../backend.ts";
 import { userData } from "../cloud-init.ts";
+import { wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
+import { isClusterExists } from "./cluster-exists.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
 import { launchRole, type LaunchPlan } from "./launch.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { machineIds, type Making } from "./making.ts";
 import { openIntroduction } from "./meet-node.ts";
 import { createGroup, openGroup } from "./network.ts";
+import { withGrace } from "./patience.ts";
 import { costText } from "./prices.ts";
 import { raiseNodes } from "./raise-nodes.ts";
 import { countsText, type Place } from "./records.ts";
@@ -21,6 +24,8 @@ import { rollBack } from "./roll-back.ts";
 import { sweep, takeInventory } from "./sweep.ts";
 import { assertIdIsFree } from "./taken-id.ts";
 import type { TagValues } from "./tags.ts";
+
+const groupGraceMs = 5_000;
 
 export interface Provisioning {
   readonly api: CloudApi;
@@ -128,9 +133,17 @@ async function make(
 async function makeGroup({ api, surroundings }: Provisioning, making: Making, signal: AbortSignal): Promise<string> {
   const { clusterId, network, tags } = making;
   using step = surroundings.progress.start("Make the security group");
+  // A group that is made after its removal was tried would stay: a request under way is waited for, also when interrupted.
+  using patient = withGrace(signal, groupGraceMs);
+  signal.throwIfAborted();
   making.group = { state: "asked" };
-  const id = await createGroup(api, { clusterId, vpcId: network.vpcId, tags }, surroundings.clock, signal);
+  const group = { clusterId, vpcId: network.vpcId, tags };
+  const id = await createGroup(api, group, surroundings.clock, patient.signal).catch((error: unknown) => {
+    if (wasRefused(error) || isClusterExists(error)) making.group = { state: "none" };
+    throw error;
+  });
   making.group = { state: "made", id };
+  signal.throwIfAborted();
   step.done();
   return id;
 }

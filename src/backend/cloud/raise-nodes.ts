@@ -49,7 +49,7 @@ export async function raiseNodes(
       if (await meetings.allMet(async (wake) => clock.sleep(pauseMs, wake))) return theCluster(own, raising.place);
     }
   } catch (error) {
-    throw withWaiting(error, waiting.for);
+    throw signal.aborted && error === signal.reason ? withWaiting(error, waiting.for) : error;
   } finally {
     await meetings.end();
   }

@@ -3,6 +3,7 @@ import type { ClusterRecord } from "../../cluster/record.ts";
 import { creationDirectory, endCreation } from "../../system/creation-folder.ts";
 import type { ProvisionRequest, Surroundings } from "../backend.ts";
 import type { CloudApi } from "./api.ts";
+import { isClusterExists } from "./cluster-exists.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
 import { describeInstances } from "./describe.ts";
 import { endLaunches } from "./end-machines.ts";
@@ -34,12 +35,13 @@ export async function rollBack(
   const { making, error } = failed;
   const { progress } = work.surroundings;
   if (making.group.state === "none") return await endCreation(making.directory, "removed");
-  if (work.request.keepOnFailure && !isRefusal(error)) return await keep(work, making);
+  // Where the id turned out to be another creation's, nothing of this one is worth keeping or looking at.
+  if (work.request.keepOnFailure && !isClusterExists(error)) return await keep(work, making);
   const bound = AbortSignal.timeout(limitMs);
   const isInterrupted = signal.aborted && !(signal.reason instanceof ClusterError);
   using step = progress.start("Remove what was made");
   try {
-    if (!isInterrupted && !isRefusal(error)) await saveEvidence(work, making);
+    if (!isInterrupted && !isClusterExists(error)) await saveEvidence(work, making);
     const { ended, unknown } = await endLaunches(
       work.api,
       [...making.launches.values()],
@@ -58,11 +60,6 @@ export async function rollBack(
     const reason = problem instanceof Error ? problem.message : String(problem);
     progress.warn(`The removal failed: ${reason} ${remainsText(making, work.api.region)}`);
   }
-}
-
-/** The id turned out to be another creation's: nothing of this one is worth keeping or looking at. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ClusterError && error.id === "cluster-exists";
 }
 
 async function keep(work: RollBack, making: Making): Promise<void> {
@@ -116,7 +113,7 @@ async function learnGroup(work: RollBack, making: Making, signal: AbortSignal): 
   try {
     return await createGroup(work.api, request, work.surroundings.clock, signal);
   } catch (error) {
-    if (isRefusal(error)) return undefined;
+    if (isClusterExists(error)) return undefined;
     throw error;
   }
 }

@@ -11,6 +11,9 @@ import { systemClock } from "../../../src/system/clock.ts";
 import { creationDirectory, creationFiles } from "../../../src/system/creation-folder.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../src/system/private-file.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
+import { stateFolder } from "../../../src/system/state-folder.ts";
+import { networksOf } from "../../local-cloud/catalogue/networks.ts";
+import { regions } from "../../local-cloud/catalogue/regions.ts";
 import { LocalCloud } from "../../local-cloud/local-cloud.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -40,7 +43,7 @@ export interface TestRequest extends ProvisionRequest<CloudCreation>, AsyncDispo
   /** The clusters that `onFailure` was told of. */
   readonly failures: ClusterRecord[];
   readonly met: NodeRecord[];
-  onNode(node: NodeRecord): void;
+  readonly onNode: (node: NodeRecord) => void;
 }
 
 export async function openFixture(environment: Readonly<Record<string, string | undefined>>): Promise<CloudFixture> {
@@ -70,7 +73,7 @@ export async function openFixture(environment: Readonly<Record<string, string | 
     surroundings,
     told,
     open: async (chosen) => createCloudBackend({ region: chosen }, surroundings, neverAborted),
-    request: async (clusterId, changes) => newRequest(join(folder.path, "state"), clusterId, surroundings, changes),
+    request: async (clusterId, changes) => newRequest(clusterId, surroundings, changes),
     [Symbol.asyncDispose]: async () => {
       await cloud[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
@@ -78,14 +81,14 @@ export async function openFixture(environment: Readonly<Record<string, string | 
   };
 }
 
-async function newRequest(
-  state: string,
+/** A creation with its folder and key, as the facade makes them. */
+export async function newRequest(
   clusterId: string,
-  { clock, progress }: Surroundings,
+  { environment, clock, progress }: Surroundings,
   changes: RequestChanges,
 ): Promise<TestRequest> {
   const creationId = randomBytes(8).toString("hex");
-  const directory = creationDirectory(join(state, "cluster-e2e", "cloud", region), clusterId, creationId);
+  const directory = creationDirectory(join(stateFolder(environment), "cloud", region), clusterId, creationId);
   const files = creationFiles(directory);
   const keys = generateKeyPair("login");
   await makePrivateFolder(directory);
@@ -130,3 +133,12 @@ export function leftIn(cloud: LocalCloud): { readonly machines: number; readonly
 }
 
 export const nothing = { machines: 0, groups: 0 };
+
+/** A subnet that gives public addresses, outside the default network. */
+export function subnetOfTheOtherNetwork(): string {
+  const { subnets } = networksOf(
+    regions.find(({ name }) => name === region)!,
+    "172.31.0.0/16",
+  );
+  return subnets.find((subnet) => !subnet.isDefaultForZone && subnet.givesPublicAddresses)!.id;
+}

@@ -41,7 +41,7 @@ function judgeLife(api: CloudApi): Outcome {
   const { credentialSource: source, credentialsExpireAt: end } = api;
   if (end === undefined) return pass(`Valid, from ${source}`, ["Their end, if they have one, is not known here."]);
   const leftMs = end.getTime() - api.now();
-  const left = `at ${end.toISOString()}, in ${Math.floor(leftMs / 60_000)} min`;
+  const left = `at ${end.toISOString()}, in ${Math.max(0, Math.floor(leftMs / 60_000))} min`;
   if (leftMs >= shortLifeMs) return pass(`Valid, from ${source}`, [`They end ${left}.`]);
   return warn(
     `The credentials from ${source} end soon: ${left}.`,

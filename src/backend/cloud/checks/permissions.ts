@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import type { ClusterError } from "../../../errors.ts";
 import { version } from "../../../version.ts";
 import { failureCode } from "../api-errors.ts";
 import type { Action } from "../calls.ts";
@@ -40,9 +41,17 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults, s
 
 async function tryReading(read: () => Promise<unknown>): Promise<Outcome> {
   const error = await failureOf(read());
-  if (isDenied(error)) return fail(error.message, error.hint ?? "Have it allowed.");
+  if (isDenied(error)) return denied(error);
   const wasAnswered = error === undefined || error.id === "image-not-found";
   return wasAnswered ? pass("Allowed") : skip(`Not known: ${error.message}`);
+}
+
+function denied(error: ClusterError): Outcome {
+  const action = String(error.facts["action"]);
+  return fail(
+    error.message,
+    `Have ec2:${action} allowed for this user or role; -v shows what else the API says, encoded.`,
+  );
 }
 
 /** Asked only to say more about a region that doesn't answer or lacks a cluster. */
@@ -75,7 +84,7 @@ const tags = { clusterId: "doctor", createdBy: version };
 
 async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults, signal: AbortSignal): Promise<Outcome> {
   const place = await findPlace(facts);
-  if (place === undefined) return skip("Not tried: there is no image, subnet or instance type to try it with.");
+  if (place === undefined) return skip("Not tried: an image, network or zone to try it with is missing or not known.");
   const { image, subnet, group } = place;
   const plan = {
     clusterId: "doctor",
@@ -119,6 +128,7 @@ async function dryRun(ask: () => Promise<unknown>): Promise<Outcome> {
     );
   }
   if (failureCode(refusal) === "DryRunOperation") return pass("Allowed");
+  if (isDenied(refusal)) return denied(refusal);
   if (refusal.id === "capacity-lacking") return warn(refusal.message, refusal.hint ?? "Ask for fewer machines.");
   return fail(refusal.message, refusal.hint ?? "See what the message says.");
 }
