@@ -73,7 +73,7 @@ export async function prepareBootstrap(request: BootstrapRequest, signal: AbortS
   return { layout, preparedFor, url };
 }
 
-export function firstMasterOf(cluster: ClusterRecord): NodeRecord {
+function firstMasterOf(cluster: ClusterRecord): NodeRecord {
   const node = cluster.nodes.find(isFirstMaster);
   if (node !== undefined) return node;
   throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no first master.`);

@@ -147,7 +147,7 @@ prepare_for_docker() {
   getent group nogroup >/dev/null || groupadd --system nogroup
   if systemctl is-active --quiet firewalld; then
     systemctl stop firewalld
-    systemctl disable firewalld 2>/dev/null
+    systemctl disable firewalld
   fi
   # In a container the swap is the host's.
   if ! in_container && [ "$(wc -l </proc/swaps)" -gt 1 ]; then
@@ -157,7 +157,7 @@ prepare_for_docker() {
   if ! time_is_kept; then
     unit=chronyd
     ! is_apt || unit=chrony
-    systemctl enable "$unit" 2>/dev/null
+    systemctl enable "$unit"
     systemctl start "$unit" || fail "$unit, which keeps the time, does not start"
   fi
   docker info >/dev/null 2>&1 || start_docker
@@ -165,7 +165,7 @@ prepare_for_docker() {
 
 start_docker() {
   now 'starting Docker'
-  systemctl enable docker 2>/dev/null
+  systemctl enable docker
   systemctl start docker || fail 'Docker does not start'
   tries=0
   until docker info >/dev/null 2>&1; do

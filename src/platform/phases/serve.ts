@@ -17,7 +17,7 @@ main() {
   write_server
   write_unit "$1" "$2"
   systemctl daemon-reload
-  systemctl enable ${installUnits.bootstrap} 2>/dev/null
+  systemctl enable ${installUnits.bootstrap}
   systemctl restart ${installUnits.bootstrap}
   tries=0
   until curl -fsS --noproxy '*' --max-time 10 -o /dev/null "http://$1:$2/$3" 2>/dev/null; do

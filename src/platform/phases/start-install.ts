@@ -49,7 +49,7 @@ ${installRunner(layout, role, bootstrapUrl)}CLUSTER_E2E_END
   echo ${layout.name} >${installPaths.layout}
   rm -f ${installPaths.installLog} ${installPaths.installStatus}
   # A file, not a command: systemd would expand what looks like its variables.
-  systemd-run --quiet --unit=${installUnits.install} --description='Installs the platform' --remain-after-exit \\
+  systemd-run --unit=${installUnits.install} --description='Installs the platform' --remain-after-exit \\
     /bin/sh ${installPaths.installRunner} </dev/null || fail 'systemd-run failed'
 }
 `;

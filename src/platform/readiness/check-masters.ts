@@ -13,7 +13,7 @@ export interface Login {
   readonly password: string;
 }
 
-export interface MastersCheck {
+interface MastersCheck {
   readonly variant: Variant;
   readonly layout: Layout;
   readonly isTlsEnabled: boolean;

@@ -37,12 +37,18 @@ function failureOf(report: NodeReport): string | undefined {
 const isAtWork = (unit: string): boolean => unit === "active" || unit === "activating";
 const isBusy = (state: string): boolean => state === "activating" || state === "reloading";
 
-/** The first complaint of a check that answers in JSON (`{"checks": {NAME: {"output", "status"}}}`), else its last line. */
+const complaint = /^(critical|unknown|warning|error|fail)/i;
+
+/**
+ * The first complaint of a check that answers in JSON (`{"checks": {NAME: {"output", "status"}}}`), else its first line that looks like one,
+ * else its last line.
+ */
 function checkReason({ checkOutput, checkStatus }: NodeReport): string {
-  const complaint = complaintIn(checkOutput);
-  if (complaint !== undefined) return complaint;
+  const told = complaintIn(checkOutput);
+  if (told !== undefined) return told;
   const lines = checkOutput.split("\n").map((line) => line.trim());
-  return lines.findLast((line) => line !== "")?.slice(0, 200) ?? `status ${checkStatus}`;
+  const line = lines.find((text) => complaint.test(text)) ?? lines.findLast((text) => text !== "");
+  return line?.slice(0, 200) ?? `status ${checkStatus}`;
 }
 
 function complaintIn(output: string): string | undefined {

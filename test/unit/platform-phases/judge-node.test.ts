@@ -41,6 +41,11 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
   ["no check yet", { checkStatus: undefined }, waiting("the platform's own check is not there yet")],
   ["a check without end", { checkStatus: 124 }, waiting("the platform's own check does not end")],
   ["a warning", { checkStatus: 1, checkOutput: "a\nlow on disk\n" }, waiting("its check says: low on disk")],
+  [
+    "the first complaint among several lines",
+    { checkStatus: 2, checkOutput: "ok: a runs\ncritical: b is down\ncritical: c is down\nok: d runs\n" },
+    waiting("its check says: critical: b is down"),
+  ],
   ["a mute check", { checkStatus: 2 }, waiting("its check says: status 2")],
   [
     "a check that answers in JSON",
