@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import type { ClusterError } from "../../../src/errors.ts";
+import { neverAborted, openFixture, region } from "./cloud-fixture.ts";
+
+const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
+
+test("a cluster of another region is found there, on the error path only", async () => {
+  await using fixture = await openFixture({});
+  const here = await fixture.open(region);
+  await using request = await fixture.request("default", oneNode);
+  await here.provision(request, request.onNode, neverAborted);
+  const elsewhere = await fixture.open("eu-central-1");
+  fixture.cloud.requests.clear();
+  expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
+  expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
+  expect(await elsewhere.findElsewhere("default", neverAborted)).toEqual([region]);
+  expect(await here.findElsewhere("default", neverAborted)).toEqual([]);
+});
+
+test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
+  "region %s, which isn't enabled, is told with those that are",
+  async (name) => {
+    await using fixture = await openFixture({});
+    const backend = await fixture.open(name);
+    const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ id: "region-not-enabled", exitCode: 5 });
+    expect((error as ClusterError).message).toBe(`Region ${name} does not exist, or is not enabled for the account.`);
+    expect((error as ClusterError).hint).toBe(
+      "Enabled: ap-east-1, ap-southeast-2, eu-central-1, sa-east-1, us-east-1, us-west-2.",
+    );
+  },
+);
+
+test("a region without a default network asks for a subnet", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open("sa-east-1");
+  await using request = await fixture.request("default", oneNode);
+  const error = await backend.provision(request, request.onNode, neverAborted).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ id: "no-default-network", exitCode: 5 });
+  expect((error as ClusterError).hint).toContain("--subnet");
+  expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
+});
+
+test("an endpoint where nobody is says so, after some tries", async () => {
+  await using fixture = await openFixture({ AWS_ENDPOINT_URL_EC2: "http://127.0.0.1:9" });
+  const backend = await fixture.open(region);
+  const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ id: "cloud-failed", transient: true });
+  expect((error as ClusterError).message).toStartWith(
+    "The API in region us-west-2 did not answer ec2:DescribeInstances: ",
+  );
+}, 60_000);
+
+test("an aborted call rejects at once with the signal's reason", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ apiDelayMs: 10_000 });
+  const backend = await fixture.open(region);
+  const controller = new AbortController();
+  const reason = new Error("enough");
+  setTimeout(() => controller.abort(reason), 100);
+  const startMs = Date.now();
+  expect(await backend.list(controller.signal).catch((error: unknown) => error)).toBe(reason);
+  expect(Date.now() - startMs).toBeLessThan(1000);
+});
+
+test("the address this machine is seen from can't be had: the option is named", async () => {
+  await using fixture = await openFixture({ CLUSTER_CHECK_ADDRESS_URL: "http://127.0.0.1:9/" });
+  const backend = await fixture.open(region);
+  await using request = await fixture.request("default", oneNode);
+  const error = await backend.plan(request, neverAborted).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ id: "machine-not-set-up", exitCode: 5 });
+  expect((error as ClusterError).hint).toContain("--admin-cidr");
+});
+
+test("the address is asked for without the proxy that everything else goes through", async () => {
+  using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("198.51.100.1") });
+  await using fixture = await openFixture({});
+  const script = `
+    const { checkAddress } = await import("${import.meta.dir}/../../../src/backend/cloud/check-address.ts");
+    console.log(await checkAddress(process.env, new AbortController().signal));
+  `;
+  const address = `http://127.0.0.1:${proxy.port}`;
+  const child = Bun.spawn([process.execPath, "-e", script], {
+    env: { ...fixture.surroundings.environment, HTTP_PROXY: address, http_proxy: address, HTTPS_PROXY: address },
+    stderr: "inherit",
+  });
+  expect(await new Response(child.stdout).text()).toBe("127.0.0.1\n");
+});
