@@ -1,0 +1,162 @@
+/** What programs built on cli/ write where, and how they end: seen from outside, as a child process. */
+import { expect, test } from "bun:test";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { runExample, runOnTerminal, runShell, startExample } from "./start-example.ts";
+
+test("results go to stdout, the rest to stderr", async () => {
+  const { stdout, stderr, exitCode } = await runExample(["steps"]);
+  expect({ stdout, exitCode }).toEqual({ stdout: "ready\n", exitCode: 0 });
+  expect(stderr).toContain("Launch …\n");
+});
+
+test("the version and help are answered, with no arguments too", async () => {
+  expect(await runExample(["--version"])).toEqual({ exitCode: 0, signal: null, stdout: "0.0.0+source\n", stderr: "" });
+  const help = await runExample(["--help"]);
+  expect(help).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(help.stdout).toStartWith("Usage: example [OPTIONS] COMMAND [ARGS]...\n");
+  expect(await runExample([])).toEqual(help);
+  expect(await runExample(["-h"])).toEqual(help);
+  expect(await runExample(["fail", "--help"])).toMatchObject({ exitCode: 0, stderr: "" });
+});
+
+test("wrong usage ends with 2, all problems on stderr, nothing on stdout", async () => {
+  const { exitCode, stdout, stderr } = await runExample(["greet", "--times", "x", "Nobody", "--xyz"]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+  expect(stderr).toMatchInlineSnapshot(`
+    "Error: 4 problems:
+      --xyz: no such option
+      --times: "x" is no whole number from 1 to 9
+      --tone: it is required (warm, cold)
+      NAME: nobody can't be greeted
+    See example greet --help
+    [bad-usage]
+    "
+  `);
+});
+
+test.each([
+  ["gret", '"gret": no such command; did you mean greet?'],
+  ["", '"": no such command'],
+  ["--verson", "--verson: no such option; did you mean --version?"],
+  ["--help=yes", "--help: it takes no value"],
+])("%p is no command", async (word, problem) => {
+  const { exitCode, stdout, stderr } = await runExample([word]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+  expect(stderr).toBe(`Error: ${problem}\nSee example --help\n[bad-usage]\n`);
+});
+
+test("an error says what happened, what to do, where the log is, and ends with its id", async () => {
+  await using folder = await scratchFolder();
+  const log = join(folder.path, "log");
+  const { exitCode, stderr } = await runExample(["fail", "x", "--password", "hunter22"], { EXAMPLE_LOG: log });
+  expect(exitCode).toBe(3);
+  expect(stderr).toBe(
+    `Error: No cluster has the id "x"; asked as ***\nCreate it first.\nLog: ${log}\n[cluster-not-found]\n`,
+  );
+  const logged = await readFile(log, "utf8");
+  expect(logged).toContain("the password is ***");
+  expect(logged).toContain("at "); // The stack that the terminal wasn't shown.
+  expect(logged).not.toContain("hunter22");
+  expect((await stat(log)).mode & 0o777).toBe(0o600);
+});
+
+test("failures after a command has said so end with its own exit code", async () => {
+  expect((await runExample(["fail", "x", "--remote"])).exitCode).toBe(255);
+  expect((await runExample(["fail", "bug", "--remote"])).exitCode).toBe(255);
+  expect((await runExample(["fail", "status"])).exitCode).toBe(37);
+});
+
+test("a bug ends with 70, asks to be reported, and shows where it happened from -vv on", async () => {
+  const quiet = await runExample(["fail", "bug", "-v"]);
+  expect(quiet.exitCode).toBe(70);
+  expect(quiet.stderr).toMatch(/a fault of its own: TypeError: x is not a function\nPlease report it.+\n\[bug\]\n$/);
+  expect((await runExample(["fail", "bug", "-vv"])).stderr).toContain("example-program.ts:");
+});
+
+test("an error that nobody catches lets the work clean up and counts as a bug", async () => {
+  const { exitCode, stderr } = await runExample(["fail", "uncaught"]);
+  expect(exitCode).toBe(70);
+  expect(stderr).toContain("Error: nobody catches this");
+});
+
+test("when leaving a scope fails as well, the first failure is the one that is told", async () => {
+  const { exitCode, stderr } = await runExample(["fail", "scope"]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "Error: It exists\n[cluster-exists]\n" });
+});
+
+test.each([
+  [["greet", "--tone", "warm", "Ada"], 0, { greeting: "Hello Ada, warm", at: "1970-01-01T00:00:00.000Z" }],
+  [["greet"], 2, { error: { id: "bad-usage", hint: "See example greet --help" } }],
+  [["fail", "x", "--password", "hunter22"], 3, { error: { id: "cluster-not-found", facts: { password: "***" } } }],
+  [["fail", "bug"], 70, { error: { id: "bug" } }],
+])("with --output json %j prints one object, whatever else is told", async (argv, exitCode, data) => {
+  const run = await runExample([...argv, "--output", "json", "-vvv"]);
+  expect(run.exitCode).toBe(exitCode);
+  expect(JSON.parse(run.stdout)).toMatchObject({ schemaVersion: 1, ...data });
+  expect(run.stdout + run.stderr).not.toContain("hunter22");
+});
+
+test("a slow reader gets all of a megabyte, and of JSON", async () => {
+  const { stdout, stderr } = await runShell(
+    "$EXAMPLE big | (sleep 1; wc -c); $EXAMPLE big --output json | (sleep 1; cat)",
+  );
+  const [size = "", ...json] = stdout.split("\n");
+  expect(Number(size)).toBe(1_048_576);
+  expect(JSON.parse(json.join("\n"))).toMatchObject({ schemaVersion: 1 });
+  expect(stderr).toBe("");
+});
+
+test("a reader that goes away is no failure", async () => {
+  const { stdout, stderr } = await runShell(
+    "$EXAMPLE big | head -1; echo ${PIPESTATUS[0]}; $EXAMPLE big 2>&1 >/dev/null | true",
+  );
+  expect({ stdout, stderr }).toEqual({ stdout: "0123456789abcde\n0\n", stderr: "" });
+});
+
+test("a result that can't be written is a failure", async () => {
+  const { stdout, stderr } = await runShell("$EXAMPLE big >/dev/full; echo $?");
+  expect(stdout).toBe("1\n");
+  expect(stderr).toContain("[output-lost]");
+});
+
+test("children inherit no variable that would make them run other code", async () => {
+  const own = { BUN_BE_BUN: "", BUN_OPTIONS: "--smol", KEPT: "yes" };
+  const { stdout } = await runExample(["child", "env"], own);
+  expect(stdout).toContain("KEPT=yes");
+  expect(stdout).not.toContain("BUN_");
+});
+
+test("a secret is the first line of stdin; what follows is left to others", async () => {
+  const running = startExample(["secret"]);
+  await running.child.stdin.write("pässw0rd\r\nfor the child\n");
+  await running.child.stdin.end();
+  const { stdout, stderr } = await running.ended();
+  expect({ stdout, stderr }).toEqual({ stdout: "rest: for the child\n", stderr: "the secret is ***, 8 long\n" });
+  expect(await runExample(["secret"])).toMatchObject({ exitCode: 2, stdout: "" });
+});
+
+test("on a terminal a secret is asked for and not shown", async () => {
+  const { shown, exitCode } = await runOnTerminal(["secret"], { "Password: ": "hunter22\n", "\r\n": "rest\n\x04" });
+  expect(exitCode).toBe(0);
+  expect(shown).toContain("the secret is ***, 8 long");
+  expect(shown).not.toContain("hunter22");
+});
+
+test("on a terminal progress is drawn live and ends as lines that stay", async () => {
+  const { shown } = await runOnTerminal(["steps", "--pause", "200ms"]);
+  expect(shown).toContain("Prepare 0 of 3: master_0, agent_0, agent_1");
+  expect(shown).toContain("\x1b[32m✔\x1b[39m Launch: 3 machines (0.");
+  expect(shown).toEndWith("ready\r\n");
+});
+
+test.each([
+  [{ NO_COLOR: "1" }, /\x1b\[\d+m/, true], // eslint-disable-line no-control-regex
+  [{ TERM: "dumb" }, /\x1b/, false], // eslint-disable-line no-control-regex
+  [{ CI: "true" }, /\x1b/, false], // eslint-disable-line no-control-regex
+])("%j is respected", async (own, unwanted, isLive) => {
+  const { shown } = await runOnTerminal(["steps", "--pause", "200ms"], {}, own);
+  expect(shown).not.toMatch(unwanted);
+  expect(shown.includes("✔")).toBe(isLive);
+});

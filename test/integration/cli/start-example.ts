@@ -1,0 +1,102 @@
+/** Starts the example program in a process of its own. */
+import { join } from "node:path";
+
+const program = join(import.meta.dir, "example-program.ts");
+
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly signal: Bun.Subprocess["signalCode"];
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Without what the machine that runs the tests may have set for itself. */
+export const environment = (own: Readonly<Record<string, string>> = {}): Record<string, string> => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: "/nonexistent",
+  ...own,
+});
+
+export interface Running {
+  readonly child: Bun.Subprocess<"pipe", "pipe", "pipe">;
+  /** Resolves when stderr has shown this text; rejects when it ends without. */
+  until(text: string): Promise<void>;
+  ended(): Promise<Ended>;
+}
+
+export function startExample(argv: readonly string[], own: Readonly<Record<string, string>> = {}): Running {
+  const command = [process.execPath, program, ...argv];
+  return follow(Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "pipe", env: environment(own) }));
+}
+
+export async function runExample(argv: readonly string[], own: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const running = startExample(argv, own);
+  await running.child.stdin.end();
+  return await running.ended();
+}
+
+function follow(child: Bun.Subprocess<"pipe", "pipe", "pipe">): Running {
+  const seen = { text: "", isOver: false };
+  const waiting = new Set<() => void>();
+  const reading = (async () => {
+    const decoder = new TextDecoder();
+    for await (const bytes of child.stderr) {
+      seen.text += decoder.decode(bytes, { stream: true });
+      for (const check of waiting) check();
+    }
+    seen.isOver = true;
+    for (const check of waiting) check();
+  })();
+  const stdout = child.stdout.text();
+  return {
+    child,
+    until: async (text) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const check = (): void => {
+        if (seen.text.includes(text)) resolve();
+        else if (seen.isOver) reject(new Error(`stderr ended without ${JSON.stringify(text)}: ${seen.text}`));
+      };
+      waiting.add(check);
+      check();
+      await promise;
+      waiting.delete(check);
+    },
+    ended: async () => {
+      await Promise.all([child.exited, reading]);
+      return { exitCode: child.exitCode, signal: child.signalCode, stdout: await stdout, stderr: seen.text };
+    },
+  };
+}
+
+/** As one line of a shell, with `$EXAMPLE` standing for the program. */
+export async function runShell(line: string, own: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const env = environment({ ...own, EXAMPLE: `${process.execPath} ${program}` });
+  return await follow(Bun.spawn(["bash", "-c", line], { stdin: "pipe", stdout: "pipe", stderr: "pipe", env })).ended();
+}
+
+/** On a terminal of 60 columns. `typed` maps what has been shown to what is typed then. */
+export async function runOnTerminal(
+  argv: readonly string[],
+  typed: Readonly<Record<string, string>> = {},
+  own: Readonly<Record<string, string>> = {},
+): Promise<Pick<Ended, "exitCode" | "signal"> & { readonly shown: string }> {
+  const shown: string[] = [];
+  const answers = new Map(Object.entries(typed));
+  const { promise: allShown, resolve } = Promise.withResolvers<void>();
+  const child = Bun.spawn([process.execPath, program, ...argv], {
+    env: environment({ TERM: "xterm-256color", ...own }),
+    terminal: {
+      cols: 60,
+      rows: 24,
+      data: (terminal, bytes) => {
+        shown.push(Buffer.from(bytes).toString());
+        for (const [prompt, answer] of answers) {
+          if (shown.join("").includes(prompt) && answers.delete(prompt)) terminal.write(answer);
+        }
+      },
+      exit: () => resolve(),
+    },
+  });
+  await Promise.all([child.exited, allShown]);
+  return { exitCode: child.exitCode, signal: child.signalCode, shown: shown.join("") };
+}
