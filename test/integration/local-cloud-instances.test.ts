@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   type EC2Client,
-  DescribeImagesCommand,
   DescribeInstancesCommand,
   DescribeSubnetsCommand,
   GetConsoleOutputCommand,
@@ -12,7 +11,7 @@ import {
   type RunInstancesCommandInput,
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
-import { clientOf, codeOf, eventually, launchOf, startCloud } from "../local-cloud/support/sdk.ts";
+import { clientOf, codeOf, debianImage, eventually, launchOf, startCloud } from "../local-cloud/support/sdk.ts";
 
 const opened: { current?: Awaited<ReturnType<typeof startCloud>> } = {};
 const images: { debian?: string } = {};
@@ -21,17 +20,7 @@ const cloud = () => opened.current!.cloud;
 
 beforeAll(async () => {
   opened.current = await startCloud({ behaviour: { shuttingDownMs: 50 } });
-  const found = await client().send(
-    new DescribeImagesCommand({
-      Owners: ["136693071363"],
-      Filters: [
-        { Name: "name", Values: ["debian-12-amd64-*"] },
-        { Name: "state", Values: ["available"] },
-        { Name: "virtualization-type", Values: ["hvm"] },
-      ],
-    }),
-  );
-  images.debian = found.Images!.toSorted((a, b) => b.CreationDate!.localeCompare(a.CreationDate!))[0]!.ImageId!;
+  images.debian = await debianImage(client());
 });
 
 afterAll(async () => opened.current?.[Symbol.asyncDispose]());

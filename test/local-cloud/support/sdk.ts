@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EC2Client, type RunInstancesCommandInput } from "@aws-sdk/client-ec2";
+import { DescribeImagesCommand, EC2Client, type RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { LocalCloud, type LocalCloudOptions } from "../local-cloud.ts";
 
 /** A local cloud with in-process machines and the SDK's own client for it, in a folder that goes with it. */
@@ -49,6 +49,16 @@ export async function codeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
+/** Runs the call and gives its failure's text; empty when it went well. */
+export async function failureOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return "";
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 /** Calls until `isReached`, for what a cloud shows only after a while. */
 export async function eventually<Value>(
   call: () => Promise<Value>,
@@ -66,4 +76,12 @@ export async function eventually<Value>(
 /** The least that launches one machine of an image. */
 export function launchOf(imageId: string, changes: Partial<RunInstancesCommandInput>): RunInstancesCommandInput {
   return { ImageId: imageId, InstanceType: "m5.large", MinCount: 1, MaxCount: 1, ...changes };
+}
+
+/** The newest image of Debian 12 that can be launched. */
+export async function debianImage(client: EC2Client): Promise<string> {
+  const wanted = { name: "debian-12-amd64-*", state: "available", "virtualization-type": "hvm" };
+  const Filters = Object.entries(wanted).map(([Name, value]) => ({ Name, Values: [value] }));
+  const { Images = [] } = await client.send(new DescribeImagesCommand({ Owners: ["136693071363"], Filters }));
+  return Images.toSorted((a, b) => b.CreationDate!.localeCompare(a.CreationDate!))[0]!.ImageId!;
 }
