@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { cloudDriver } from "../src/bin/cloud-driver.ts";
 import type { Command, Program } from "../src/cli/command.ts";
-import { argumentLabel, defaultTextOf, flagWithPlaceholder, usageOf } from "../src/cli/describe.ts";
+import { argumentLabel, defaultTextOf, flagWithPlaceholder, unsaidChoices, usageOf } from "../src/cli/describe.ts";
 import type { Option } from "../src/cli/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";
@@ -36,11 +36,9 @@ function optionRow(option: Option): readonly string[] {
     ...(option.repeatable === true ? ["repeatable"] : []),
     ...(option.environment === undefined ? [] : [`from \`${option.environment}\``]),
   ];
-  const told = `${option.summary} ${option.placeholder ?? ""}`;
-  const choices =
-    option.type.choices?.every((choice) => told.includes(choice)) === true ? undefined : option.type.choices;
+  const choices = unsaidChoices(option);
   const summary = option.summary.replace(/(<[a-z_]+>_?)+/g, "`$&`");
-  const meaning = `${summary}${choices === undefined ? "" : `: ${choices.map((choice) => `\`${choice}\``).join(", ")}`}`;
+  const meaning = `${summary}${choices.length === 0 ? "" : `: ${choices.map((choice) => `\`${choice}\``).join(", ")}`}`;
   return [
     `${short}\`${flagWithPlaceholder(option)}\``,
     `${meaning}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`,

@@ -3,12 +3,12 @@ import type { Arguments, Options, ValuesOf } from "./option.ts";
 import type { Problems } from "./problems.ts";
 
 /** What `run` receives: the values of arguments and options in one object. */
-export type Input<Positionals, Declared> = ValuesOf<Positionals> & ValuesOf<Declared>;
+type Input<Positionals, Declared> = ValuesOf<Positionals> & ValuesOf<Declared>;
 
 /** What `check` receives: a value that was missing or wrong is absent; its problem has been noted already. */
-export type Given<Positionals, Declared> = Partial<Input<Positionals, Declared>>;
+type Given<Positionals, Declared> = Partial<Input<Positionals, Declared>>;
 
-export interface Example {
+interface Example {
   /** Without the program's name: `create --variant oss ./artifact.sh`. */
   readonly words: string;
   readonly summary: string;
@@ -60,8 +60,8 @@ export interface Program {
  * });
  * ```
  *
- * Where `run` lives in a file of its own, name positionals and options as constants first and type its parameter
- * `Input<typeof positionals, typeof options>`; `Input<…, typeof command…>` would be a circle.
+ * Where `run` lives in a file of its own, name the options as a constant first and type its parameter `ValuesOf<typeof options>`; a type
+ * taken from the command itself would be a circle.
  */
 export function defineCommand<const Positionals extends Arguments, const Declared extends Options>(
   command: Command<Positionals, Declared>,

@@ -19,13 +19,14 @@ function commandLines(program: string, command: CompletedCommand): readonly stri
   return [
     ...command.options.map((option) => optionLine(program, condition, option)),
     ...positionals.map((words) => `complete -c ${program} ${condition} ${words}`),
-    ...(command.hasRest ? [`complete -c ${program} ${condition} -a '(__fish_complete_subcommand)'`] : []),
   ];
 }
 
 function optionLine(program: string, condition: string, option: CompletedOption): string {
   const flags = option.flags.map((flag) => (flag.startsWith("--") ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
-  const value = option.value === undefined ? "" : ` -r ${sourceWords(program, option.value)}`;
+  // -x: nothing else is offered, while -r also lists the files that lie around.
+  const required = option.value?.from === "files" ? " -r" : " -x";
+  const value = option.value === undefined ? "" : `${required} ${sourceWords(program, option.value)}`;
   return `complete -c ${program} ${condition} ${flags.join(" ")}${value.trimEnd()} -d ${quoted(option.summary)}`;
 }
 

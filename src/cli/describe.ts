@@ -30,23 +30,31 @@ export function flagWithPlaceholder(option: Option): string {
   return option.kind === "value" ? `${option.flag} ${placeholderOf(option)}` : option.flag;
 }
 
-export function placeholderOf(option: Option): string {
+function placeholderOf(option: Option): string {
   return option.placeholder ?? `<${option.flag.slice(2).replaceAll("-", "_")}>`;
 }
 
 /** What a summary leaves out: ` (oss, enterprise) (required)`. */
 export function notesOf(declared: Option | Argument): string {
-  const { type, environment } = declared;
+  const { environment } = declared;
+  const choices = unsaidChoices(declared);
   const fallback = defaultTextOf(declared);
   const isOption = "flag" in declared;
   const notes = [
-    ...(type.choices === undefined ? [] : [type.choices.join(", ")]),
+    ...(choices.length === 0 ? [] : [choices.join(", ")]),
     ...(isOption && declared.required === true ? ["required"] : []),
     ...(fallback === undefined ? [] : [`default: ${fallback}`]),
     ...(environment === undefined ? [] : [`environment: ${environment}`]),
     ...(isOption && declared.kind === "value" && declared.repeatable === true ? ["repeatable"] : []),
   ];
   return notes.map((note) => ` (${note})`).join("");
+}
+
+/** The accepted texts, unless summary or placeholder say all of them already. */
+export function unsaidChoices(declared: Option | Argument): readonly string[] {
+  const choices = declared.type.choices ?? [];
+  const said = `${declared.summary} ${"placeholder" in declared ? (declared.placeholder ?? "") : ""}`;
+  return choices.every((choice) => said.includes(choice)) ? [] : choices;
 }
 
 export function defaultTextOf(declared: Option | Argument): string | undefined {

@@ -11,7 +11,7 @@ export interface Ended {
 }
 
 /** Without what the machine that runs the tests may have set for itself. */
-export const environment = (own: Readonly<Record<string, string>> = {}): Record<string, string> => ({
+const environment = (own: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: "/nonexistent",
   ...own,
