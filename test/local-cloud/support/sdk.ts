@@ -63,8 +63,9 @@ export async function failureOf(call: Promise<unknown>): Promise<string> {
 export async function eventually<Value>(
   call: () => Promise<Value>,
   isReached: (value: Value) => boolean,
+  limitMs = 10_000,
 ): Promise<Value> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + limitMs;
   for (;;) {
     const value = await call();
     if (isReached(value)) return value;
