@@ -4,6 +4,7 @@
  */
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { Build, BunPlugin } from "bun";
 
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
@@ -24,51 +25,72 @@ async function git(...args: readonly string[]): Promise<string | undefined> {
   return (await child.exited) === 0 && text !== "" ? text : undefined;
 }
 
-export function flags(version: string): readonly string[] {
-  return [
-    "--compile",
-    "--production",
-    "--minify",
-    "--sourcemap",
-    // Start-up: byte code and lazy chunks; either without the other two gains nothing or breaks top-level await.
-    "--bytecode",
-    "--format=esm",
-    "--splitting",
-    // Users stand in other people's checkouts: an executable must not run that folder's bunfig.toml or read its .env.
-    "--no-compile-autoload-dotenv",
-    "--no-compile-autoload-bunfig",
-    "--define",
-    `CLUSTER_E2E_VERSION=${JSON.stringify(version)}`,
-    // ssh2 bakes its own folder in; with these the same sources give the same bytes from any folder.
-    "--define",
-    '__dirname="/"',
-    "--define",
-    '__filename="/x"',
-  ];
+/**
+ * ssh2 works as well without its two native modules. Whether a machine could compile them must not change what is built; and
+ * an executable that looked for them when it runs would take them from the folder the user stands in.
+ */
+const withoutNativeModules: BunPlugin = {
+  name: "without native modules",
+  setup(build) {
+    build.onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({ path, namespace: "native" }));
+    build.onLoad({ filter: /./, namespace: "native" }, () => ({
+      contents: "throw new Error('left out')",
+      loader: "js",
+    }));
+  },
+};
+
+interface Compilation {
+  readonly source: string;
+  /** Its last part becomes part of the bytes; map files may land beside it. */
+  readonly outfile: string;
+  readonly version: string;
+  /** One of Bun's; without it, this machine's. */
+  readonly target?: Build.CompileTarget;
 }
 
-/** Builds src/bin/<program>.ts and gives the executable's path. `target` is one of Bun's, or undefined for this machine. */
-export async function buildProgram(program: string, version: string, target?: string): Promise<string> {
+/** Makes one executable as every one of ours is made. Throws with the bundler's own lines. */
+export async function compile({ source, outfile, version, target }: Compilation): Promise<void> {
+  const built = await Bun.build({
+    entrypoints: [source],
+    target: "bun",
+    minify: true,
+    sourcemap: "linked",
+    // Start-up: byte code and lazy chunks; either without the other two gains nothing or breaks top-level await.
+    bytecode: true,
+    format: "esm",
+    splitting: true,
+    define: {
+      "process.env.NODE_ENV": '"production"',
+      CLUSTER_E2E_VERSION: JSON.stringify(version),
+      // ssh2 bakes its own folder in; with these the same sources give the same bytes from any folder.
+      __dirname: '"/"',
+      __filename: '"/x"',
+    },
+    plugins: [withoutNativeModules],
+    compile: {
+      outfile,
+      ...(target !== undefined && { target }),
+      // Users stand in other people's checkouts: an executable must not run that folder's bunfig.toml or read its .env.
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+    },
+    throw: false,
+  });
+  if (!built.success) throw new Error([`${source} could not be built:`, ...built.logs.map(logLine)].join("\n"));
+}
+
+function logLine({ message, position }: BuildMessage | ResolveMessage): string {
+  return position === null ? message : `${position.file}:${position.line}:${position.column}: ${message}`;
+}
+
+/** Builds src/bin/<program>.ts into dist/ and gives the executable's path. */
+export async function buildProgram(program: string, version: string): Promise<string> {
   await mkdir(dist, { recursive: true });
-  // The outfile's name is part of the bytes, and map files land beside it: so a folder of its own, under its final name,
-  // on the same file system as its end.
+  // A folder of its own, on the same file system: two builds at once do not mix, and dist holds only what is whole.
   const folder = await mkdtemp(join(dist, ".build-"));
   try {
-    const child = Bun.spawn(
-      [
-        process.execPath,
-        "build",
-        ...flags(version),
-        ...(target === undefined ? [] : [`--target=${target}`]),
-        join(root, "src", "bin", `${program}.ts`),
-        "--outfile",
-        join(folder, program),
-      ],
-      // Bun leaves its half-written copy of itself in the working folder.
-      { cwd: folder, stdout: "pipe", stderr: "pipe" },
-    );
-    const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-    if ((await child.exited) !== 0) throw new Error(`bun build of ${program} failed:\n${output.join("")}`);
+    await compile({ source: join(root, "src", "bin", `${program}.ts`), outfile: join(folder, program), version });
     await rename(join(folder, program), join(dist, program));
     return join(dist, program);
   } finally {

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { flags } from "../build.ts";
+import { compile } from "../build.ts";
 import type { Row } from "./measure.ts";
 import { interleaved, milliseconds } from "./measure.ts";
 
@@ -35,11 +35,6 @@ async function buildHello(folder: string): Promise<string> {
   const source = join(folder, "hello.ts");
   const hello = join(folder, "hello");
   await Bun.write(source, 'console.log("hello");\n');
-  const child = Bun.spawn([process.execPath, "build", ...flags("0"), source, "--outfile", hello], {
-    cwd: folder,
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  if ((await child.exited) !== 0) throw new Error(await new Response(child.stderr).text());
+  await compile({ source, outfile: hello, version: "0" });
   return hello;
 }
