@@ -34,7 +34,7 @@ export function creationDirectory(root: string, clusterId: string, creationId: s
 export type CreationState = "unfinished" | "finished" | "removed";
 
 /** The text of `creation.json`. The owner, while it lives, is the lock on an unfinished creation. */
-export interface Creation {
+interface Creation {
   readonly schemaVersion: 1;
   readonly clusterId: string;
   readonly creationId: string;

@@ -4,7 +4,8 @@ import type { NamedText } from "../backend.ts";
 import { failureCode } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
 
-/** The API has no request for several machines. */
+/** The API has no request for several machines, and throttles whoever asks for more than these in a row. */
+const mostMachines = 100;
 const atOnce = 8;
 
 /** What each machine wrote to its console, as far as it can be had before the signal is aborted. */
@@ -20,8 +21,13 @@ export async function consoleOutputs(
     if (text !== undefined && text !== "") texts.push({ name: `${nodeReference(node)}.console.txt`, text });
   };
   // Its own signal, never aborted: what was collected so far is worth having.
-  await runAtOnce(cluster.nodes, atOnce, collect, new AbortController().signal);
+  const troubledFirst = cluster.nodes.toSorted((a, b) => Number(isWell(a)) - Number(isWell(b)));
+  await runAtOnce(troubledFirst.slice(0, mostMachines), atOnce, collect, new AbortController().signal);
   return texts;
+}
+
+function isWell(node: NodeRecord): boolean {
+  return node.state === "running";
 }
 
 async function consoleOutput(api: CloudApi, id: string, signal: AbortSignal): Promise<string> {

@@ -68,7 +68,7 @@ async function told<Answer extends { readonly $metadata: { readonly requestId?: 
     progress.detail(2, `ec2:${action} in ${region} ${outcome} after ${clock.now() - startedMs} ms`);
   try {
     const answer = await orAborted(send(), signal);
-    tell(`answered (request ${answer.$metadata.requestId})`);
+    tell(`answered (request ${answer.$metadata.requestId ?? "without an id"})`);
     return answer;
   } catch (error) {
     if (signal.aborted) tell("given up");

@@ -1,7 +1,7 @@
 import { lifetimeMs } from "./lifetime.ts";
 
 /** When the table was last compared with the maker's list. */
-export const pricesAsOf = "2025-06-01";
+const pricesAsOf = "2025-06-01";
 
 /**
  * US dollars an hour, on demand, Linux, in us-west-2. Source: https://aws.amazon.com/ec2/pricing/on-demand/

@@ -168,6 +168,6 @@ async function launch(
   step.done();
 }
 
-export function machineCount(counts: Counts): number {
+function machineCount(counts: Counts): number {
   return roles.reduce((sum, role) => sum + counts[role], 0);
 }

@@ -10,6 +10,7 @@ import { nodeState, type Place, readExpiry, toClusters, toNode } from "./records
 import { readTags } from "./tags.ts";
 import { visibilityLimitMs } from "./visibility.ts";
 
+const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 const meetingsAtOnce = 256;
 
@@ -37,7 +38,7 @@ export async function raiseNodes(
   const waiting = { for: "" };
   const meetings = openMeetings(raising, signal);
   try {
-    for (let pauseMs = 300; ; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.25, longestPauseMs)) {
       const instances = await describeInstances(api, { clusterId: raising.clusterId }, meetings.signal);
       assertElder(instances, raising, api);
       const own = instances.filter((instance) => raising.machineIds.includes(instance.InstanceId ?? ""));

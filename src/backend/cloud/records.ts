@@ -133,7 +133,7 @@ function clusterState(nodes: readonly NodeRecord[], asked: ReadonlyMap<Role, num
   return isComplete ? "running" : "incomplete";
 }
 
-export function byRoleAndIndex(a: NodeRecord, b: NodeRecord): number {
+function byRoleAndIndex(a: NodeRecord, b: NodeRecord): number {
   return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
 }
 

@@ -16,6 +16,9 @@ export function kept(provide: () => Promise<Identity>): () => Promise<Identity> 
   };
 }
 
+/** For the SDK's own chain, which sets no limit itself. A profile may ask a person, who can interrupt. */
+const chainLimitMs = 30_000;
+
 /** Asks the source. Throws `no-credentials` with its own words, or the signal's reason. */
 export async function resolveCredentials(
   source: CredentialSource,
@@ -23,7 +26,9 @@ export async function resolveCredentials(
   signal: AbortSignal,
 ): Promise<Identity> {
   try {
-    return await orAborted(provide(), signal);
+    const isChain = source.provide === undefined;
+    const bounded = isChain ? AbortSignal.any([signal, AbortSignal.timeout(chainLimitMs)]) : signal;
+    return await orAborted(provide(), bounded);
   } catch (error) {
     signal.throwIfAborted();
     const reason = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);

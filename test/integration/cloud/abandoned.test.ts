@@ -9,7 +9,7 @@ async function createAndKill(
   isTime: (requests: readonly LoggedRequest[]) => boolean,
 ): Promise<void> {
   const { cloud, surroundings } = fixture;
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "create-until-killed.ts")], {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "create-until-killed-program.ts")], {
     env: { ...surroundings.environment, PATH: process.env["PATH"] },
     stdout: "inherit",
     stderr: "inherit",

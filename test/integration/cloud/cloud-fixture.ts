@@ -39,7 +39,7 @@ export interface CloudFixture extends AsyncDisposable {
 
 export type RequestChanges = Partial<ProvisionRequest<CloudCreation>>;
 
-export interface TestRequest extends ProvisionRequest<CloudCreation>, AsyncDisposable {
+interface TestRequest extends ProvisionRequest<CloudCreation>, AsyncDisposable {
   /** The clusters that `onFailure` was told of. */
   readonly failures: ClusterRecord[];
   readonly met: NodeRecord[];
