@@ -1,4 +1,5 @@
 /** What `create` adds to the time that machines need, its API calls and its peak memory, on in-process machines. */
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
@@ -35,7 +36,7 @@ export async function measureCreate(executable: string): Promise<readonly Create
 }
 
 async function measureSize(executable: string, nodes: number): Promise<CreateMeasurement> {
-  const answersFile = join((await import("node:os")).tmpdir(), `cluster-e2e-bench-answers-${process.pid}.json`);
+  const answersFile = join(tmpdir(), `cluster-e2e-bench-answers-${process.pid}.json`);
   await Bun.write(answersFile, JSON.stringify(answers));
   await using cloud = await startBenchCloud("in-process", [
     "--boot-delay-ms",

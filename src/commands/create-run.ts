@@ -103,9 +103,6 @@ async function create(backend: Backend<unknown>, creating: Creating): Promise<Cl
 async function installPlan(backend: Backend<unknown>, { input, context, head }: Creating): Promise<InstallPlan> {
   const license = (await resolveLicense(licenseSources(input, context.environment))).value;
   if (license !== undefined) context.progress.hide(license.contents);
-  if (license === undefined && input.variant === "enterprise") {
-    context.progress.note("No license key is given. Enterprise versions 1.11 and later need one: --license-key.");
-  }
   return {
     artifact: input.artifact,
     sha256: input.artifactSha256,

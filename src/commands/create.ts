@@ -84,7 +84,9 @@ export function licenseSources(
   };
 }
 
-const hasSelinux = (distribution: string): boolean => /^(?:centos|rhel|rocky|almalinux|amazon)-/.test(distribution);
+/** Amazon Linux 2 comes with it switched off: a mode that no running system can change. */
+const hasSelinux = (distribution: string): boolean =>
+  /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution);
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
   const { parseArtifactLocation } = await import("../platform/artifact-location.ts");

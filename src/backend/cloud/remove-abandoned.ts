@@ -1,5 +1,6 @@
+import { rm } from "node:fs/promises";
 import type { AbandonedCreation } from "../../system/creation-folder.ts";
-import { abandonedCreations, endCreation } from "../../system/creation-folder.ts";
+import { abandonedCreations } from "../../system/creation-folder.ts";
 import type { Surroundings } from "../backend.ts";
 import type { CloudApi } from "./api.ts";
 import { endLaunches } from "./end-machines.ts";
@@ -38,7 +39,8 @@ async function removeOne(
     signal,
   );
   const text = leftoversText({ ...left, unknownLaunches: unknown });
-  if (text === undefined) await endCreation(directory, "removed");
+  // Its key opens nothing any more.
+  if (text === undefined) await rm(directory, { recursive: true, force: true });
   else surroundings.progress.warn(text);
 }
 

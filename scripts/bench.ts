@@ -1,0 +1,43 @@
+/**
+ * Measures what the product adds to the time that machines need: start-up, `create` at several sizes, `run`. Prints a table of ratios against
+ * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, and built executables.
+ * Usage: bun run bench [start-up] [create] [run]
+ */
+import { join } from "node:path";
+import { createRows, measureCreate } from "./bench/create.ts";
+import type { Row } from "./bench/measure.ts";
+import { measureRun } from "./bench/run-command.ts";
+import { measureStartUp } from "./bench/start-up.ts";
+
+const dist = join(import.meta.dir, "..", "dist");
+const executable = join(dist, "cluster-cloud");
+
+interface Outcome {
+  readonly rows: readonly Row[];
+  readonly figures?: unknown;
+}
+
+const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
+  "start-up": async () => ({ rows: await measureStartUp(executable) }),
+  create: async () => {
+    const figures = await measureCreate(executable);
+    return { rows: createRows(figures), figures };
+  },
+  run: async () => ({ rows: await measureRun(executable) }),
+};
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !(name in benches));
+if (unknown.length > 0)
+  throw new Error(`no such bench: ${unknown.join(", ")}; there are: ${Object.keys(benches).join(", ")}`);
+
+const results: Record<string, Outcome> = {};
+for (const [name, bench] of Object.entries(benches)) {
+  if (asked.length === 0 || asked.includes(name)) results[name] = await bench();
+}
+const rows = Object.values(results).flatMap((result) => result.rows);
+console.log("| what | value | reference | ratio | limit |\n| --- | --- | --- | --- | --- |");
+for (const { what, value, reference, ratio, limit } of rows) {
+  console.log(`| ${what} | ${value} | ${reference} | ${ratio.toFixed(2)} | ${limit ?? ""} |`);
+}
+await Bun.write(join(dist, "bench.json"), `${JSON.stringify(results, undefined, 2)}\n`);
