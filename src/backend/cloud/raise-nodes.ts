@@ -47,7 +47,9 @@ export async function raiseNodes(
         if (node.state === "running" && node.publicAddress !== undefined) meetings.begin(node);
       waiting.for = waitingText(own, raising, meetings.met);
       progress.waiting(waiting.for);
-      if (await meetings.allMet(async (wake) => clock.sleep(pauseMs, wake))) return theCluster(own, raising.place);
+      // Once all have their addresses, only an end is looked for.
+      const pause = meetings.areAllBegun() ? longestPauseMs : pauseMs;
+      if (await meetings.allMet(async (wake) => clock.sleep(pause, wake))) return theCluster(own, raising.place);
     }
   } catch (error) {
     throw signal.aborted && error === signal.reason ? withWaiting(error, waiting.for) : error;
@@ -72,6 +74,7 @@ interface Meetings {
   readonly signal: AbortSignal;
   readonly met: ReadonlySet<string>;
   begin(node: NodeRecord): void;
+  areAllBegun(): boolean;
   /** Whether all are met, now or before the pause has passed. */
   allMet(pause: (wake: AbortSignal) => Promise<void>): Promise<boolean>;
   end(): Promise<void>;
@@ -100,6 +103,7 @@ function openMeetings(raising: Raising, signal: AbortSignal): Meetings {
     begin: (node) => {
       if (!begun.has(node.id)) begun.set(node.id, meet(node));
     },
+    areAllBegun: () => begun.size === raising.machineIds.length,
     allMet: async (pause) => {
       // Waking from the pause, and being aborted in it, both reject: what happened is told by the signals.
       if (!complete.signal.aborted) await pause(wake).catch(() => {});
