@@ -4,6 +4,7 @@ import { helpOption, versionOption } from "./describe.ts";
 import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
 import { commandHelp } from "./help.ts";
+import { printable } from "./live-area.ts";
 import { Masker } from "./masking.ts";
 import { nearest } from "./nearest.ts";
 import type { Surroundings } from "./option.ts";
@@ -149,6 +150,6 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
 function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
   session.log.write(masker.text(`${report.text}\n${report.stack}`));
   const { red, bold } = session.colours;
-  terminal.write("stderr", `${masker.text(report.text).replace(/^Error:/, (word) => bold(red(word)))}\n`);
+  terminal.write("stderr", `${printable(masker.text(report.text)).replace(/^Error:/, (word) => bold(red(word)))}\n`);
   if (session.context.verbosity >= 2) terminal.write("stderr", `${masker.text(report.stack)}\n`);
 }

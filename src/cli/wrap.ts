@@ -1,14 +1,19 @@
-/** Breaks text at spaces into lines of at most `width` columns; a word that is longer stands alone. Empty lines part paragraphs. */
+/**
+ * Breaks text at spaces into lines of at most `width` columns; a word that is longer stands alone. Empty lines part paragraphs.
+ * Without patterns: compiling one takes longer than all the rest of a program's help.
+ */
 export function wrap(text: string, width: number): readonly string[] {
-  return text
-    .split(/\n\s*\n/)
-    .flatMap((paragraph, index) => [...(index === 0 ? [] : [""]), ...wrapParagraph(paragraph, width)]);
+  return text.split("\n\n").flatMap((paragraph, index) => {
+    const lines = wrapParagraph(paragraph, width);
+    return index === 0 ? lines : ["", ...lines];
+  });
 }
 
 function wrapParagraph(paragraph: string, width: number): readonly string[] {
   const lines: string[] = [];
-  for (const word of paragraph.split(/\s+/).filter((each) => each !== "")) {
+  for (const word of paragraph.replaceAll("\n", " ").split(" ")) {
     const last = lines.at(-1);
+    if (word === "") continue;
     if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }

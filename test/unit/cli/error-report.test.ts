@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { Interrupted } from "../../../src/cli/context.ts";
+import { reportError } from "../../../src/cli/error-report.ts";
+import { ClusterError } from "../../../src/errors.ts";
+
+const circumstances = { programName: "cluster-x", logPath: undefined };
+const gone = new ClusterError("connection-failed", "agent_0 is gone", { hint: "Look.", facts: { node: "agent_0" } });
+
+test("an error is told with what to do, the log and its id", () => {
+  expect(reportError(gone, { ...circumstances, logPath: "/logs/one" })).toMatchObject({
+    exitCode: 1,
+    text: "Error: agent_0 is gone\nLook.\nLog: /logs/one\n[connection-failed]",
+    data: { id: "connection-failed", message: "agent_0 is gone", hint: "Look.", facts: { node: "agent_0" } },
+  });
+});
+
+test.each([
+  ["thrown by a scope that could not be left either", new SuppressedError(new Error("close"), gone)],
+  ["among several", new AggregateError([new TypeError("x"), gone, new ClusterError("cloud-failed", "later")])],
+  ["deep inside both", new AggregateError([new SuppressedError(new Error("close"), gone)])],
+])("the failure that a user can act on is told: %s", (_, thrown) => {
+  expect(reportError(thrown, circumstances).data).toMatchObject({ id: "connection-failed" });
+});
+
+test.each([
+  ["the reason itself", new Interrupted("SIGTERM")],
+  ["an aborted request", new DOMException("The operation was aborted", "AbortError")],
+  ["an error that was caused by it", new ClusterError("connection-failed", "x", { cause: new Interrupted("SIGTERM") })],
+])("after an interruption %s is no failure of its own", (_, thrown) => {
+  const report = reportError(thrown, { ...circumstances, interruption: new Interrupted("SIGTERM") });
+  expect(report.text).toBe("Error: Interrupted by SIGTERM\n[interrupted]");
+});
+
+test("what fails while cleaning up after an interruption is told as what it is", () => {
+  const report = reportError(gone, { ...circumstances, interruption: new Interrupted("SIGINT") });
+  expect(report.data).toMatchObject({ id: "connection-failed" });
+});
+
+test.each([
+  ["an error", new TypeError("x is not a function"), "TypeError: x is not a function"],
+  ["a text", "oops", "oops"],
+  ["nothing", undefined, "undefined"],
+  ["an aborted request that nobody asked to abort", new DOMException("aborted", "AbortError"), "AbortError: aborted"],
+])("%s that nobody meant to throw is a bug", (_, thrown, what) => {
+  const report = reportError(thrown, circumstances);
+  expect(report.exitCode).toBe(70);
+  expect(report.text).toStartWith(`Error: cluster-x has a fault of its own: ${what}\nPlease report it`);
+  expect(report.text).toEndWith("\n[bug]");
+});
+
+test("stacks show causes, as deep as they go, and circles end", () => {
+  const circle = new Error("outer");
+  circle.cause = new Error("inner", { cause: circle });
+  const { stack } = reportError(circle, circumstances);
+  expect(stack).toContain("Error: outer");
+  expect(stack).toContain("Caused by Error: inner");
+});
