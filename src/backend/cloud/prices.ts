@@ -1,6 +1,6 @@
 import { lifetimeMs } from "./lifetime.ts";
 
-/** When the table was last compared with the maker's list. */
+/** The day whose prices these are. */
 const pricesAsOf = "2025-06-01";
 
 /**
