@@ -53,6 +53,11 @@ export class StepTable {
     if (entry.subject === undefined) record.outcome = outcome.text;
   }
 
+  /** Titles without an active step are no longer known. */
+  forgetEnded(): void {
+    for (const [title, record] of this.#titles) if (record.active.size === 0) this.#titles.delete(title);
+  }
+
   get isIdle(): boolean {
     return [...this.#titles.values()].every((record) => record.active.size === 0);
   }

@@ -32,9 +32,9 @@ export class TerminalProgress implements Progress {
   readonly #parts: Parts;
   readonly #all = new StepTable();
   readonly #live: LiveArea | undefined;
+  /** The steps that are drawn now; begins anew whenever nothing is under way. */
+  readonly #shown = new StepTable();
   readonly #state: {
-    /** The steps that are drawn now; begins anew whenever nothing is under way. */
-    shown: StepTable;
     shownSinceMs: number;
     isDrawn: boolean;
     waiting: string;
@@ -45,14 +45,14 @@ export class TerminalProgress implements Progress {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#live = parts.isLive ? new LiveArea(parts.screen) : undefined;
-    this.#state = { shown: new StepTable(), shownSinceMs: 0, isDrawn: false, waiting: "", frame: 0, timer: undefined };
+    this.#state = { shownSinceMs: 0, isDrawn: false, waiting: "", frame: 0, timer: undefined };
   }
 
   start(title: string, subject?: string): Step {
     const nowMs = this.#parts.clock.now();
     const { entry, isFirst } = this.#all.begin(title, subject, nowMs);
-    if (this.#state.shown.isIdle && !this.#state.isDrawn) this.#state.shownSinceMs = nowMs;
-    const shown = this.#state.shown.begin(title, subject, nowMs).entry;
+    if (this.#shown.isIdle && !this.#state.isDrawn) this.#state.shownSinceMs = nowMs;
+    const shown = this.#shown.begin(title, subject, nowMs).entry;
     const isLineDue = this.#parts.verbosity > 0 || (isFirst && this.#live === undefined);
     this.#tell(`${this.#parts.verbosity > 0 ? nameOf(entry) : title} …`, isLineDue, nameOf(entry));
     this.#startDrawing();
@@ -69,11 +69,11 @@ export class TerminalProgress implements Progress {
   waiting(text: string): void {
     const masked = this.#parts.masker.text(text);
     if (masked === this.#state.waiting) return;
-    if (this.#state.shown.isIdle && this.#state.waiting === "") this.#state.shownSinceMs = this.#parts.clock.now();
+    if (this.#shown.isIdle && this.#state.waiting === "") this.#state.shownSinceMs = this.#parts.clock.now();
     this.#state.waiting = masked;
     if (masked !== "") this.#tell(masked, this.#live === undefined);
     if (masked !== "") this.#startDrawing();
-    else if (this.#state.shown.isIdle) this.settle();
+    else if (this.#shown.isIdle) this.settle();
   }
 
   note(text: string): void {
@@ -115,11 +115,11 @@ export class TerminalProgress implements Progress {
     this.#live?.clear();
     const nowMs = this.#parts.clock.now();
     if (this.#state.isDrawn) {
-      for (const summary of this.#state.shown.summaries(nowMs)) this.#parts.screen.write(this.#settledLine(summary));
+      for (const summary of this.#shown.summaries(nowMs)) this.#parts.screen.write(this.#settledLine(summary));
     }
     this.#state.isDrawn = false;
     this.#state.waiting = "";
-    if (this.#state.shown.isIdle) this.#state.shown = new StepTable();
+    this.#shown.forgetEnded();
   }
 
   #end(entries: readonly [StepEntry, StepEntry], text: string, hasFailed: boolean): void {
@@ -127,13 +127,13 @@ export class TerminalProgress implements Progress {
     if (entry.endedMs !== undefined) return;
     const nowMs = this.#parts.clock.now();
     this.#all.end(entry, { text, hasFailed }, nowMs);
-    this.#state.shown.end(shown, { text: this.#parts.masker.text(text), hasFailed }, nowMs);
+    this.#shown.end(shown, { text: this.#parts.masker.text(text), hasFailed }, nowMs);
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
     const isLineDue = verbosity > 0 || hasFailed || (this.#live === undefined && entry.subject === undefined);
     const line = `${nameOf(entry)}: ${text}`;
     this.#tell(verbosity > 0 ? line + took : line, isLineDue, line + took, hasFailed ? colours.red : undefined);
-    if (this.#live !== undefined && this.#state.shown.isIdle && this.#state.waiting === "") this.settle();
+    if (this.#live !== undefined && this.#shown.isIdle && this.#state.waiting === "") this.settle();
   }
 
   /** Writes to the log, and to the screen where the line is due there. */
@@ -158,9 +158,9 @@ export class TerminalProgress implements Progress {
     if (!this.#state.isDrawn && nowMs - this.#state.shownSinceMs < drawnAfterMs) return;
     this.#state.isDrawn = true;
     this.#state.frame += 1;
-    const lines = this.#state.shown.summaries(nowMs).map((summary) => this.#line(summary));
+    const lines = this.#shown.summaries(nowMs).map((summary) => this.#line(summary));
     const waiting = this.#state.waiting === "" ? [] : this.#state.waiting.split("\n");
-    const mark = this.#state.shown.isIdle ? this.#spinner() : " ";
+    const mark = this.#shown.isIdle ? this.#spinner() : " ";
     this.#live?.draw([...lines, ...waiting.map((text) => ({ mark, paint: this.#parts.colours.cyan, text }))]);
   }
 

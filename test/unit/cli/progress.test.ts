@@ -116,6 +116,30 @@ test("hidden values are masked, and no control characters of others reach the te
   expect(progress.mask("x hunter22")).toBe("x ***");
 });
 
+test("a line that stays is written once, also when a result is written while work goes on", async () => {
+  const texts: string[] = [];
+  const clock: Clock = { now: () => Date.now(), sleep: () => Promise.resolve() };
+  const progress = new TerminalProgress({
+    screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
+    isLive: true,
+    verbosity: 0,
+    clock,
+    colours: noColours,
+    masker: new Masker(),
+    log: new LogFile(clock),
+    isInterrupted: () => false,
+  });
+  const install = progress.start("Install");
+  progress.start("Launch").done();
+  await Bun.sleep(500);
+  progress.settle();
+  install.done();
+  progress.settle();
+  // What was drawn is taken away before anything stays; a step that was not drawn again leaves nothing.
+  const stays = texts.filter((text) => !/Install|^.\[\dA/.test(text));
+  expect(stays).toEqual(["✔ Launch (0.0 s)\n"]);
+});
+
 const folder = mkdtempSync(join(tmpdir(), "cli-log-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
