@@ -34,6 +34,7 @@ export async function time(
     stdout: "pipe",
     stderr: "pipe",
   });
+  const memory = watchMemory(child.pid, child.exited);
   const [stdout, stderr, status] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -41,7 +42,23 @@ export async function time(
   ]);
   const seconds = (performance.now() - started) / 1000;
   if (status !== 0) throw new Error(`${argv.join(" ")} ended with ${status}:\n${stderr}`);
-  return { seconds, peakMegabytes: (child.resourceUsage()?.maxRSS ?? Number.NaN) / 1e6, stdout };
+  return { seconds, peakMegabytes: await memory, stdout };
+}
+
+/** The peak as Linux keeps it; NaN elsewhere. Not the resource usage at the end: that counts this program's own memory, from before the exec. */
+async function watchMemory(processId: number, exited: Promise<number>): Promise<number> {
+  const end = { reached: false };
+  void exited.then(() => (end.reached = true));
+  let peak = Number.NaN;
+  while (!end.reached) {
+    const status = await Bun.file(`/proc/${processId}/status`)
+      .text()
+      .catch(() => "");
+    const kibibytes = /^VmHWM:\s*(\d+)/m.exec(status)?.[1];
+    if (kibibytes !== undefined) peak = (Number(kibibytes) * 1024) / 1e6;
+    await Bun.sleep(20);
+  }
+  return peak;
 }
 
 /** Median seconds of each command line, run in turn `rounds` times, so that noise hits all alike. */
