@@ -26,14 +26,14 @@ async function examine(folder: string): Promise<Outcome> {
 
 /** Who may write here may put other keys and known hosts in; who may only read sees names. */
 function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
-  if (uid !== userInfo().uid) {
-    return fail(
-      `The state folder ${folder} belongs to another user (${uid}).`,
-      `Make it yours: chown -R "$(id -u)" ${folder}`,
-    );
-  }
   if ((mode & 0o022) !== 0) {
     return fail(`Other users can write to the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
+  }
+  if (uid !== userInfo().uid) {
+    return warn(
+      `The state folder ${folder} belongs to another user (${uid}).`,
+      "Make it yours with chown, or set XDG_STATE_HOME to a folder of your own: that user can do as they like in it.",
+    );
   }
   if ((mode & 0o055) === 0) return undefined;
   return warn(`Other users can read the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);

@@ -1,0 +1,90 @@
+import { expect, test } from "bun:test";
+import { type Check, type Outcome, pass, skip, warn } from "../../../src/doctor/check.ts";
+import { runChecks } from "../../../src/doctor/run-checks.ts";
+import { ClusterError } from "../../../src/errors.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { silentProgress } from "../../../src/system/progress.ts";
+import { outcomeText } from "../../support/outcome-text.ts";
+
+const neverAborted = new AbortController().signal;
+const surroundings = { clock: systemClock, progress: silentProgress, limitMs: 5_000 };
+
+const check = (name: string, run: Check["run"], limitMs = 5_000): Check => ({ name, limitMs, run });
+const after = (ms: number, outcome: Outcome) => async (signal: AbortSignal) => {
+  await systemClock.sleep(ms, signal);
+  return outcome;
+};
+const forEver = () => new Promise<Outcome>(() => {});
+
+test("all checks run side by side, and are told in the order given", async () => {
+  const checks = [
+    check("slow", after(60, pass("done"))),
+    check("quick", after(1, warn("look", "do this"))),
+    check("middling", after(30, skip("no need"))),
+  ];
+  const startedMs = performance.now();
+  const results = await runChecks(checks, surroundings, neverAborted);
+  expect(performance.now() - startedMs).toBeLessThan(90);
+  expect(results.map(({ name, status }) => `${name} ${status}`)).toEqual(["slow pass", "quick warn", "middling skip"]);
+  expect(results[1]).toMatchObject({ message: "look", remedy: "do this" });
+});
+
+test("a check that crashes has failed, whether at once or later; the others go on", async () => {
+  const checks = [
+    check("at once", () => {
+      throw new TypeError("undefined is not a function");
+    }),
+    check("later", async () => {
+      await systemClock.sleep(1, neverAborted);
+      throw new RangeError("too far");
+    }),
+    check("well", after(5, pass("done"))),
+  ];
+  const results = await runChecks(checks, surroundings, neverAborted);
+  expect(results.map(({ status, message }) => `${status}: ${message}`)).toEqual([
+    "fail: The check itself broke: TypeError: undefined is not a function",
+    "fail: The check itself broke: RangeError: too far",
+    "pass: done",
+  ]);
+  expect(outcomeText(results[0]!)).toContain("report it");
+});
+
+test("an error that people can act on fails the check by its own words", async () => {
+  const error = new ClusterError("image-not-found", "There is no image.", { hint: "Choose another." });
+  const results = await runChecks([check("image", () => Promise.reject(error))], surroundings, neverAborted);
+  expect(outcomeText(results[0]!)).toBe("fail: There is no image. → Choose another.");
+});
+
+test.each([
+  ["its own limit", 20, 5_000],
+  ["the limit of all together", 5_000, 20],
+])("a check that passes %s has failed, and says so", async (_which, ownMs, allMs) => {
+  const checks = [check("hangs", forEver, ownMs), check("well", after(1, pass("done")), ownMs)];
+  const startedMs = performance.now();
+  const results = await runChecks(checks, { ...surroundings, limitMs: allMs }, neverAborted);
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(results[0]).toMatchObject({ status: "fail", message: "There was no answer within 0.02 s." });
+  expect(results[1]).toMatchObject({ status: "pass" });
+});
+
+test("at its limit a check is told to stop", async () => {
+  const told = Promise.withResolvers<void>();
+  const listen = (signal: AbortSignal): Promise<Outcome> => {
+    signal.addEventListener("abort", () => told.resolve());
+    return forEver();
+  };
+  await runChecks([check("hangs", listen, 5)], surroundings, neverAborted);
+  await told.promise;
+});
+
+test("an abort ends all of it with its reason", async () => {
+  const controller = new AbortController();
+  const reason = new Error("interrupted");
+  const work = runChecks(
+    [check("deaf", forEver), check("listens", after(5_000, pass("")))],
+    surroundings,
+    controller.signal,
+  );
+  controller.abort(reason);
+  expect(await work.catch((error: unknown) => error)).toBe(reason);
+});
