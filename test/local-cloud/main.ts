@@ -3,8 +3,9 @@
  * it to DIR/local-cloud.json.
  *
  * Usage: bun test/local-cloud/main.ts --driver container|in-process --directory DIR [--port 0] [--ssh-port 22]
- *          [--boot-delay-ms N] [--api-delay-ms N] [--answers FILE]
+ *          [--boot-delay-ms N[,N…]] [--api-delay-ms N] [--answers FILE]
  */
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { accounts } from "./endpoint/accounts.ts";
@@ -35,12 +36,18 @@ const told = new Promise<void>((resolve) => {
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && resolve(), 1000).unref();
 });
+const announcementFile = join(directory, "local-cloud.json");
+// Or a former one could be taken for this one's.
+await rm(announcementFile, { force: true });
 await using cloud = await LocalCloud.start({
   driver,
   directory,
   port: Number(values.port),
   sshPort: Number(values["ssh-port"]),
-  behaviour: { bootDelayMs: Number(values["boot-delay-ms"]), apiDelayMs: Number(values["api-delay-ms"]) },
+  behaviour: {
+    bootDelayMs: values["boot-delay-ms"].split(",").map(Number),
+    apiDelayMs: Number(values["api-delay-ms"]),
+  },
 });
 if (values.answers !== undefined) {
   cloud.answers.replace((await Bun.file(values.answers).json()) as readonly ScriptedAnswer[]);
@@ -58,6 +65,6 @@ const announcement = JSON.stringify({
   expiredSecretAccessKey: accounts.expired.secretAccessKey,
   expiredSessionToken: accounts.expired.sessionToken,
 });
-await Bun.write(join(directory, "local-cloud.json"), `${announcement}\n`);
+await Bun.write(announcementFile, `${announcement}\n`);
 console.log(announcement);
 await told;

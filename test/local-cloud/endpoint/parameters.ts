@@ -1,6 +1,6 @@
 import { Ec2Error } from "./ec2-error.ts";
 
-export type ParameterKind = "text" | "integer" | "boolean";
+type ParameterKind = "text" | "integer" | "boolean";
 
 /** Every parameter an action knows, list positions written as N: `{ "Filter.N.Value.N": "text" }`. */
 export type ParameterDeclaration = Readonly<Record<string, ParameterKind>>;
