@@ -115,7 +115,8 @@ export class TerminalProgress implements Progress {
     this.#live?.clear();
     const nowMs = this.#parts.clock.now();
     if (this.#state.isDrawn) {
-      for (const summary of this.#shown.summaries(nowMs)) this.#parts.screen.write(this.#settledLine(summary));
+      const ended = this.#shown.summaries(nowMs).filter((summary) => summary.active.length === 0);
+      for (const summary of ended) this.#parts.screen.write(this.#settledLine(summary));
     }
     this.#state.isDrawn = false;
     this.#state.waiting = "";
@@ -178,7 +179,7 @@ export class TerminalProgress implements Progress {
 
   #settledLine(summary: TitleSummary): string {
     const { mark, paint, text } = this.#line(summary);
-    return summary.active.length > 0 ? "" : `${paint(mark)} ${text}\n`;
+    return `${paint(mark)} ${text}\n`;
   }
 
   #spinner(): string {
