@@ -148,3 +148,9 @@ test("an unknown filter, parameter or action is refused, never ignored", async (
   const excluded = new DescribeRegionsCommand({ Filters: [{ Name: "region-name" }] });
   expect((await client().send(excluded)).Regions).toEqual([]);
 });
+
+test("every answer has a request id, which the log has too", async () => {
+  const { $metadata } = await client().send(new DescribeRegionsCommand({}));
+  const logged = opened.current!.cloud.requests.entries.map(({ requestId }) => requestId);
+  expect(logged).toContain($metadata.requestId!);
+});

@@ -52,7 +52,7 @@ export class Ec2Endpoint {
       const caller = this.#authenticated(request, body);
       const answer = await this.#perform(this.#read(fields, caller));
       finish("ok");
-      return this.#response(200, answerXml(action, requestId, answer));
+      return this.#response(200, requestId, answerXml(action, requestId, answer));
     } catch (error) {
       if (error instanceof AnswerLost) {
         finish("lost");
@@ -60,7 +60,7 @@ export class Ec2Endpoint {
       }
       const shown = shownError(error);
       finish(shown.code);
-      return this.#response(shown.status, errorXml(shown.code, shown.message, requestId));
+      return this.#response(shown.status, requestId, errorXml(shown.code, shown.message, requestId));
     }
   }
 
@@ -123,8 +123,12 @@ export class Ec2Endpoint {
     return answer;
   }
 
-  #response(status: number, xml: string): Response {
-    const headers = { "Content-Type": "text/xml;charset=UTF-8", Date: this.#parts.clock.now().toUTCString() };
+  #response(status: number, requestId: string, xml: string): Response {
+    const headers = {
+      "Content-Type": "text/xml;charset=UTF-8",
+      Date: this.#parts.clock.now().toUTCString(),
+      "x-amzn-requestid": requestId,
+    };
     return new Response(xml, { status, headers });
   }
 }
