@@ -76,7 +76,7 @@ async function login(node: Destination, options: PoolOptions, signal: AbortSigna
   if (hostKey === undefined) throw hostKeyUnknown(target.name, options.knownHosts.path);
   const { clock, progress } = options;
   const openIt = (attemptSignal: AbortSignal): Promise<Connection> =>
-    openConnection({ ...target, privateKey, hostKeys: [hostKey], ...limits, progress }, attemptSignal);
+    openConnection({ ...target, privateKey, hostKeys: [hostKey], ...limits, clock, progress }, attemptSignal);
   return await retry(openIt, { clock, deadlineMs: clock.now() + hiccupMs, pauseMs: () => hiccupPauseMs }, signal);
 }
 

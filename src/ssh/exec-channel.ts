@@ -4,13 +4,13 @@ import type { Link } from "./link.ts";
 
 /**
  * Starts a shell line on the node, and hands its channel to `begin` in the very moment it opens: a fast node's answer, exit status included,
- * can come in one packet with the opening, and what nobody listens for then is lost. Resolves with what `begin` returns; rejects as
- * `connection-failed`, or with the reason of the signal, which must cover the link's loss too.
+ * can come in one packet with the opening, and what nobody listens for then is lost. Resolves at once with what `begin` returns, which is no
+ * promise; rejects as `connection-failed`, or with the reason of the signal, which must cover the link's loss too.
  */
 export function openChannel<Result>(
   link: Link,
   line: string,
-  begin: (channel: ClientChannel) => Promise<Result>,
+  begin: (channel: ClientChannel) => Result,
   signal: AbortSignal,
 ): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -63,7 +63,7 @@ export async function meetNode(contact: FirstContact, signal: AbortSignal): Prom
 const firstPauseMs = 150;
 const longestPauseMs = 1_500;
 /** The user's rights may come a little later than the user; beyond that a refusal is meant. */
-const refusalsBorne = 8;
+const refusalsBorne = 5;
 const replaceLimitMs = 60_000;
 
 async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal: AbortSignal): Promise<Connection> {
@@ -84,6 +84,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
       readyTimeoutMs: 20_000,
       keepaliveMs: 10_000,
       authenticationMayComeLater: true,
+      clock: contact.clock,
       progress: contact.progress,
     },
     signal,
@@ -111,11 +112,12 @@ async function replaceHostKey(
   const { folder, reload } = contact.hostKeyPlace;
   const { host, port } = contact.destination.ssh;
   const announced = Promise.withResolvers<Buffer>();
-  const printed = { text: "" };
+  const pinned = announced.promise.then((key) => contact.knownHosts.pin(host, port, key));
   const switchOncePinned = async function* (): AsyncGenerator<Uint8Array, void, void> {
-    await contact.knownHosts.pin(host, port, await announced.promise);
+    await pinned;
     yield Buffer.from("switch\n");
   };
+  const printed = { text: "" };
   const result = await connection.run(
     {
       argv: ["sh", "-c", replaceHostKeyScript, "e2e-first-contact", folder, reload],
@@ -130,7 +132,7 @@ async function replaceHostKey(
     },
     signal,
   );
-  if (result.status === 0 && findPublicKey(printed.text) !== undefined) return;
+  if (result.status === 0 && findPublicKey(printed.text) !== undefined) return await pinned;
   const refusal = replacementFailed(contact, result.stderr, refusals.length < refusalsBorne);
   refusals.push(refusal);
   throw refusal;

@@ -1,4 +1,5 @@
 import type { Client } from "ssh2";
+import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
 import type { Target } from "./connection-errors.ts";
 import type { Turns } from "./turns.ts";
@@ -7,10 +8,14 @@ import type { Turns } from "./turns.ts";
 export interface Link {
   readonly client: Client;
   readonly target: Target;
+  readonly clock: Clock;
   readonly progress: Progress;
   /** Aborted, with the ClusterError that says why, as soon as the connection is gone. */
   readonly lost: AbortSignal;
-  /** sshd allows ten sessions per connection (MaxSessions): most are for commands, the rest for ending commands that were given up. */
+  /**
+   * sshd allows ten sessions per connection (MaxSessions), and frees one only a moment after its command has ended. So half of them are for
+   * commands, and some of the rest for ending commands that were given up.
+   */
   readonly commandTurns: Turns;
   readonly endingTurns: Turns;
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
+import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
 import { connectFailure, connectionClosed, connectionLost, hostKeyChanged } from "./connection-errors.ts";
 import type { Target } from "./connection-errors.ts";
@@ -25,10 +26,11 @@ export interface ConnectionOptions extends Target {
   readonly keepaliveMs: number;
   /** Whether a refused login is `transient`, because the node's users may not be made yet. */
   readonly authenticationMayComeLater: boolean;
+  readonly clock: Clock;
   readonly progress: Progress;
 }
 
-const commandsAtOnce = 8;
+const commandsAtOnce = 5;
 const endingsAtOnce = 2;
 const farewellMs = 1_000;
 
@@ -41,6 +43,7 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   const seen: HostKeySeen = {};
   const failure = new Promise<never>((_resolve, reject) => {
     const onDown = (error?: Error): void => {
+      if (lost.signal.aborted) return;
       reject(loginFailure(options, seen, error));
       lost.abort(connectionLost(options, error));
     };
@@ -49,6 +52,7 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   const link: Link = {
     client,
     target: options,
+    clock: options.clock,
     progress: options.progress,
     lost: lost.signal,
     commandTurns: createTurns(commandsAtOnce),

@@ -38,8 +38,8 @@ function body(command: LineParts, user: string): string {
 
 /** Ends a process group: asks, and insists two seconds later. */
 export function endGroupLine(processId: number, asRoot: boolean): string {
-  const script = "kill -TERM -$1; sleep 2; kill -KILL -$1";
-  return `${asRoot ? "exec sudo -n --" : "exec"} ${quote(["sh", "-c", script, "sh", String(processId)])} >/dev/null 2>&1`;
+  const script = "kill -TERM -$1; (sleep 2; kill -KILL -$1) </dev/null >/dev/null 2>&1 &";
+  return `${asRoot ? "exec sudo -n --" : "exec"} ${quote(["sh", "-c", script, "sh", String(processId)])}`;
 }
 
 const mark = "e2e-process-group";

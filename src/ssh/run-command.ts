@@ -1,5 +1,7 @@
 import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../errors.ts";
+import { retry } from "../system/retry.ts";
+import type { RetryRule } from "../system/retry.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
@@ -9,6 +11,7 @@ import type { Link } from "./link.ts";
 import { endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
 
 const endingPatienceMs = 1_000;
+const roomPatienceMs = 10_000;
 
 /** `Connection.run` over an open link. */
 export async function runCommand(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
@@ -17,10 +20,19 @@ export async function runCommand(link: Link, command: RemoteCommand, signal: Abo
   return await link.commandTurns.run(async () => {
     link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
     const line = remoteLine(command, link.target.user);
-    const follow = (channel: ClientChannel) => followCommand(link, { command, channel }, end.signal);
-    return await openChannel(link, line, follow, end.signal);
+    const follow = (channel: ClientChannel) => ({ result: followCommand(link, { command, channel }, end.signal) });
+    const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
+    const { result } = await retry(open, roomRule(link), end.signal);
+    return await result;
   }, end.signal);
 }
+
+/** A node whose sshd was set to fewer sessions, or is slow to free them, has room a little later. */
+const roomRule = ({ clock }: Link): RetryRule => ({
+  clock,
+  deadlineMs: clock.now() + roomPatienceMs,
+  pauseMs: (failures) => Math.min(20 * failures, 200),
+});
 
 interface RunningCommand {
   readonly command: RemoteCommand;
@@ -97,9 +109,11 @@ async function endGroup(link: Link, processId: number | undefined, asRoot: boole
     await link.endingTurns.run(async () => {
       const follow = (channel: ClientChannel) => {
         channel.resume().stderr.resume();
-        return exitStatus(link, channel, patience.signal);
+        return { ended: exitStatus(link, channel, patience.signal) };
       };
-      await openChannel(link, endGroupLine(processId, asRoot), follow, patience.signal);
+      await (
+        await openChannel(link, endGroupLine(processId, asRoot), follow, patience.signal)
+      ).ended;
     }, patience.signal);
   } catch {
     link.progress.detail(2, `${link.target.name}: process group ${processId} may still be running`);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { open, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
@@ -29,6 +30,7 @@ export async function uploadOver(
         target.path,
         target.mode.toString(8).padStart(4, "0"),
         String(content.size),
+        randomBytes(8).toString("hex"),
       ],
       sudo: target.sudo ?? false,
       stdin: counted(content, target),
@@ -40,13 +42,16 @@ export async function uploadOver(
   throw transferFailed(link, target, reason);
 }
 
-/** $1 path, $2 mode, $3 size. The shells of old distributions run it too. */
+/**
+ * $1 path, $2 mode, $3 size, $4 something random. The traps stand before the file does, so that no moment is left in which an end leaves it behind.
+ * The shells of old distributions run it too.
+ */
 const receive = `
-set -e
+set -eC
 folder=$(dirname -- "$1")
 [ -d "$folder" ] || (umask 022 && mkdir -p -- "$folder")
 umask 077
-part=$(mktemp "$folder/.e2e-part-XXXXXXXXXX")
+part=$folder/.e2e-part-$4
 trap 'rm -f -- "$part"' EXIT
 trap 'exit 1' HUP INT TERM
 cat >"$part"

@@ -7,7 +7,7 @@ import type { KeyPair } from "../../src/ssh/keys.ts";
 import { freePort } from "./free-port.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 
-/** A real sshd on loopback, started for one test, that lets this user in. */
+/** A real sshd on loopback, started for one test, that lets root in. */
 export interface OpensshServer extends AsyncDisposable {
   readonly port: number;
   readonly user: string;
@@ -19,6 +19,8 @@ export interface OpensshServer extends AsyncDisposable {
   readonly reload: string;
   readonly pid: number;
   log(): Promise<string>;
+  /** Resolves when it takes connections. */
+  listening(): Promise<void>;
 }
 
 const sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].find((path) => existsSync(path));
@@ -36,6 +38,7 @@ export async function startOpensshServer(extraSettings: readonly string[]): Prom
   await mkdir(hostKeyFolder);
   await mkdir("/run/sshd", { recursive: true, mode: 0o755 });
   await writeFile(join(hostKeyFolder, "ssh_host_ed25519_key"), firstHostKey.privateKey, { mode: 0o600 });
+  await writeFile(join(hostKeyFolder, "ssh_host_ed25519_key.pub"), `${firstHostKey.publicKey}\n`);
   await writeFile(join(folder.path, "authorized_keys"), `${loginKey.publicKey}\n`, { mode: 0o600 });
   const port = await freePort();
   await writeFile(join(folder.path, "sshd_config"), configuration(folder.path, port, extraSettings));
@@ -46,13 +49,14 @@ export async function startOpensshServer(extraSettings: readonly string[]): Prom
   await listening(port);
   return {
     port,
-    user: userInfo().username,
+    user: "root",
     loginKey,
     firstHostKey,
     hostKeyFolder,
     reload: `kill -HUP ${child.pid}`,
     pid: child.pid,
     log: () => readFile(logFile, "utf8"),
+    listening: () => listening(port),
     [Symbol.asyncDispose]: async () => {
       child.kill();
       await child.exited;
@@ -75,6 +79,8 @@ function configuration(folder: string, port: number, extraSettings: readonly str
     "PasswordAuthentication no",
     "PermitRootLogin prohibit-password",
     "LogLevel VERBOSE",
+    // Whatever root's own start-up files do on this machine is none of the tests' business.
+    `SetEnv HOME=${folder}`,
     "",
   ].join("\n");
 }
