@@ -1,4 +1,5 @@
-import type { Command, Program } from "../cli/command.ts";
+import type { Program } from "../cli/command.ts";
+import { completionCommand } from "../cli/completion-command.ts";
 import { createCommand } from "./create.ts";
 import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";
@@ -20,8 +21,9 @@ export function programFor(driver: Driver): Program {
     inspectCommand(driver),
     listCommand(driver),
     syncCommand(driver),
-    logsCommand(driver),
     webCommand(driver),
+    logsCommand(driver),
+    completionCommand,
   ];
-  return { name: driver.program, summary: driver.summary, commands: commands as unknown as readonly Command[] };
+  return { name: driver.program, summary: driver.summary, commands };
 }
