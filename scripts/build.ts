@@ -2,12 +2,14 @@
  * Builds this machine's executables, one per file in src/bin, into dist/.
  * Usage: bun run build
  */
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Build, BunPlugin } from "bun";
 
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** The release's tag at HEAD, else `0.0.0+<commit>`; `0.0.0+unknown` outside a git checkout. */
 export async function buildVersion(): Promise<string> {
@@ -89,11 +91,18 @@ export async function buildProgram(program: string, version: string): Promise<st
   await mkdir(dist, { recursive: true });
   // A folder of its own, on the same file system: two builds at once do not mix, and dist holds only what is whole.
   const folder = await mkdtemp(join(dist, ".build-"));
+  const onSignal = (signal: NodeJS.Signals): void => {
+    rmSync(folder, { recursive: true, force: true });
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  };
+  for (const signal of signals) process.on(signal, onSignal);
   try {
     await compile({ source: join(root, "src", "bin", `${program}.ts`), outfile: join(folder, program), version });
     await rename(join(folder, program), join(dist, program));
     return join(dist, program);
   } finally {
+    for (const signal of signals) process.off(signal, onSignal);
     await rm(folder, { recursive: true, force: true });
   }
 }
