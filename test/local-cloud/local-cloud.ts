@@ -55,9 +55,10 @@ export class LocalCloud implements AsyncDisposable {
 
   static async start(options: LocalCloudOptions): Promise<LocalCloud> {
     const answers = new ScriptedAnswers();
-    const driver = await openDriver(options, answers);
+    await using opened = new AsyncDisposableStack();
+    const driver = opened.use(await openDriver(options, answers));
     const initial = { ...usualBehaviour, ...options.behaviour };
-    return new LocalCloud(
+    const cloud = new LocalCloud(
       {
         driver,
         answers,
@@ -69,6 +70,9 @@ export class LocalCloud implements AsyncDisposable {
       },
       options.port ?? 0,
     );
+    // From here on the cloud itself lets go of the driver.
+    opened.move();
+    return cloud;
   }
 
   private constructor(parts: Parts, port: number) {

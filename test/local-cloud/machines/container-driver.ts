@@ -4,6 +4,7 @@ import { type SystemFlags, systemFlags } from "./container-flags.ts";
 import { type ContainerNetwork, createNetwork } from "./container-network.ts";
 import { claimDirectory } from "./directory-claim.ts";
 import { type ContainerEnd, docker, watchContainerEnds } from "./docker.ts";
+import { removeAll, remove } from "./docker-removal.ts";
 import { Limit } from "./limit.ts";
 import { LoopbackBlock } from "./loopback-block.ts";
 import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
@@ -31,7 +32,8 @@ interface Opened {
   readonly network: ContainerNetwork;
   readonly system: SystemFlags;
   readonly resolverFile: string;
-  readonly claim: AsyncDisposable;
+  /** What is to be let go of at the end, last first: the network and its machines, the addresses, the folder. */
+  readonly resources: AsyncDisposableStack;
 }
 
 /** Machines that are docker containers with systemd, cloud-init and sshd, each with a loopback address of its own. */
@@ -46,18 +48,19 @@ export class ContainerDriver implements MachineDriver {
   /** Removes what a cloud with this folder left that was killed, then makes the network. Throws when docker or the image is missing. */
   static async open(folder: string): Promise<ContainerDriver> {
     const directory = resolve(folder);
-    const claim = await claimDirectory(directory);
+    await using resources = new AsyncDisposableStack();
+    resources.use(await claimDirectory(directory));
     const label = `${cloudLabel}=${directory}`;
     await removeAll(label);
-    const image = Object.values(machineImages)[0]!;
-    const system = await systemFlags(await present(image));
-    const block = await LoopbackBlock.claim();
+    const system = await systemFlags(await present(Object.values(machineImages)[0]!));
+    const block = resources.use(await LoopbackBlock.claim());
+    resources.defer(async () => removeAll(label));
     const name = `cluster-e2e-${createHash("sha1").update(directory).digest("hex").slice(0, 12)}`;
     const network = await createNetwork(name, label);
     const resolverFile = join(directory, "resolv.conf");
     // Docker's own resolver would wait for servers that can't be reached; here nothing listens, so that a look-up fails at once.
     await Bun.write(resolverFile, `nameserver ${network.gatewayAddress}\n`);
-    return new ContainerDriver({ label, block, network, system, resolverFile, claim });
+    return new ContainerDriver({ label, block, network, system, resolverFile, resources: resources.move() });
   }
 
   private constructor(opened: Opened) {
@@ -109,7 +112,8 @@ export class ContainerDriver implements MachineDriver {
     machine.isEnding = true;
     await this.#limit.run(async () => {
       machine.lastConsole = await consoleOf(machine);
-      await docker(["rm", "--force", "--volumes", machine.containerId], undefined);
+      const words = ["rm", "--force", "--volumes", machine.containerId];
+      await docker(words, undefined).catch(async () => remove("container", `id=${machine.containerId}`));
     });
   }
 
@@ -125,9 +129,7 @@ export class ContainerDriver implements MachineDriver {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]();
-    await removeAll(this.#opened.label);
-    await this.#opened.block[Symbol.asyncDispose]();
-    await this.#opened.claim[Symbol.asyncDispose]();
+    await this.#opened.resources.disposeAsync();
   }
 
   #createWords(request: MachineRequest, publicAddress: string, image: string): readonly string[] {
@@ -178,12 +180,4 @@ async function seed({ instanceId, hostname, userData }: MachineRequest): Promise
 
 async function consoleOf(machine: Machine): Promise<string> {
   return docker(["logs", consoleLines, machine.containerId], undefined);
-}
-
-/** Removes every container and network with this label. */
-async function removeAll(label: string): Promise<void> {
-  const containers = await docker(["ps", "--all", "--quiet", `--filter=label=${label}`], undefined);
-  if (containers !== "") await docker(["rm", "--force", "--volumes", ...containers.split("\n")], undefined);
-  const networks = await docker(["network", "ls", "--quiet", `--filter=label=${label}`], undefined);
-  if (networks !== "") await docker(["network", "rm", ...networks.split("\n")], undefined);
 }
