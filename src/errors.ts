@@ -23,7 +23,10 @@ export const errorTable = {
   "region-not-enabled": { exitCode: 5, summary: "The region does not exist or is not enabled for the account" },
   "image-not-found": { exitCode: 1, summary: "No image of the distribution exists in the region" },
   "cluster-exists": { exitCode: 1, summary: "A cluster with this id exists or is being created" },
-  "capacity-lacking": { exitCode: 1, summary: "The cloud has no room for the machines, or the account's limit is reached" },
+  "capacity-lacking": {
+    exitCode: 1,
+    summary: "The cloud has no room for the machines, or the account's limit is reached",
+  },
   "cloud-failed": { exitCode: 1, summary: "A cloud request failed" },
   "machine-failed": { exitCode: 1, summary: "A machine ended or broke before it could be used" },
   "artifact-unreachable": { exitCode: 1, summary: "The artifact could not be read" },

@@ -63,7 +63,10 @@ export async function startBenchCloud(
 /** The file appears whole once the cloud serves. */
 async function announced(path: string, exited: Promise<number>): Promise<Announcement | undefined> {
   const gone = { now: false };
-  void exited.then(() => (gone.now = true));
+  exited.then(
+    () => (gone.now = true),
+    () => (gone.now = true),
+  );
   for (const deadline = Date.now() + 30_000; Date.now() < deadline && !gone.now; await Bun.sleep(50)) {
     const text = await Bun.file(path)
       .text()

@@ -11,7 +11,7 @@ export interface Row {
   readonly limit?: number;
 }
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((left, right) => left - right);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
@@ -48,7 +48,10 @@ export async function time(
 /** The peak as Linux keeps it; NaN elsewhere. Not the resource usage at the end: that counts this program's own memory, from before the exec. */
 async function watchMemory(processId: number, exited: Promise<number>): Promise<number> {
   const end = { reached: false };
-  void exited.then(() => (end.reached = true));
+  exited.then(
+    () => (end.reached = true),
+    () => (end.reached = true),
+  );
   let peak = Number.NaN;
   while (!end.reached) {
     const status = await Bun.file(`/proc/${processId}/status`)

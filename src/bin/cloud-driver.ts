@@ -4,7 +4,7 @@ import { BadValue, option } from "../cli/option.ts";
 import { quoted, text, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
 
-export const defaultRegion = "us-west-2";
+const defaultRegion = "us-west-2";
 const defaultInstanceType = "m5.large";
 
 /** What only `cluster-cloud` has: regions, tags, instance types and the like. */

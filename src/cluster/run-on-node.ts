@@ -5,7 +5,7 @@ import type { Layout } from "../platform/layout.ts";
 import { layoutOf, layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
-import type { ConnectionPool } from "../ssh/pool.ts";
+import { firstToAnswer } from "../ssh/first-to-answer.ts";
 import { runSession } from "../ssh/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
 import { creationFiles } from "../system/creation-folder.ts";
@@ -42,7 +42,7 @@ export async function runOnNode(
   signal: AbortSignal,
 ): Promise<number> {
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
-  const candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
+  const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
   const configuration = await sshConfig(cluster);
   const files = creationFiles(cluster.directory);
   await writePrivateFile(files.sshConfig, configuration);
@@ -51,8 +51,8 @@ export async function runOnNode(
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: surroundings.progress }, signal);
   }
-  const node = await firstToAnswer(candidates, connections, signal);
-  return runSession(
+  const node = await firstToAnswer(candidates, greetingLimitMs, signal);
+  return await runSession(
     {
       sshConfigFile: files.sshConfig,
       host: nodeReference(node),
@@ -68,31 +68,18 @@ export async function runOnNode(
   );
 }
 
-function runningMasters(cluster: ClusterRecord): readonly NodeRecord[] {
-  const masters = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
-  if (masters.length > 0) return masters;
+/** How long masters may take to answer at all. */
+const greetingLimitMs = 15_000;
+
+type Candidates = readonly [NodeRecord, ...NodeRecord[]];
+
+function runningMasters(cluster: ClusterRecord): Candidates {
+  const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
+  if (first !== undefined) return [first, ...others];
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
     hint: "The inspect command shows its nodes; --node picks one.",
     facts: { cluster: cluster.id },
   });
-}
-
-/** Where there is but one, nothing is tried: the session's own connection tells. */
-async function firstToAnswer(
-  candidates: readonly NodeRecord[],
-  connections: ConnectionPool,
-  signal: AbortSignal,
-): Promise<NodeRecord> {
-  const last = candidates.at(-1)!;
-  for (const node of candidates.slice(0, -1)) {
-    try {
-      await connections.connect(node, signal);
-      return node;
-    } catch (error) {
-      if (!(error instanceof ClusterError) || !error.transient) throw error;
-    }
-  }
-  return last;
 }
 
 /** Which layout the node has is asked there, which saves a round trip; where it has none yet, the session says which folder is missing. */

@@ -1,7 +1,7 @@
 import { BadValue, flag, option } from "../cli/option.ts";
 import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import { choice, count, directoryPath, path, quoted, value } from "../cli/value-types.ts";
+import { choice, count, directoryPath, path as pathType, quoted, value } from "../cli/value-types.ts";
 import { variants } from "../cluster/record.ts";
 import { securityModes } from "../platform/configuration.ts";
 import type { Checked } from "../system/checked.ts";
@@ -20,23 +20,8 @@ const masterCount: ValueType<number> = {
 const mostNodes = 1000;
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
 
-/** Every option of `create`, the backend's own included. */
-export const createOptions = (driver: Driver) => ({
-  variant: option(choice(variants), {
-    flag: "--variant",
-    summary: "The variant; must be the artifact's own",
-    required: true,
-  }),
-  masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", default: 1 }),
-  agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", default: 1 }),
-  publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", default: 1 }),
-  ...driver.placeOptions,
-  linuxDistribution: option(choice(driver.distributions), {
-    flag: "--linux-distribution",
-    summary: "The operating system of the nodes",
-    default: driver.defaultDistribution,
-  }),
-  ...driver.creationOptions,
+/** What is put on the machines, and how. */
+const platformOptions = {
   extraConfig: option(fromFile(extraConfiguration), {
     flag: "--extra-config",
     summary: "YAML file whose contents are added to a minimal default cluster configuration",
@@ -47,7 +32,7 @@ export const createOptions = (driver: Driver) => ({
     defaultFrom: ({ environment }) => environment["TMPDIR"] ?? "/tmp",
     defaultText: "the system's temporary folder",
   }),
-  licenseKey: option(path, {
+  licenseKey: option(pathType, {
     flag: "--license-key",
     summary: "File with the license key; enterprise only (default: the file that CLUSTER_LICENSE_KEY_PATH names)",
   }),
@@ -69,8 +54,28 @@ export const createOptions = (driver: Driver) => ({
     flag: "--enable-selinux-enforcing",
     summary: "Put SELinux into enforcing mode before the installation",
   }),
+};
+
+/** Every option of `create`, the backend's own included. */
+export const createOptions = (driver: Driver) => ({
+  variant: option(choice(variants), {
+    flag: "--variant",
+    summary: "The variant; must be the artifact's own",
+    required: true,
+  }),
+  masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", default: 1 }),
+  agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", default: 1 }),
+  publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", default: 1 }),
+  ...driver.placeOptions,
+  linuxDistribution: option(choice(driver.distributions), {
+    flag: "--linux-distribution",
+    summary: "The operating system of the nodes",
+    default: driver.defaultDistribution,
+  }),
+  ...driver.creationOptions,
+  ...platformOptions,
   artifactSha256: option(value(parseSha256), { flag: "--artifact-sha256", summary: "Sum that the artifact must have" }),
-  sshKey: option(path, {
+  sshKey: option(pathType, {
     flag: "--ssh-key",
     summary: "Private key of your own for the nodes, instead of one made for the cluster",
   }),
@@ -96,15 +101,15 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
 }
 
 async function extraConfiguration(given: string, cwd: string) {
-  const { resolve } = await import("node:path");
+  const path = await import("node:path");
   const { readExtraConfiguration } = await import("../platform/configuration-file.ts");
-  return readExtraConfiguration(resolve(cwd, given));
+  return readExtraConfiguration(path.resolve(cwd, given));
 }
 
 async function genconfFolder(given: string, cwd: string) {
-  const { resolve } = await import("node:path");
+  const path = await import("node:path");
   const { readGenconfFolder } = await import("../platform/genconf-folder.ts");
-  return readGenconfFolder(resolve(cwd, given));
+  return readGenconfFolder(path.resolve(cwd, given));
 }
 
 async function copyToMaster(given: string) {

@@ -86,7 +86,7 @@ async function create(backend: Backend<unknown>, creating: Creating): Promise<Cl
   const plan = await installPlan(backend, creating);
   using _remains = context.onAbandon(() => backend.remainsText(input.clusterId));
   const { clock, progress } = context;
-  return createCluster(
+  return await createCluster(
     backend,
     {
       ...request,

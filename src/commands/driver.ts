@@ -44,5 +44,5 @@ interface TypedDriver<Place extends Options, Creation extends Options, Made> ext
 export function defineDriver<const Place extends Options, const Creation extends Options, Made>(
   driver: TypedDriver<Place, Creation, Made>,
 ): Driver {
-  return driver as unknown as Driver;
+  return driver;
 }

@@ -80,8 +80,8 @@ function readVariable(given: string): { readonly name: string; readonly contents
 }
 
 async function readCheckout(given: string, { cwd }: { readonly cwd: string }): Promise<Checkout> {
-  const [{ resolve }, checkout] = await Promise.all([import("node:path"), import("../platform/checkout.ts")]);
-  const outcome = await checkout.readCheckout(resolve(cwd, given));
+  const [path, checkout] = await Promise.all([import("node:path"), import("../platform/checkout.ts")]);
+  const outcome = await checkout.readCheckout(path.resolve(cwd, given));
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));
 }

@@ -42,7 +42,7 @@ export interface Layout {
 }
 
 /** How a master tells which agents have registered. */
-export interface AgentsRegistered {
+interface AgentsRegistered {
   readonly path: string;
   /** Reads the answer's body. */
   readonly count: (body: unknown) => number;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -12,7 +13,7 @@ export async function makePrivateFolder(path: string): Promise<void> {
  * folder flushed too. When this resolves, a crash of program or machine cannot take the text away.
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${process.pid}.draft`;
+  const draft = `${path}.${randomUUID()}.draft`;
   const file = await open(draft, "w", 0o600);
   try {
     await file.writeFile(text);

@@ -26,7 +26,8 @@ export async function retry<Result>(
     } catch (error) {
       signal.throwIfAborted();
       const pauseMs = rule.pauseMs(failures);
-      if (!(error instanceof ClusterError) || !error.transient || rule.clock.now() + pauseMs > rule.deadlineMs) throw error;
+      if (!(error instanceof ClusterError) || !error.transient || rule.clock.now() + pauseMs > rule.deadlineMs)
+        throw error;
       rule.onFailure?.(error, failures);
       await rule.clock.sleep(pauseMs, signal);
     }

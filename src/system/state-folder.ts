@@ -6,6 +6,7 @@ import type { Environment } from "./environment.ts";
 export function stateFolder(environment: Environment): string {
   const base = environment["XDG_STATE_HOME"];
   // The XDG specification says that a relative path must be ignored.
-  const root = base !== undefined && isAbsolute(base) ? base : join(environment["HOME"] ?? homedir(), ".local", "state");
+  const root =
+    base !== undefined && isAbsolute(base) ? base : join(environment["HOME"] ?? homedir(), ".local", "state");
   return join(root, "cluster-e2e");
 }

@@ -134,7 +134,7 @@ test("no credentials: 5, and what was looked for", async () => {
 
 test("JSON output is one object under failure and -vvv", async () => {
   const ran = await cloud().run(["inspect", "-c", "nobody", "--output", "json", "-vvv"]);
-  const { schemaVersion, error } = JSON.parse(ran.stdout);
+  const { schemaVersion, error } = JSON.parse(ran.stdout) as { schemaVersion: number; error: { id: string } };
   expect({ status: ran.status, schemaVersion, id: error.id }).toEqual({
     status: 3,
     schemaVersion: 1,

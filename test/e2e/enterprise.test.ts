@@ -20,10 +20,8 @@ afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
 }, 120_000);
 
-const createWords = () => [
-  ...["create", "--variant", "enterprise", "--linux-distribution", "debian-12", "--public-agents", "0", "-vvv"],
-  state.artifact!,
-];
+const createWords = () =>
+  `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${state.artifact}`.split(" ");
 
 test("without a license the artifact's own words are shown, and nothing is left", async () => {
   const refused = await cloud().run(createWords());
@@ -55,11 +53,10 @@ test("wait checks TLS against the cluster's CA and logs in", async () => {
 
 test("a job runs, and the web UI speaks https", async () => {
   expect((await cloud().run(["run", "srun", "-N1", "echo", "ran"])).stdout).toBe("ran\n");
-  const { cluster } = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout);
-  expect(cluster.webUi).toStartWith("https://");
-  const state = join(cloud().environment["XDG_STATE_HOME"]!, "cluster-e2e", "cloud", "us-west-2");
-  for (const name of await readdir(state, { recursive: true })) {
-    const file = Bun.file(join(state, name));
+  expect((await cloud().inspect("default")).webUi).toStartWith("https://");
+  const folder = join(cloud().environment["XDG_STATE_HOME"]!, "cluster-e2e", "cloud", "us-west-2");
+  for (const name of await readdir(folder, { recursive: true })) {
+    const file = Bun.file(join(folder, name));
     if (await file.exists()) expect(await file.text()).not.toContain(license);
   }
 });

@@ -19,10 +19,8 @@ afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
 }, 120_000);
 
-const createWords = (id: string) => [
-  ...["create", "-v", "--variant", "oss", "--linux-distribution", "debian-12", "--public-agents", "0"],
-  ...["-c", id, state.artifact!],
-];
+const createWords = (id: string) =>
+  `create -v --variant oss --linux-distribution debian-12 --public-agents 0 -c ${id} ${state.artifact}`.split(" ");
 
 /** Resolves when the cloud has been asked for this action by now. */
 async function asked(action: string): Promise<void> {
@@ -39,7 +37,7 @@ async function groups(): Promise<unknown> {
 
 interface Stage {
   readonly when: string;
-  reached(creating: Running): Promise<void>;
+  readonly reached: (creating: Running) => Promise<void>;
   /** What the cloud does to make the stage last. */
   readonly fault?: unknown;
 }

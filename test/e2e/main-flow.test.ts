@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { stat } from "node:fs/promises";
 import { buildArtifact } from "./support/artifacts.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
-import type { TestCloud } from "./support/test-cloud.ts";
+import type { Inspected, InspectedNode, TestCloud } from "./support/test-cloud.ts";
 
 const state: { cloud?: TestCloud; artifact?: string } = {};
 const cloud = (): TestCloud => state.cloud!;
@@ -16,6 +16,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
 }, 120_000);
+
+function nodeOf({ nodes }: Inspected, reference: string): InspectedNode {
+  const node = nodes.find((candidate) => candidate.reference === reference);
+  if (node === undefined) throw new Error(`there is no ${reference}`);
+  return node;
+}
 
 const createWords = () => [
   "create",
@@ -75,9 +81,7 @@ test("run sets the test environment, and only what was asked for with --no-test-
   const login = ["--login-uname", "bob", "--login-pw", "-", "--env", "MORE=it's $5"];
   const show =
     'pwd; printf \'%s\\n\' "$CLUSTER_LOGIN_UNAME" "$CLUSTER_LOGIN_PW" "$MORE" "$CLUSTER_NUM_AGENTS" "$MASTER_HOSTS"';
-  const masters = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout).cluster.nodes.filter(
-    (node: { role: string }) => node.role === "master",
-  );
+  const master = nodeOf(await cloud().inspect("default"), "master_0");
   const set = await cloud().run(["run", ...login, show], { stdin: "s3cret word\n" });
   expect(set.stdout.split("\n")).toEqual([
     "/opt/cluster/active/integration-test",
@@ -85,7 +89,7 @@ test("run sets the test environment, and only what was asked for with --no-test-
     "s3cret word",
     "it's $5",
     "3",
-    masters[0].privateAddress,
+    master.privateAddress,
     "",
   ]);
   const unset = await cloud().run(["run", "--no-test-env", ...login, show], { stdin: "s3cret word\n" });
@@ -94,15 +98,8 @@ test("run sets the test environment, and only what was asked for with --no-test-
 });
 
 test("inspect names the nodes and the key, and its ssh-config logs in", async () => {
-  const inspected = await cloud().run(["inspect", "--output", "json", "-vvv"]);
-  const { cluster, schemaVersion } = JSON.parse(inspected.stdout);
-  expect(schemaVersion).toBe(1);
-  expect(cluster.nodes.map((node: { reference: string }) => node.reference)).toEqual([
-    "master_0",
-    "agent_0",
-    "agent_1",
-    "public_agent_0",
-  ]);
+  const cluster = await cloud().inspect("default");
+  expect(cluster.nodes.map((node) => node.reference)).toEqual(["master_0", "agent_0", "agent_1", "public_agent_0"]);
   expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
   const config = `${cloud().folder}/cluster.ssh`;
   await Bun.write(config, (await cloud().run(["inspect", "--output", "ssh-config"])).stdout);
@@ -114,8 +111,8 @@ test("inspect names the nodes and the key, and its ssh-config logs in", async ()
 });
 
 test("a node is found by any of its four names, and an unknown one ends with 3", async () => {
-  const { cluster } = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout);
-  const node = cluster.nodes[3];
+  const cluster = await cloud().inspect("default");
+  const node = nodeOf(cluster, "public_agent_0");
   const names = [node.reference, node.id, node.publicAddress, node.privateAddress];
   const ran = await Promise.all(names.map((name) => cloud().run(["run", "--no-test-env", "--node", name, "hostname"])));
   expect(new Set(ran.map(({ stdout }) => stdout)).size).toBe(1);
@@ -127,26 +124,26 @@ test("a node is found by any of its four names, and an unknown one ends with 3",
 
 test("list shows the cluster, and another region's error names this one", async () => {
   expect((await cloud().run(["list", "--quiet"])).stdout).toBe("default\n");
-  const listed = JSON.parse((await cloud().run(["list", "--output", "json", "-vvv"])).stdout);
-  expect(listed.clusters[0]).toMatchObject({ id: "default", counts: { masters: 1, agents: 2, publicAgents: 1 } });
+  const listed = await cloud().run(["list", "--output", "json", "-vvv"]);
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    schemaVersion: 1,
+    clusters: [{ id: "default", counts: { masters: 1, agents: 2, publicAgents: 1 } }],
+  });
   const elsewhere = await cloud().run(["inspect", "--cloud-region", "us-east-1"]);
   expect(elsewhere).toMatchObject({ status: 3, stdout: "" });
   expect(elsewhere.stderr).toContain("us-west-2");
 });
 
 test("a host key that was never seen is refused with 255", async () => {
-  const { cluster } = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout);
+  const cluster = await cloud().inspect("default");
   const knownHosts = cluster.sshKey.path.replace(/id_ed25519$/, "known_hosts");
   const pinned = await Bun.file(knownHosts).text();
-  const [master, agent] = ["master_0", "agent_0"].map(
-    (reference) => cluster.nodes.find((node: { reference: string }) => node.reference === reference).publicAddress,
-  );
-  const keyOf = (address: string): string =>
-    pinned
-      .split("\n")
-      .find((line) => line.startsWith(`${address} `))!
-      .slice(address.length);
-  await Bun.write(knownHosts, pinned.replace(`${master}${keyOf(master)}`, `${master}${keyOf(agent)}`));
+  const keyOf = (reference: string): string => {
+    const { publicAddress } = nodeOf(cluster, reference);
+    const line = pinned.split("\n").find((candidate) => candidate.startsWith(`${publicAddress} `)) ?? "";
+    return line.slice(publicAddress.length);
+  };
+  await Bun.write(knownHosts, pinned.replace(keyOf("master_0"), keyOf("agent_0")));
   const refused = await cloud().run(["run", "hostname"]);
   await Bun.write(knownHosts, pinned);
   expect(refused).toMatchObject({ status: 255, stdout: "" });

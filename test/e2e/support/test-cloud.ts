@@ -13,12 +13,27 @@ interface Announcement {
   readonly checkAddressUrl: string;
 }
 
-export interface TestMachine {
+interface TestMachine {
   readonly instanceId: string;
   readonly state: string;
   readonly containerId?: string;
   readonly publicAddress?: string;
   readonly tags: Readonly<Record<string, string>>;
+}
+
+/** What `inspect --output json` tells. */
+export interface Inspected {
+  readonly nodes: readonly InspectedNode[];
+  readonly sshKey: { readonly path: string; readonly isHere: boolean };
+  readonly webUi: string;
+}
+
+export interface InspectedNode {
+  readonly reference: string;
+  readonly id: string;
+  readonly role: string;
+  readonly publicAddress: string;
+  readonly privateAddress: string;
 }
 
 export interface TestCloud extends AsyncDisposable {
@@ -28,6 +43,8 @@ export interface TestCloud extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
   run(words: readonly string[], options?: Partial<StartOptions>): Promise<Ended>;
   start(words: readonly string[], options?: Partial<StartOptions>): Running;
+  /** The cluster of this id, by `inspect`. */
+  inspect(clusterId: string): Promise<Inspected>;
   /** Asks or tells the local cloud something over its control endpoint, `GET` without a body. */
   control(path: string, body?: unknown): Promise<unknown>;
   /** Machines that are not terminated. */
@@ -70,6 +87,11 @@ export async function startTestCloud(driver: "container" | "in-process"): Promis
     environment,
     run: (words, given) => run("cluster-cloud", words, options(given)),
     start: (words, given) => start("cluster-cloud", words, options(given)),
+    inspect: async (clusterId) => {
+      const words = ["inspect", "--output", "json", "--cluster-id", clusterId];
+      const { stdout } = await run("cluster-cloud", words, options());
+      return (JSON.parse(stdout) as { readonly cluster: Inspected }).cluster;
+    },
     control,
     machines: async () => ((await control("instances")) as TestMachine[]).filter(({ state }) => state !== "terminated"),
     [Symbol.asyncDispose]: async () => {

@@ -44,5 +44,7 @@ test.each([
 test("none at all is an error that says what was looked for", async () => {
   const error = await find({}).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "no-credentials" });
-  expect((error as ClusterError).message).toMatchInlineSnapshot(`"No cloud credentials were found. Looked for: CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY; CLOUD_PROFILE; AWS_PROFILE; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; a default profile in /nonexistent/.aws/credentials; instance metadata."`);
+  expect((error as ClusterError).message).toMatchInlineSnapshot(
+    `"No cloud credentials were found. Looked for: CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY; CLOUD_PROFILE; AWS_PROFILE; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; a default profile in /nonexistent/.aws/credentials; instance metadata."`,
+  );
 });

@@ -1,0 +1,119 @@
+/** An enterprise cluster with a certificate authority and a superuser of one's own, by the steps of the documentation. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import type { Authority } from "./support/authority.ts";
+import { makeAuthority, openssl, tryOpenssl } from "./support/authority.ts";
+import { startTestCloud } from "./support/test-cloud.ts";
+import type { TestCloud } from "./support/test-cloud.ts";
+
+const state: { cloud?: TestCloud; artifact?: string; own?: Authority; other?: Authority } = {};
+const cloud = (): TestCloud => state.cloud!;
+const keyOnMaster = "/var/lib/cluster/pki/tls/CA/private/custom_ca.key";
+const superuser = { name: "operator", password: "a Superuser's pass$word" };
+
+beforeAll(async () => {
+  state.cloud = await startTestCloud("container");
+  const { folder } = state.cloud;
+  [state.artifact, state.own, state.other] = await Promise.all([
+    buildArtifact("enterprise", folder),
+    makeAuthority(join(folder, "own"), "Example"),
+    makeAuthority(join(folder, "other"), "Another"),
+  ]);
+  await Bun.write(join(folder, "license.txt"), "a-license-key\n");
+  const hash = (await openssl(["passwd", "-6", "-stdin"], `${superuser.password}\n`)).trim();
+  await Bun.write(
+    join(folder, "extra.yaml"),
+    `ca_certificate_path: genconf/custom_ca.crt
+ca_certificate_key_path: genconf/custom_ca.key
+ca_certificate_chain_path: genconf/custom_ca_chain.crt
+superuser_username: ${superuser.name}
+superuser_password_hash: ${hash}
+`,
+  );
+}, 300_000);
+
+afterAll(async () => {
+  await state.cloud?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const createWords = (id: string, folder: string, key: string): readonly string[] => [
+  ...["create", "-c", id, "--variant", "enterprise", "--linux-distribution", "debian-12", "--public-agents", "0"],
+  ...["--license-key", join(cloud().folder, "license.txt"), "--extra-config", join(cloud().folder, "extra.yaml")],
+  ...["--genconf-dir", folder, "--copy-to-master", `${key}:${keyOnMaster}`, state.artifact!],
+];
+
+/** What openssl says of the web UI's certificate when it trusts this root alone. */
+async function handshake(rootPath: string): Promise<{ readonly status: number; readonly output: string }> {
+  const { cluster } = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout);
+  const [{ publicAddress, privateAddress }] = cluster.nodes;
+  const trust = ["-CAfile", rootPath, "-no-CAstore", "-no-CApath", "-verify_return_error"];
+  const place = ["-connect", `${publicAddress}:443`, "-verify_ip", privateAddress];
+  return tryOpenssl(["s_client", ...trust, ...place, "-showcerts"], "Q\n");
+}
+
+test("a CA key that doesn't fit is refused with the artifact's words, and nothing is left", async () => {
+  const mixed = join(cloud().folder, "mixed");
+  await Bun.$`cp -R ${state.own!.folder} ${mixed} && cp ${state.other!.keyPath} ${mixed}/custom_ca.key`.quiet();
+  const refused = await cloud().run([...createWords("default", mixed, state.other!.keyPath), "--agents", "0"]);
+  expect(refused.stderr).toContain(
+    "ca_certificate_key_path: genconf/custom_ca.key is not the key of genconf/custom_ca.crt, or is encrypted\n",
+  );
+  expect(refused.stderr).toContain("[configuration-refused]");
+  expect(refused).toMatchObject({ status: 1, stdout: "" });
+  expect(await cloud().machines()).toEqual([]);
+  expect(await cloud().control("groups")).toEqual([]);
+  await rm(mixed, { recursive: true });
+}, 300_000);
+
+test("the documented steps start an installation with the custom CA", async () => {
+  const created = await cloud().run(createWords("default", state.own!.folder, state.own!.keyPath));
+  expect(created).toMatchObject({ status: 0, stdout: "default\n" });
+}, 300_000);
+
+test("the default superuser is refused where --extra-config names another", async () => {
+  const waited = await cloud().run(["wait", "--timeout", "6m"]);
+  expect(waited.stderr).toContain('"admin"');
+  expect(waited.stderr).toContain("[login-refused]");
+  expect(waited).toMatchObject({ status: 1, stdout: "" });
+}, 400_000);
+
+test("wait succeeds with that superuser's name and password", async () => {
+  const words = ["--superuser-username", superuser.name, "--superuser-password", superuser.password];
+  const waited = await cloud().run(["wait", "--timeout", "6m", "-vvv", ...words]);
+  expect(waited).toMatchObject({ status: 0, stdout: "" });
+  expect(waited.stderr).not.toContain(superuser.password);
+}, 400_000);
+
+test("the served certificate chains to the custom CA", async () => {
+  const { status, output } = await handshake(state.own!.rootPath);
+  expect(output).toContain("Verification: OK");
+  expect(output).toMatch(/issuer=O = Example, CN = Example Issuing/);
+  expect(status).toBe(0);
+});
+
+test("and to no other", async () => {
+  const { status, output } = await handshake(state.other!.rootPath);
+  expect(output).toMatch(/verify error:num=\d+/);
+  expect(status).not.toBe(0);
+});
+
+test("the key stands on the master for root alone, and the cluster hands out the root certificate", async () => {
+  expect((await cloud().run(["run", "stat", "-c", "%a %U", keyOnMaster])).stdout).toBe("600 root\n");
+  const sums = await cloud().run(["run", `sha256sum <${keyOnMaster}`]);
+  expect(sums.stdout.split(" ")[0]).toBe(
+    new Bun.CryptoHasher("sha256").update(await Bun.file(state.own!.keyPath).bytes()).digest("hex"),
+  );
+  const handed = await cloud().run(["run", "curl -fsSk https://127.0.0.1/ca/cluster-ca.crt"]);
+  expect(handed.stdout.trim()).toBe((await Bun.file(state.own!.rootPath).text()).trim());
+});
+
+test("a key of another CA on the masters alone fails their installation, and wait says so in the installer's words", async () => {
+  const words = [...createWords("misfit", state.own!.folder, state.other!.keyPath), "--agents", "0"];
+  expect(await cloud().run(words)).toMatchObject({ status: 0, stdout: "misfit\n" });
+  const waited = await cloud().run(["wait", "-c", "misfit", "--timeout", "6m"]);
+  expect(waited.stderr).toContain(`${keyOnMaster} is not the key of the configured CA certificate`);
+  expect(waited.stderr).toContain("[install-failed]");
+  expect(waited).toMatchObject({ status: 1, stdout: "" });
+}, 400_000);
