@@ -39,33 +39,44 @@ export interface CloudFacts {
   readonly address: () => Promise<string>;
 }
 
-/** For finding credentials, where a `credential_process` or a sign-on service may be asked. */
-const openingLimitMs = 15_000;
-const callLimitMs = 15_000;
+interface Limit {
+  readonly what: string;
+  readonly limitMs: number;
+  readonly hint: string;
+}
+
+const opening: Limit = {
+  what: "Finding credentials",
+  limitMs: 15_000,
+  hint: "Try by hand what the profile names, such as a credential process or a sign-on, and check the network.",
+};
+const request: Limit = {
+  what: "A request to the cloud's API",
+  limitMs: 15_000,
+  hint: "Check the network and the proxy variables; -vv shows what was asked for.",
+};
 
 export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings, signal: AbortSignal): CloudFacts {
   const { region } = defaults;
-  const opened = once(() =>
-    within("Finding credentials", openingLimitMs, (bounded) => openApi(region, surroundings, bounded), signal),
-  );
+  const opened = once(() => within(opening, (bounded) => openApi(region, surroundings, bounded), signal));
   const api = once(async () => (await opened())(region));
   const asked = <Answer>(ask: (api: CloudApi, signal: AbortSignal) => Promise<Answer>) =>
     once(async () => {
-      const opening = await api();
-      return within(`A request to region ${region}`, callLimitMs, (bounded) => ask(opening, bounded), signal);
+      const here = await api();
+      return within(request, (bounded) => ask(here, bounded), signal);
     });
-  const defaultGroups = asked(async (opening, bounded) => {
-    const ask = () => describeDefaultGroups(opening, bounded);
+  const defaultGroups = asked(async (here, bounded) => {
+    const ask = () => describeDefaultGroups(here, bounded);
     return withRegionAdvice(await opened(), region, ask, bounded);
   });
   return {
     api,
     defaultGroups,
-    instances: asked((opening, bounded) => describeInstances(opening, "all", bounded)),
-    groups: asked((opening, bounded) => describeGroups(opening, "all", bounded)),
+    instances: asked((here, bounded) => describeInstances(here, "all", bounded)),
+    groups: asked((here, bounded) => describeGroups(here, "all", bounded)),
     subnets: asked(describeDefaultSubnets),
-    image: asked((opening, bounded) => findImage(opening, defaults.distribution, undefined, bounded)),
-    zones: asked((opening, bounded) => describeZones(opening, defaults.instanceType, bounded)),
+    image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
+    zones: asked((here, bounded) => describeZones(here, defaults.instanceType, bounded)),
     address: once(() => checkAddress(surroundings.environment, signal)),
   };
 }
@@ -77,8 +88,7 @@ function once<Value>(ask: () => Promise<Value>): () => Promise<Value> {
 
 /** Throws `deadline-passed` when the limit comes first: a fact that hangs must be told apart from the checks that wait for it. */
 async function within<Value>(
-  what: string,
-  limitMs: number,
+  { what, limitMs, hint }: Limit,
   ask: (signal: AbortSignal) => Promise<Value>,
   signal: AbortSignal,
 ): Promise<Value> {
@@ -88,7 +98,7 @@ async function within<Value>(
   } catch (error) {
     if (!limit.aborted || signal.aborted) throw error;
     throw new ClusterError("deadline-passed", `${what} took longer than ${limitMs / 1000} s.`, {
-      hint: "Check the network and the proxy variables; -vv shows what was asked for.",
+      hint,
       cause: error,
     });
   }
