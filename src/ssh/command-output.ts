@@ -15,8 +15,8 @@ const longestLine = 64 * 1024;
 export interface CommandOutput {
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Of the remote process group, once the node has told it. */
-  readonly processId: () => number | undefined;
+  /** Of the remote process group. Resolves once the node has told it, which may be never. */
+  readonly processId: Promise<number>;
 }
 
 /** Reads both streams of a command from now on: kept for the result, told to `onOutput`, and line by line to the progress at level 3. */
@@ -56,8 +56,9 @@ function decodeInto(stream: NodeJS.ReadableStream, sink: TextSink): void {
 }
 
 /** Takes the line of `remoteLine` that tells the process group out of the beginning of stderr. */
-function markRemover(sink: TextSink): TextSink & { readonly processId: () => number | undefined } {
-  const state: { pending: string | undefined; processId?: number } = { pending: "" };
+function markRemover(sink: TextSink): TextSink & { readonly processId: Promise<number> } {
+  const state: { pending: string | undefined } = { pending: "" };
+  const processId = Promise.withResolvers<number>();
   const release = (text: string): void => {
     state.pending = undefined;
     sink.add(text);
@@ -68,7 +69,7 @@ function markRemover(sink: TextSink): TextSink & { readonly processId: () => num
       state.pending += text;
       const found = processMark(state.pending);
       if (found !== undefined) {
-        state.processId = found.processId;
+        processId.resolve(found.processId);
         release(found.rest);
       } else if (state.pending.length > markReach) release(state.pending);
     },
@@ -76,7 +77,7 @@ function markRemover(sink: TextSink): TextSink & { readonly processId: () => num
       if (state.pending !== undefined) release(state.pending);
       sink.end();
     },
-    processId: () => state.processId,
+    processId: processId.promise,
   };
 }
 

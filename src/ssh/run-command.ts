@@ -5,7 +5,7 @@ import type { RetryRule } from "../system/retry.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
-import { eitherSignal } from "./either-signal.ts";
+import { eitherSignal, rejection } from "./either-signal.ts";
 import { feed, openChannel } from "./exec-channel.ts";
 import type { Link } from "./link.ts";
 import { endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
@@ -49,7 +49,7 @@ async function followCommand(link: Link, running: RunningCommand, end: AbortSign
     const status = await Promise.race([ended, fed.then(() => ended)]);
     return { status, stdout: output.stdout(), stderr: output.stderr() };
   } catch (error) {
-    await endGroup(link, output.processId(), command.sudo === true && link.target.user !== "root");
+    await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");
     channel.close();
     throw error;
   }
@@ -102,21 +102,22 @@ async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8
 }
 
 /** Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one. */
-async function endGroup(link: Link, processId: number | undefined, asRoot: boolean): Promise<void> {
-  if (processId === undefined || link.lost.aborted) return;
+async function endGroup(link: Link, told: Promise<number>, asRoot: boolean): Promise<void> {
+  if (link.lost.aborted) return;
   using patience = eitherSignal([link.lost, AbortSignal.timeout(endingPatienceMs)]);
+  const { signal } = patience;
+  const follow = (channel: ClientChannel) => {
+    channel.resume().stderr.resume();
+    return { ended: exitStatus(link, channel, signal) };
+  };
   try {
+    const processId = await Promise.race([told, rejection(signal)]);
     await link.endingTurns.run(async () => {
-      const follow = (channel: ClientChannel) => {
-        channel.resume().stderr.resume();
-        return { ended: exitStatus(link, channel, patience.signal) };
-      };
-      await (
-        await openChannel(link, endGroupLine(processId, asRoot), follow, patience.signal)
-      ).ended;
-    }, patience.signal);
+      const { ended } = await openChannel(link, endGroupLine(processId, asRoot), follow, signal);
+      await ended;
+    }, signal);
   } catch {
-    link.progress.detail(2, `${link.target.name}: process group ${processId} may still be running`);
+    link.progress.detail(2, `${link.target.name}: the command may still be running`);
   }
 }
 

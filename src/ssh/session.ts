@@ -1,7 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import type { Environment } from "../system/environment.ts";
 import type { Connection } from "./connection.ts";
-import { eitherSignal } from "./either-signal.ts";
+import { eitherSignal, rejection } from "./either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
 import { childEnvironment, findSsh } from "./local-ssh.ts";
 import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";
@@ -124,11 +124,4 @@ async function endSession({ carriage, child, status, way }: Session, request: Se
   const insist = setTimeout(() => child.kill("SIGKILL"), endingPatienceMs);
   await status;
   clearTimeout(insist);
-}
-
-function rejection(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

@@ -43,7 +43,8 @@ export async function uploadOver(
 }
 
 /**
- * $1 path, $2 mode, $3 size, $4 something random. The traps stand before the file does, so that no moment is left in which an end leaves it behind.
+ * $1 path, $2 mode, $3 size, $4 something random. The traps stand before the file does, so that no moment is left in which an end leaves it behind; both
+ * remove it, because dash lets a signal's trap cut the one of the exit short.
  * The shells of old distributions run it too.
  */
 const receive = `
@@ -53,7 +54,8 @@ folder=$(dirname -- "$1")
 umask 077
 part=$folder/.e2e-part-$4
 trap 'rm -f -- "$part"' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'rm -f -- "$part"; exit 1' HUP INT TERM
+trap '' PIPE
 cat >"$part"
 size=$(wc -c <"$part")
 [ "$size" -eq "$3" ] || { echo "$size of $3 bytes arrived" >&2; exit 1; }
