@@ -65,6 +65,7 @@ async function run(
   );
   client.connect({
     host: opened.machine!.publicAddress!,
+    port: Number(opened.machine!.sshPort),
     username: login.user,
     privateKey: login.privateKey,
     algorithms: { serverHostKey: ["ssh-ed25519"] },

@@ -1,5 +1,5 @@
 /**
- * Serves a local cloud until SIGTERM or SIGINT, then removes all of it. Prints one line of JSON when it serves, and writes
+ * Serves a local cloud until SIGTERM or SIGINT, or until the process that started it is gone; then removes all of it. Prints one line of JSON when it serves, and writes
  * it to DIR/local-cloud.json.
  *
  * Usage: bun test/local-cloud/main.ts --driver container|in-process --directory DIR [--port 0] [--ssh-port 22]

@@ -25,7 +25,10 @@ export interface InstanceView {
   readonly volumeTags: Readonly<Record<string, string>>;
   readonly volumes: readonly Volume[];
   readonly userData: string;
+  /** Of container machines. */
   readonly containerId?: string;
+  /** Of in-process machines. */
+  readonly sshPort?: string;
 }
 
 export interface GroupView {

@@ -4,12 +4,15 @@ import { join } from "node:path";
 import { DescribeImagesCommand, EC2Client, type RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { LocalCloud, type LocalCloudOptions } from "../local-cloud.ts";
 
+/** Any port would do where 22 needs a right that this process lacks. */
+const sshPort = process.getuid?.() === 0 ? 22 : 2022;
+
 /** A local cloud with in-process machines and the SDK's own client for it, in a folder that goes with it. */
 export async function startCloud(
   options: Partial<LocalCloudOptions>,
 ): Promise<AsyncDisposable & { readonly cloud: LocalCloud; readonly client: EC2Client }> {
   const directory = await mkdtemp(join(tmpdir(), "local-cloud-"));
-  const cloud = await LocalCloud.start({ driver: "in-process", directory, ...options });
+  const cloud = await LocalCloud.start({ driver: "in-process", directory, sshPort, ...options });
   return {
     cloud,
     client: clientOf(cloud, {}),
