@@ -39,17 +39,23 @@ afterAll(async () => {
 }, 120_000);
 
 const createWords = (id: string, folder: string, key: string): readonly string[] => [
-  ...["create", "-c", id, "--variant", "enterprise", "--linux-distribution", "debian-12", "--public-agents", "0"],
-  ...["--license-key", join(cloud().folder, "license.txt"), "--extra-config", join(cloud().folder, "extra.yaml")],
-  ...["--genconf-dir", folder, "--copy-to-master", `${key}:${keyOnMaster}`, state.artifact!],
+  ...`create -c ${id} --variant enterprise --linux-distribution debian-12 --public-agents 0`.split(" "),
+  "--license-key",
+  join(cloud().folder, "license.txt"),
+  "--extra-config",
+  join(cloud().folder, "extra.yaml"),
+  "--genconf-dir",
+  folder,
+  "--copy-to-master",
+  `${key}:${keyOnMaster}`,
+  state.artifact!,
 ];
 
 /** What openssl says of the web UI's certificate when it trusts this root alone. */
 async function handshake(rootPath: string): Promise<{ readonly status: number; readonly output: string }> {
-  const { cluster } = JSON.parse((await cloud().run(["inspect", "--output", "json"])).stdout);
-  const [{ publicAddress, privateAddress }] = cluster.nodes;
+  const master = (await cloud().inspect("default")).nodes[0]!;
   const trust = ["-CAfile", rootPath, "-no-CAstore", "-no-CApath", "-verify_return_error"];
-  const place = ["-connect", `${publicAddress}:443`, "-verify_ip", privateAddress];
+  const place = ["-connect", `${master.publicAddress}:443`, "-verify_ip", master.privateAddress];
   return tryOpenssl(["s_client", ...trust, ...place, "-showcerts"], "Q\n");
 }
 

@@ -37,8 +37,10 @@ export async function makeAuthority(folder: string, name: string): Promise<Autho
 const newKey = (path: string): readonly string[] => ["req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", path];
 
 const authorityOf = (name: string): readonly string[] => [
-  ...["-subj", `/O=${name}/CN=${name}`],
-  ...["-addext", "keyUsage=critical,keyCertSign,cRLSign"],
+  "-subj",
+  `/O=${name}/CN=${name}`,
+  "-addext",
+  "keyUsage=critical,keyCertSign,cRLSign",
 ];
 
 /** What openssl prints; it must end well. */
