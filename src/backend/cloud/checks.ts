@@ -20,7 +20,7 @@ export function cloudChecks(
   const facts = cloudFacts(defaults, surroundings, signal);
   return [
     ...accessChecks(facts, region, surroundings.clock),
-    ...permissionChecks(facts, defaults, signal),
+    ...permissionChecks(facts, defaults),
     ...machineMakingChecks(facts, defaults),
     adminAddressCheck(facts, { region, environment: surroundings.environment }),
     leftoversCheck(facts, region),

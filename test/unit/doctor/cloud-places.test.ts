@@ -12,6 +12,7 @@ const unasked = (): Promise<never> => Promise.reject(new Error("nobody should as
 async function told(name: string, subnets: readonly Subnet[], zones: readonly string[]): Promise<string> {
   const facts: CloudFacts = {
     api: unasked,
+    inTime: unasked,
     defaultGroups: () => Promise.resolve([]),
     instances: unasked,
     groups: unasked,

@@ -16,10 +16,14 @@ export interface CheckedDefaults {
   readonly instanceType: string;
 }
 
+type Ask<Answer> = (api: CloudApi, signal: AbortSignal) => Promise<Answer>;
+
 /** What several checks want to know of the cloud: each asked once, when first wanted, and shared. Only questions, no changes. */
 export interface CloudFacts {
   /** Throws what openApi throws: `no-credentials` above all. */
   readonly api: () => Promise<CloudApi>;
+  /** For a question that only one check has. As for all the others, throws `deadline-passed` when there is no answer in time. */
+  readonly inTime: <Answer>(ask: Ask<Answer>) => Promise<Answer>;
   /**
    * The `default` security group of each network: they tell whose account it is, and the answer tells that credentials and region are good.
    * Throws `region-not-enabled` where it is the region that is at fault.
@@ -60,17 +64,18 @@ export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings
   const { region } = defaults;
   const opened = once(() => within(opening, (bounded) => openApi(region, surroundings, bounded), signal));
   const api = once(async () => (await opened())(region));
-  const asked = <Answer>(ask: (api: CloudApi, signal: AbortSignal) => Promise<Answer>) =>
-    once(async () => {
-      const here = await api();
-      return within(request, (bounded) => ask(here, bounded), signal);
-    });
+  const inTime = async <Answer>(ask: Ask<Answer>): Promise<Answer> => {
+    const here = await api();
+    return within(request, (bounded) => ask(here, bounded), signal);
+  };
+  const asked = <Answer>(ask: Ask<Answer>) => once(async () => inTime(ask));
   const defaultGroups = asked(async (here, bounded) => {
     const ask = () => describeDefaultGroups(here, bounded);
     return withRegionAdvice(await opened(), region, ask, bounded);
   });
   return {
     api,
+    inTime,
     defaultGroups,
     instances: asked((here, bounded) => describeInstances(here, "all", bounded)),
     groups: asked((here, bounded) => describeGroups(here, "all", bounded)),

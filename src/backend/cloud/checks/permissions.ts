@@ -15,7 +15,7 @@ import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";
  * One check for each action that the program asks for. What it reads is tried by reading it, what it makes by a dry run. An action on a thing
  * that exists is not tried at all: the only things at hand belong to somebody.
  */
-export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults, signal: AbortSignal): readonly Check[] {
+export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
   const check = (action: Action, ask: () => Promise<Outcome>): Check => ({
     name: `ec2:${action}`,
     limitMs: cloudLimitMs,
@@ -29,10 +29,10 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults, s
     byReading("DescribeSecurityGroups", facts.defaultGroups),
     byReading("DescribeImages", facts.image),
     byReading("DescribeSubnets", facts.subnets),
-    check("DescribeRegions", () => tryRegions(facts, signal)),
-    check("CreateSecurityGroup", () => tryGroup(facts, signal)),
+    check("DescribeRegions", () => tryRegions(facts)),
+    check("CreateSecurityGroup", () => tryGroup(facts)),
     onExisting("AuthorizeSecurityGroupIngress", "security group"),
-    check("RunInstances", () => tryLaunch(facts, defaults, signal)),
+    check("RunInstances", () => tryLaunch(facts, defaults)),
     onExisting("GetConsoleOutput", "machine"),
     onExisting("TerminateInstances", "machine"),
     onExisting("DeleteSecurityGroup", "security group"),
@@ -55,9 +55,8 @@ function denied(error: ClusterError): Outcome {
 }
 
 /** Asked only to say more about a region that doesn't answer or lacks a cluster. */
-async function tryRegions(facts: CloudFacts, signal: AbortSignal): Promise<Outcome> {
-  const api = await facts.api();
-  const outcome = await dryRun(() => api.call("DescribeRegions", { DryRun: true }, signal));
+async function tryRegions(facts: CloudFacts): Promise<Outcome> {
+  const outcome = await dryRun(facts.inTime((api, signal) => api.call("DescribeRegions", { DryRun: true }, signal)));
   if (outcome.status !== "fail") return outcome;
   return warn(
     outcome.message,
@@ -65,8 +64,8 @@ async function tryRegions(facts: CloudFacts, signal: AbortSignal): Promise<Outco
   );
 }
 
-async function tryGroup(facts: CloudFacts, signal: AbortSignal): Promise<Outcome> {
-  const [api, [subnet]] = await Promise.all([facts.api(), facts.subnets()]);
+async function tryGroup(facts: CloudFacts): Promise<Outcome> {
+  const [subnet] = await facts.subnets();
   if (subnet?.VpcId === undefined) return skip("Not tried: there is no default network to try it in.");
   const name = groupName(`doctor-${randomUUID()}`);
   const request = {
@@ -76,13 +75,13 @@ async function tryGroup(facts: CloudFacts, signal: AbortSignal): Promise<Outcome
     TagSpecifications: [{ ResourceType: "security-group" as const, Tags: toTags(name, tags, []) }],
     DryRun: true,
   };
-  return dryRun(() => api.call("CreateSecurityGroup", request, signal));
+  return dryRun(facts.inTime((api, signal) => api.call("CreateSecurityGroup", request, signal)));
 }
 
 /** The tags of a dry run: policies may ask for tags, and nobody must take what is described so for a cluster. */
 const tags = { clusterId: "doctor", createdBy: version };
 
-async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults, signal: AbortSignal): Promise<Outcome> {
+async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<Outcome> {
   const place = await findPlace(facts);
   if (place === undefined) return skip("Not tried: an image, network or zone to try it with is missing or not known.");
   const { image, subnet, group } = place;
@@ -99,8 +98,7 @@ async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults, signal: A
   };
   const launchSubnet = { id: subnet.SubnetId ?? "", vpcId: subnet.VpcId ?? "", zone: subnet.AvailabilityZone ?? "" };
   const request = launchRequest(plan, { role: "master", count: 1, subnet: launchSubnet });
-  const api = await facts.api();
-  return dryRun(() => api.call("RunInstances", { ...request, DryRun: true }, signal));
+  return dryRun(facts.inTime((api, signal) => api.call("RunInstances", { ...request, DryRun: true }, signal)));
 }
 
 /** What a machine could be made of; `undefined` where something is missing, which has a check of its own. */
@@ -119,8 +117,8 @@ function groupOf(subnet: Subnet, groups: readonly SecurityGroup[]): SecurityGrou
 }
 
 /** Asks whether something would be done. The API answers with a refusal either way; which one tells. */
-async function dryRun(ask: () => Promise<unknown>): Promise<Outcome> {
-  const refusal = await failureOf(ask());
+async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
+  const refusal = await failureOf(asked);
   if (refusal === undefined) {
     return fail(
       "The API did what it was only asked about (a dry run), and is no EC2.",

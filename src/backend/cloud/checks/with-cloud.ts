@@ -10,9 +10,10 @@ export const cloudLimitMs = 35_000;
  * a permission is lacking. The question goes out without waiting for what comes of the others.
  */
 export async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>): Promise<Outcome> {
-  const [obstacle, answer] = await Promise.allSettled([findObstacle(facts), ask()]);
-  if (obstacle.status === "rejected") throw obstacle.reason;
-  if (obstacle.value !== undefined) return skip(`Not checked: ${obstacle.value}.`);
+  const asked = Promise.allSettled([ask()]);
+  const obstacle = await findObstacle(facts);
+  if (obstacle !== undefined) return skip(`Not checked: ${obstacle}.`);
+  const [answer] = await asked;
   if (answer.status === "fulfilled") return answer.value;
   const reason: unknown = answer.reason;
   if (isDenied(reason)) return skip(`Not checked: that needs the permission ec2:${String(reason.facts["action"])}.`);
