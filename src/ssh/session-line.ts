@@ -48,13 +48,13 @@ export function deliverCommand({ token }: SessionCarriage, script: string): Remo
 }
 
 /**
- * Ends all processes of a session, with what they have started in their process groups: asks, and insists two seconds later. The brackets in the
- * pattern keep the search from finding itself.
+ * Ends all processes of a session, with what they have started in their process groups: asks, and insists two seconds later. They are known
+ * by the token as a whole argument; the brackets in the pattern keep the search from finding itself.
  */
 export function endCommand({ token, asRoot }: SessionCarriage): RemoteCommand {
   const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
   const script = `# ends a session
-groups=$(for p in $(grep -ls -- "$1" /proc/[0-9]*/cmdline); do cut -d ' ' -f 5 "\${p%/cmdline}/stat"; done 2>/dev/null | sort -u)
+groups=$(for p in $(grep -lsxz -- "$1" /proc/[0-9]*/cmdline); do cut -d ' ' -f 5 "\${p%/cmdline}/stat"; done 2>/dev/null | sort -u)
 for g in $groups; do kill -TERM -"$g"; done
 (sleep 2; for g in $groups; do kill -KILL -"$g"; done) >/dev/null 2>&1 </dev/null &`;
   return { argv: ["sh", "-c", script, "sh", pattern], sudo: asRoot, limitMs: 5_000 };

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { openSync, readdirSync, readFileSync } from "node:fs";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { renderSshConfig } from "../../src/ssh/config.ts";
+import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
+import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
+import type { ConnectionPool } from "../../src/ssh/pool.ts";
+import type { SessionSettings } from "../../src/ssh/session-script.ts";
+import { runSession } from "../../src/ssh/session.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { silentProgress } from "../../src/system/progress.ts";
+import type { TemporaryFolder } from "../../src/system/temporary-folder.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";
+import type { OpensshServer } from "../support/openssh-server.ts";
+import { scratchFolder } from "../support/scratch-folder.ts";
+import { destinationOf, signal, wireKey } from "./ssh-options.ts";
+
+setDefaultTimeout(30_000);
+
+interface Setting {
+  readonly server: OpensshServer;
+  readonly scratch: TemporaryFolder;
+  readonly pool: ConnectionPool;
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLack ?? "here"})`, () => {
+  const hold: { setting?: Setting } = {};
+  const setting = (): Setting => hold.setting!;
+  const bare: SessionSettings = {
+    whenExists: undefined,
+    environmentFile: undefined,
+    variables: {},
+    workingDirectory: undefined,
+  };
+
+  beforeAll(async () => {
+    const [server, scratch] = await Promise.all([startOpensshServer([]), scratchFolder()]);
+    const knownHosts = createKnownHosts(join(scratch.path, "known hosts"));
+    await knownHosts.pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+    const files = { identityFile: join(scratch.path, "the key"), knownHostsFile: knownHosts.path };
+    await writeFile(files.identityFile, server.loginKey.privateKey, { mode: 0o600 });
+    await writeFile(join(scratch.path, "ssh config"), renderSshConfig([destinationOf(server)], files));
+    const pool = createConnectionPool({
+      privateKeyFile: files.identityFile,
+      knownHosts,
+      clock: systemClock,
+      progress: silentProgress,
+    });
+    hold.setting = { server, scratch, pool };
+  });
+  afterAll(async () => {
+    await setting().pool[Symbol.asyncDispose]();
+    await setting().server[Symbol.asyncDispose]();
+    await setting().scratch[Symbol.asyncDispose]();
+  });
+
+  /** Runs words as `run` does without a terminal, in these settings. */
+  async function run(
+    words: readonly string[],
+    given: { settings?: readonly SessionSettings[]; stdin?: string | Uint8Array; environment?: Record<string, string> },
+    abort: AbortSignal,
+  ): Promise<Outcome> {
+    const { scratch, pool, server } = setting();
+    const folder = join(scratch.path, crypto.randomUUID());
+    await Bun.write(join(folder, "stdin"), given.stdin ?? "");
+    const stdin = openSync(join(folder, "stdin"), "r");
+    const [stdout, stderr] = [openSync(join(folder, "stdout"), "w"), openSync(join(folder, "stderr"), "w")];
+    const status = await runSession(
+      {
+        sshConfigFile: join(scratch.path, "ssh config"),
+        host: "master_0",
+        loginUser: "root",
+        sudo: true,
+        script: { settings: given.settings ?? [bare], words },
+        terminal: false,
+        stdio: [stdin, stdout, stderr],
+        environment: { ...process.env, ...given.environment },
+        connect: (connectSignal) => pool.connect(destinationOf(server), connectSignal),
+      },
+      abort,
+    );
+    const read = (name: string): string => readFileSync(join(folder, name), "utf8");
+    return { status, stdout: read("stdout"), stderr: read("stderr") };
+  }
+
+  test.each([
+    [["exit 0"], 0],
+    [["exit 37"], 37],
+    [["sh", "-c", "exit 255"], 255],
+    [["no-such-program"], 127],
+    [["/etc/passwd"], 126],
+    [["sh", "-c", "kill -TERM $$"], 143],
+    [["sh", "-c", "kill -KILL $$"], 137],
+  ])("%j ends with %d", async (words, status) => {
+    expect((await run(words, {}, signal)).status).toBe(status);
+  });
+
+  test("one word is a shell line, several are arguments as they are", async () => {
+    expect((await run(["echo 'a' \"b\" | wc -c; [[ x == x ]] && echo bash"], {}, signal)).stdout).toBe("4\nbash\n");
+    const words = ["", "it's", "$HOME", "`id`", "a\nb", "\\", '"', "*", "größe", "-n", "if"];
+    expect((await run(["printf", "%s|", ...words], {}, signal)).stdout).toBe(words.map((word) => `${word}|`).join(""));
+  });
+
+  test("streams are kept apart, and stdin is passed on byte by byte", async () => {
+    expect(await run(["echo out; echo err >&2"], {}, signal)).toEqual({ status: 0, stdout: "out\n", stderr: "err\n" });
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+    const stdin = Buffer.concat(Array.from({ length: 100 }, () => bytes));
+    const digest = new Bun.CryptoHasher("sha256").update(stdin).digest("hex");
+    expect((await run(["sha256sum"], { stdin }, signal)).stdout).toStartWith(digest);
+  });
+
+  test("a command may leave its stdin unread", async () => {
+    const stdin = new Uint8Array(8_000_000);
+    expect(await run(["true"], { stdin }, signal)).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+
+  test("the settings that fit the node first are used: file, then variables, then folder", async () => {
+    const { scratch } = setting();
+    const environmentFile = join(scratch.path, "environment.export");
+    await writeFile(environmentFile, "export FROM_FILE=file\nexport BOTH=file\n");
+    const settings: readonly SessionSettings[] = [
+      { ...bare, whenExists: "/no/such/marker", variables: { FROM_FILE: "wrong" } },
+      { whenExists: scratch.path, environmentFile, variables: { BOTH: "variable" }, workingDirectory: "/usr/share" },
+      { ...bare, variables: { FROM_FILE: "late" } },
+    ];
+    const { stdout } = await run(['echo "$FROM_FILE $BOTH $PWD"'], { settings }, signal);
+    expect(stdout).toBe("file variable /usr/share\n");
+  });
+
+  test("without a folder it begins at home, with one that isn't there it doesn't", async () => {
+    expect((await run(['[ "$PWD" = "$HOME" ] && echo home'], {}, signal)).stdout).toBe("home\n");
+    const settings = [{ ...bare, workingDirectory: "/no/such folder" }];
+    expect(await run(["echo", "ran"], { settings }, signal)).toEqual({
+      status: 255,
+      stdout: "",
+      stderr: "The folder /no/such folder is not on this node\n",
+    });
+  });
+
+  test("values of any kind and of 100 kB come as they are, and stand in no argument list", async () => {
+    const secret = `s3cr3t-${crypto.randomUUID()}`;
+    const variables = { SECRET: secret, NASTY: "'\"$x`id`\\\n\n", EMPTY: "", LARGE: `${secret}${"x".repeat(100_000)}` };
+    const seen: string[] = [];
+    const scan = setInterval(() => seen.push(...argumentLists().filter((list) => list.includes(secret))), 5);
+    const script = 'printf %s "$SECRET$NASTY$EMPTY|" ; printf %s "$LARGE" | wc -c; sleep 0.5';
+    const { stdout } = await run([script], { settings: [{ ...bare, variables }] }, signal);
+    clearInterval(scan);
+    expect(stdout).toBe(`${secret}${variables.NASTY}|${variables.LARGE.length}\n`);
+    expect(seen).toEqual([]);
+  });
+
+  test("an interrupt ends what runs on the node", async () => {
+    const abort = new AbortController();
+    const running = failureOf(run(["sleep 71 & sleep 71"], {}, abort.signal));
+    await until(() => argumentLists().some((list) => isSleeper(list)));
+    abort.abort(new Error("interrupted"));
+    expect((await running).message).toBe("interrupted");
+    expect(argumentLists().filter((list) => isSleeper(list))).toEqual([]);
+  });
+
+  test("another host key is refused by ssh itself: 255 and its words", async () => {
+    const { scratch, server } = setting();
+    const path = join(scratch.path, "ssh config");
+    const config = await Bun.file(path).text();
+    await writeFile(join(scratch.path, "no hosts"), "");
+    await writeFile(path, config.replace("known hosts", "no hosts"));
+    const { status, stderr } = await run(["true"], {}, signal);
+    await writeFile(path, config);
+    expect(status).toBe(255);
+    expect(stderr).toContain("Host key verification failed.");
+    expect(await server.log()).not.toBe("");
+  });
+
+  test("without ssh on this machine nothing begins", async () => {
+    const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
+    expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH" });
+  });
+
+  test("Bun's own variables don't reach ssh", async () => {
+    const { scratch } = setting();
+    const bin = join(scratch.path, "bin");
+    await Bun.write(join(bin, "ssh"), '#!/bin/sh\nenv | grep "^BUN_\\|^KEPT"\n');
+    await Bun.$`chmod 755 ${join(bin, "ssh")}`;
+    const environment = { PATH: `${bin}:${process.env["PATH"]}`, BUN_OPTIONS: "--x", BUN_BE_BUN: "1", KEPT: "yes" };
+    expect((await run(["true"], { environment }, signal)).stdout).toBe("KEPT=yes\n");
+  });
+
+  test("with a terminal the command has one, and the script comes by the other way", async () => {
+    const { scratch, server } = setting();
+    const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };
+    const transcript = join(scratch.path, "transcript");
+    const program = join(import.meta.dir, "ssh-terminal-program.ts");
+    const line = `stty rows 33 cols 77; exec bun ${program} '${JSON.stringify(request)}'`;
+    const child = Bun.spawn(["script", "-qec", line, transcript], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, SECRET: "hush" },
+    });
+    const output = await new Response(child.stdout).text();
+    expect(output).toMatch(/\/dev\/pts\/\d+\r\n33 77\r\nhush\r\n$/);
+    expect(await child.exited).toBe(9);
+    expect((await readdir("/dev/shm")).filter((name) => name.startsWith("e2e-"))).toEqual([]);
+  });
+});
+
+/** Of every process on this machine, words parted by NUL. */
+function argumentLists(): readonly string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((id) => {
+      try {
+        return readFileSync(`/proc/${id}/cmdline`, "latin1");
+      } catch {
+        return "";
+      }
+    });
+}
+
+const isSleeper = (list: string): boolean => list.split("\0").join(" ").startsWith("sleep 71");
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (isSo()) return;
+    await Bun.sleep(25);
+  }
+  throw new Error("it didn't come to be so");
+}
