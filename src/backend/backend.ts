@@ -46,10 +46,18 @@ export interface Backend<Creation> {
   /** Other places, such as regions, that have a cluster with this id. Asked on the error path only. */
   findElsewhere(clusterId: string, signal: AbortSignal): Promise<readonly string[]>;
   list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
+  /** The clusters of every place; absent where there is but one. */
+  readonly listEverywhere?: (signal: AbortSignal) => Promise<EverywhereList>;
   /** Ends all machines of the cluster and removes what belongs to it. Done twice it does no harm. */
   destroy(cluster: ClusterRecord, signal: AbortSignal): Promise<void>;
   /** Console output and the like, of machines that perhaps cannot be logged in to. Best effort: never fails for one node. */
   evidence(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
+}
+
+export interface EverywhereList {
+  readonly clusters: readonly ClusterRecord[];
+  /** Places that could not be asked, and why. */
+  readonly silent: readonly { readonly place: string; readonly reason: string }[];
 }
 
 export interface CreationRequest<Creation> {

@@ -1,6 +1,6 @@
 import { tagProblem } from "../backend/cloud/custom-tags.ts";
 import { defaultDistribution, distributions } from "../backend/cloud/images.ts";
-import { BadValue, option } from "../cli/option.ts";
+import { BadValue, flag, option } from "../cli/option.ts";
 import { quoted, text, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
 
@@ -21,6 +21,7 @@ export const cloudDriver = defineDriver({
       default: defaultRegion,
     }),
   },
+  everywhere: flag({ flag: "--all-regions", summary: "Ask every region that is enabled for the account" }),
   creationOptions: {
     customTag: option(value(customTag), {
       flag: "--custom-tag",

@@ -1,6 +1,6 @@
 import type { Backend, Surroundings } from "../backend/backend.ts";
 import type { Context } from "../cli/context.ts";
-import type { Options, ValuesOf } from "../cli/option.ts";
+import type { Option, Options, ValuesOf } from "../cli/option.ts";
 import type { Problems } from "../cli/problems.ts";
 import type { Check } from "../doctor/check.ts";
 
@@ -12,6 +12,8 @@ export interface Driver {
   readonly summary: string;
   /** Options of every command that looks for clusters, such as the region. */
   readonly placeOptions: Options;
+  /** The option of `list` that asks every place; undefined where there is but one. */
+  readonly everywhere: Option<boolean> | undefined;
   /** Options of `create` that only this backend has. */
   readonly creationOptions: Options;
   readonly distributions: readonly string[];

@@ -1,6 +1,9 @@
+import type { Backend } from "../backend/backend.ts";
 import { defineCommand } from "../cli/command.ts";
+import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
+import type { ClusterRecord } from "../cluster/record.ts";
 import { clusterView, durationText, tableText } from "./cluster-view.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";
@@ -14,6 +17,7 @@ export const listCommand = (driver: Driver) =>
     positionals: {},
     options: {
       ...driver.placeOptions,
+      ...(driver.everywhere !== undefined && { everywhere: driver.everywhere }),
       quiet: flag({ flag: "--quiet", short: "-q", summary: "Print cluster ids only, one a line" }),
       output: outputFormat(["text", "json"]),
       verbose,
@@ -24,24 +28,39 @@ export const listCommand = (driver: Driver) =>
     ],
     run: async (input, context) => {
       const backend = await driver.open(input, context, context.signal);
-      const clusters = await backend.list(context.signal);
+      const isEverywhere = input.everywhere === true;
+      const clusters = await findClusters(backend, isEverywhere, context);
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
-      if (clusters.length === 0) {
-        context.progress.note(
-          `No clusters${backend.place === undefined ? "" : ` in ${backend.place.kind} ${backend.place.name}`}.`,
-        );
-      }
+      if (clusters.length === 0) context.progress.note(`No clusters${isEverywhere ? "" : placeText(backend)}.`);
       context.output.result({
-        text: input.quiet ? clusters.map((cluster) => cluster.id).join("\n") : listText(views),
+        text: input.quiet ? clusters.map((cluster) => cluster.id).join("\n") : listText(views, isEverywhere),
         data: { clusters: views },
       });
     },
   });
 
-function listText(views: readonly ClusterView[]): string {
+async function findClusters(
+  backend: Backend<unknown>,
+  isEverywhere: boolean,
+  { progress, signal }: Context,
+): Promise<readonly ClusterRecord[]> {
+  if (!isEverywhere || backend.listEverywhere === undefined) return backend.list(signal);
+  const { clusters, silent } = await backend.listEverywhere(signal);
+  for (const { place, reason } of silent) progress.warn(`${place} could not be asked: ${reason}`);
+  return clusters;
+}
+
+const placeText = ({ place }: Backend<unknown>): string =>
+  place === undefined ? "" : ` in ${place.kind} ${place.name}`;
+
+function listText(views: readonly ClusterView[], isEverywhere: boolean): string {
   if (views.length === 0) return "";
   const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"];
-  return tableText([head, ...views.map(row)]);
+  const regionOf = (view: ClusterView): readonly string[] => (isEverywhere ? [view.region ?? "–"] : []);
+  return tableText([
+    [...(isEverywhere ? ["REGION"] : []), ...head],
+    ...views.map((view) => [...regionOf(view), ...row(view)]),
+  ]);
 }
 
 function row(view: ClusterView): string[] {

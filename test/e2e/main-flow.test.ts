@@ -129,6 +129,8 @@ test("list shows the cluster, and another region's error names this one", async 
     schemaVersion: 1,
     clusters: [{ id: "default", counts: { masters: 1, agents: 2, publicAgents: 1 } }],
   });
+  const everywhere = await cloud().run(["list", "--all-regions", "--cloud-region", "us-east-1"]);
+  expect(everywhere.stdout).toMatch(/^us-west-2 +default +running/m);
   const elsewhere = await cloud().run(["inspect", "--cloud-region", "us-east-1"]);
   expect(elsewhere).toMatchObject({ status: 3, stdout: "" });
   expect(elsewhere.stderr).toContain("us-west-2");

@@ -11,7 +11,9 @@ import { type Making, remainsText } from "./making.ts";
 import { openApi } from "./open-api.ts";
 import { planCreation } from "./plan.ts";
 import { provision } from "./provision.ts";
+import { listEverywhere } from "./list-everywhere.ts";
 import { pickCluster, toClusters } from "./records.ts";
+import type { Place } from "./records.ts";
 import { withRegionAdvice } from "./region-advice.ts";
 import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
 
@@ -29,7 +31,11 @@ export async function createCloudBackend(
 ): Promise<Backend<CloudCreation>> {
   const open = await openApi(region, surroundings, signal);
   const api = open(region);
-  const place = { region, root: join(stateFolder(surroundings.environment), "cloud", region) };
+  const placeOf = (name: string): Place => ({
+    region: name,
+    root: join(stateFolder(surroundings.environment), "cloud", name),
+  });
+  const place = placeOf(region);
   const current: { making?: Making } = {};
   const resolve = keptResolution((request, resolveSignal) =>
     resolveCreation(api, request, surroundings.environment, resolveSignal),
@@ -68,6 +74,7 @@ export async function createCloudBackend(
       const ask = () => describeInstances(api, "all", listSignal);
       return toClusters(await withRegionAdvice(open, region, ask, listSignal), place);
     },
+    listEverywhere: async (listSignal) => listEverywhere(open, region, placeOf, listSignal),
     destroy: async (cluster, destroySignal) => destroy(api, cluster, surroundings, destroySignal),
     evidence: async (cluster, evidenceSignal) => consoleOutputs(api, cluster, evidenceSignal),
   };

@@ -1,0 +1,33 @@
+import type { ClusterRecord } from "../../cluster/record.ts";
+import type { EverywhereList } from "../backend.ts";
+import { describeInstances } from "./describe.ts";
+import { enabledRegions } from "./find-elsewhere.ts";
+import type { OpenRegion } from "./open-api.ts";
+import { toClusters } from "./records.ts";
+import type { Place } from "./records.ts";
+
+const limitMs = 20_000;
+
+/** The clusters of all enabled regions, asked side by side. A region that doesn't answer is named, never left out in silence. */
+export async function listEverywhere(
+  open: OpenRegion,
+  here: string,
+  placeOf: (region: string) => Place,
+  signal: AbortSignal,
+): Promise<EverywhereList> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+  const regions = (await enabledRegions(open(here), bounded)).toSorted();
+  const clusters: ClusterRecord[][] = [];
+  const silent: { place: string; reason: string }[] = [];
+  await Promise.all(
+    regions.map(async (region, index) => {
+      try {
+        clusters[index] = [...toClusters(await describeInstances(open(region), "all", bounded), placeOf(region))];
+      } catch (error) {
+        silent.push({ place: region, reason: error instanceof Error ? error.message : String(error) });
+      }
+    }),
+  );
+  signal.throwIfAborted();
+  return { clusters: clusters.flat(), silent };
+}
