@@ -36,6 +36,6 @@ done
 for other in "$1"/ssh_host_*_key "$1"/ssh_host_*_key.pub; do
   case $other in "$host" | "$host.pub") ;; *) rm -f -- "$other" ;; esac
 done
-! command -v restorecon >/dev/null || restorecon "$host" "$host.pub"
+if command -v restorecon >/dev/null; then restorecon "$host" "$host.pub" || :; fi
 eval "$2"
 `;

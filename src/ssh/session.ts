@@ -28,7 +28,7 @@ export interface SessionRequest {
   connect(signal: AbortSignal): Promise<Connection>;
 }
 
-export type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
+type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
 
 /**
  * Runs a person's command through this machine's `ssh`. Resolves with the remote command's own status, 128 + n where it died by a signal, or with
@@ -38,13 +38,14 @@ export type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
   const session = start(request);
   using end = eitherSignal([signal, session.ended]);
-  const carried = request.terminal ? deliver(session, request, end.signal) : feed(session, request, end.signal);
+  const carried = carry(session, request, end.signal);
   try {
     // Once the script is under way only its failure is of interest; how it went, ssh tells.
     const status = await Promise.race([session.status, carried.then(() => session.status), rejection(signal)]);
     if (status !== sshFailed) return status;
     // So ends ssh on an interrupt from the keyboard too, perhaps before this program hears of it.
     await Promise.race([rejection(signal), Bun.sleep(interruptDelayMs)]);
+    if (session.child.signalCode !== null) throw sshKilled(session.child.signalCode);
     return status;
   } catch (error) {
     await endSession(session, request);
@@ -89,6 +90,15 @@ function start(request: SessionRequest): Session {
   return { carriage, script, child, status, ended: ended.signal, way: {} };
 }
 
+/** Resolves when the script, and all of stdin behind it, is on its way, or when ssh has ended and it doesn't matter any more. */
+async function carry(session: Session, request: SessionRequest, signal: AbortSignal): Promise<void> {
+  try {
+    await (request.terminal ? deliver(session, request, signal) : feed(session, request, signal));
+  } catch (error) {
+    if (!session.ended.aborted) throw error;
+  }
+}
+
 async function feed(
   { child, script }: Session,
   { stdio, environment }: SessionRequest,
@@ -125,3 +135,6 @@ async function endSession({ carriage, child, status, way }: Session, request: Se
   await status;
   clearTimeout(insist);
 }
+
+const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
+  new ClusterError("connection-failed", `ssh was ended from outside, by ${signalName}`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { openSync, readdirSync, readFileSync } from "node:fs";
-import { readdir, writeFile } from "node:fs/promises";
+import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { renderSshConfig } from "../../src/ssh/config.ts";
 import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
@@ -184,13 +184,24 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH" });
   });
 
+  /** The PATH with another ssh before this machine's. */
+  async function pathWithSsh(text: string): Promise<string> {
+    const bin = join(setting().scratch.path, crypto.randomUUID());
+    await Bun.write(join(bin, "ssh"), text);
+    await chmod(join(bin, "ssh"), 0o755);
+    return `${bin}:${process.env["PATH"]}`;
+  }
+
   test("Bun's own variables don't reach ssh", async () => {
-    const { scratch } = setting();
-    const bin = join(scratch.path, "bin");
-    await Bun.write(join(bin, "ssh"), '#!/bin/sh\nenv | grep "^BUN_\\|^KEPT"\n');
-    await Bun.$`chmod 755 ${join(bin, "ssh")}`;
-    const environment = { PATH: `${bin}:${process.env["PATH"]}`, BUN_OPTIONS: "--x", BUN_BE_BUN: "1", KEPT: "yes" };
+    const PATH = await pathWithSsh('#!/bin/sh\nenv | grep "^BUN_\\|^KEPT"\n');
+    const environment = { PATH, BUN_OPTIONS: "--x", BUN_BE_BUN: "1", KEPT: "yes" };
     expect((await run(["true"], { environment }, signal)).stdout).toBe("KEPT=yes\n");
+  });
+
+  test("an ssh that is killed is no silent 255", async () => {
+    const environment = { PATH: await pathWithSsh("#!/bin/sh\nkill -KILL $$\n") };
+    const error = await failureOf(run(["true"], { environment }, signal));
+    expect(error).toMatchObject({ id: "connection-failed", message: "ssh was ended from outside, by SIGKILL" });
   });
 
   test("with a terminal the command has one, and the script comes by the other way", async () => {
