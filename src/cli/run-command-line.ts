@@ -1,11 +1,11 @@
 import { ClusterError } from "../errors.ts";
+import { Masker } from "../system/masking.ts";
 import type { Command, Program } from "./command.ts";
 import { helpOption, versionOption } from "./describe.ts";
 import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
 import { commandHelp } from "./help.ts";
 import { printable } from "./live-area.ts";
-import { Masker } from "./masking.ts";
 import { nearest } from "./nearest.ts";
 import type { Surroundings } from "./option.ts";
 import { parseCommandLine } from "./parse.ts";

@@ -1,11 +1,11 @@
 import { systemClock } from "../system/clock.ts";
+import type { Masker } from "../system/masking.ts";
 import { isColoured, isLive, loadColours, noColours } from "./colours.ts";
 import type { Colours } from "./colours.ts";
 import type { Program } from "./command.ts";
 import type { Context } from "./context.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
-import type { Masker } from "./masking.ts";
 import type { Surroundings } from "./option.ts";
 import { OutputWriter } from "./output-writer.ts";
 import type { ProcessLike } from "./process-like.ts";

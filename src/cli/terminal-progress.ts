@@ -1,11 +1,11 @@
 import type { Clock } from "../system/clock.ts";
+import type { Masker } from "../system/masking.ts";
 import type { Progress, Step } from "../system/progress.ts";
 import type { Colours } from "./colours.ts";
 import { formatDuration } from "./duration.ts";
 import { LiveArea, printable } from "./live-area.ts";
 import type { LiveLine, Screen } from "./live-area.ts";
 import type { LogFile } from "./log-file.ts";
-import type { Masker } from "./masking.ts";
 import { StepTable } from "./step-table.ts";
 import type { StepEntry, TitleSummary } from "./step-table.ts";
 

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noColours } from "../../../src/cli/colours.ts";
 import { LogFile } from "../../../src/cli/log-file.ts";
-import { Masker } from "../../../src/cli/masking.ts";
 import { TerminalProgress } from "../../../src/cli/terminal-progress.ts";
 import type { Clock } from "../../../src/system/clock.ts";
+import { Masker } from "../../../src/system/masking.ts";
 
 interface Bench {
   readonly progress: TerminalProgress;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Masker } from "../../../src/cli/masking.ts";
+import { Masker } from "../../../src/system/masking.ts";
 
 const hiding = (...secrets: readonly string[]): Masker => {
   const masker = new Masker();
