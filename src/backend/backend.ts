@@ -60,6 +60,15 @@ export interface EverywhereList {
   readonly silent: readonly { readonly place: string; readonly reason: string }[];
 }
 
+/** A backend as the library's users make one: all its own options are given, nothing has been asked yet. */
+export interface ClusterBackend<Creation> {
+  readonly surroundings: Surroundings;
+  readonly distribution: string;
+  readonly creation: Creation;
+  /** Looks for credentials and the like, and fails as they do. Changes nothing. */
+  open(signal: AbortSignal): Promise<Backend<Creation>>;
+}
+
 export interface CreationRequest<Creation> {
   readonly clusterId: string;
   readonly variant: Variant;

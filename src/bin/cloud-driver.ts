@@ -1,3 +1,4 @@
+import { defaultInstanceType } from "../backend/cloud/cloud-creation.ts";
 import { tagProblem } from "../backend/cloud/custom-tags.ts";
 import { defaultDistribution, distributions } from "../backend/cloud/images.ts";
 import { BadValue, flag, option } from "../cli/option.ts";
@@ -5,7 +6,6 @@ import { quoted, text, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
 
 const defaultRegion = "us-west-2";
-const defaultInstanceType = "m5.large";
 
 /** What only `cluster-cloud` has: regions, tags, instance types and the like. */
 export const cloudDriver = defineDriver({

@@ -2,22 +2,21 @@ import { BadValue, flag, option } from "../cli/option.ts";
 import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
 import { choice, count, directoryPath, path as pathType, quoted, value } from "../cli/value-types.ts";
+import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
 import { variants } from "../cluster/record.ts";
 import { securityModes } from "../platform/configuration.ts";
 import type { Checked } from "../system/checked.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId, timeout } from "./options.ts";
 
-/** A platform's own masters agree by majority, so it accepts these numbers only. */
-const masterCounts = ["1", "3", "5", "7", "9"];
+const masterChoices = masterCounts.map(String);
 const masterCount: ValueType<number> = {
-  choices: masterCounts,
+  choices: masterChoices,
   parse: (given) => {
-    if (masterCounts.includes(given)) return Number(given);
-    throw new BadValue(`${quoted(given)} is none of ${masterCounts.join(", ")}`);
+    if (masterChoices.includes(given)) return Number(given);
+    throw new BadValue(`${quoted(given)} is none of ${masterChoices.join(", ")}`);
   },
 };
-const mostNodes = 1000;
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
 
 /** What is put on the machines, and how. */
@@ -87,9 +86,6 @@ export const createOptions = (driver: Driver) => ({
   output: outputFormat(["text", "json"]),
   verbose,
 });
-
-export const nodeCountProblem = (total: number): string | undefined =>
-  total > mostNodes ? `${total} nodes are asked for; ${mostNodes} are the most` : undefined;
 
 /** A value that reads files, by a function that reports every problem with them. */
 function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<Single>>) {

@@ -51,18 +51,32 @@ export async function genconfFiles(
 
 function configurationOf(plan: InstallPlan, cluster: ClusterRecord, resolvers: readonly string[]): Configuration {
   if (plan.completeConfiguration !== undefined) return plan.completeConfiguration;
-  const [firstMaster] = cluster.nodes;
-  if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);
+  const { variant, licenseKey } = plan;
   const hasPublicDetector =
     plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
-  const base = baseConfiguration({
+  const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
+  return mergeConfiguration(base, plan.extraConfiguration, plan.securityMode);
+}
+
+/** What can't be read from the cluster's record. */
+interface BaseFacts extends Pick<InstallPlan, "variant" | "licenseKey"> {
+  /** Whether genconf is given a script for the public address. */
+  readonly hasPublicDetector: boolean;
+  /** Of the first master. */
+  readonly resolvers: readonly string[];
+}
+
+/** The base of a cluster's configuration. Fails as `machine-failed` where a node is without a private address. */
+export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): Configuration {
+  const [firstMaster] = cluster.nodes;
+  if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);
+  return baseConfiguration({
     clusterName: cluster.id,
-    variant: plan.variant,
+    variant: facts.variant,
     nodes: cluster.nodes.map((node) => ({ role: node.role, privateAddress: privateAddressOf(node) })),
     bootstrapUrl: bootstrapUrlOf(firstMaster),
-    resolvers,
-    ipDetectPublicFile: hasPublicDetector ? "genconf/ip-detect-public" : undefined,
-    licenseKey: plan.licenseKey,
+    resolvers: facts.resolvers,
+    ipDetectPublicFile: facts.hasPublicDetector ? "genconf/ip-detect-public" : undefined,
+    licenseKey: facts.licenseKey,
   });
-  return mergeConfiguration(base, plan.extraConfiguration, plan.securityMode);
 }

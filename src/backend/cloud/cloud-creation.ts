@@ -1,5 +1,8 @@
 import type { CustomTag } from "./tags.ts";
 
+/** A general-purpose "large" one. */
+export const defaultInstanceType = "m5.large";
+
 /** What only a cloud cluster is asked for; checked at the command line (tagProblem, cidrProblem). */
 export interface CloudCreation {
   readonly instanceType: string;

@@ -1,0 +1,20 @@
+import type { Counts } from "./record.ts";
+import { roles } from "./record.ts";
+
+/** A platform's own masters agree by majority, so it accepts these numbers only. */
+export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
+export const mostNodes = 1000;
+
+export const nodeCountProblem = (total: number): string | undefined =>
+  total > mostNodes ? `${total} nodes are asked for; ${mostNodes} are the most` : undefined;
+
+/** Everything that is wrong with a cluster's counts, a sentence each. */
+export function countsProblems(counts: Counts): readonly string[] {
+  const odd = roles.filter((role) => !Number.isInteger(counts[role]) || counts[role] < 0);
+  const total = nodeCountProblem(roles.reduce((sum, role) => sum + counts[role], 0));
+  return [
+    ...(masterCounts.includes(counts.master) ? [] : [`${counts.master} masters: ${masterCounts.join(", ")} can be`]),
+    ...odd.filter((role) => role !== "master").map((role) => `${counts[role]} is no number of ${role} nodes`),
+    ...(total === undefined ? [] : [total]),
+  ];
+}
