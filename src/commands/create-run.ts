@@ -125,7 +125,7 @@ function report(cluster: ClusterRecord, driver: Driver, { output, progress, cloc
   const facts = clusterView(cluster, clock.now());
   const { masters, agents, publicAgents } = facts.counts;
   progress.note(
-    `Installation has started on ${masters} + ${agents} + ${publicAgents} nodes (masters, agents, public agents).`,
+    `The installation has started: ${numbered(masters, "master")}, ${numbered(agents, "agent")}, ${numbered(publicAgents, "public agent")}.`,
   );
   if (facts.secondsLeft !== undefined)
     progress.note(`The machines end by themselves in ${durationText(facts.secondsLeft)}, at ${facts.expiresAt}.`);
@@ -135,7 +135,7 @@ function report(cluster: ClusterRecord, driver: Driver, { output, progress, cloc
     );
   }
   const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
-  for (const { title, seconds } of phases) progress.note(`  ${title}: ${seconds.toFixed(1)} s`);
+  progress.note(`Phases: ${phases.map(({ title, seconds }) => `${title} ${seconds.toFixed(1)} s`).join(", ")}.`);
   const place = cluster.region === undefined ? "" : regionWords(driver, cluster.region);
   const next = `${driver.program} wait --cluster-id ${cluster.id}${place}`;
   progress.note(`Next: ${next}`);
@@ -144,6 +144,8 @@ function report(cluster: ClusterRecord, driver: Driver, { output, progress, cloc
     data: { cluster: { ...facts, nodes: cluster.nodes.map(nodeView) }, phases, next },
   });
 }
+
+const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** The option that names the region, unless it is the default one. */
 function regionWords(driver: Driver, region: string): string {

@@ -1,6 +1,8 @@
 import { BadValue, flag, option } from "../cli/option.ts";
 import { duration, value } from "../cli/value-types.ts";
+import type { Surroundings } from "../cli/option.ts";
 import { clusterIdProblem } from "../cluster/cluster-id.ts";
+import type { Checkout } from "../platform/checkout.ts";
 
 export const clusterId = option(value(parseClusterId), {
   flag: "--cluster-id",
@@ -34,6 +36,17 @@ export const skipHttpChecks = flag({
   flag: "--skip-http-checks",
   summary: "Do not ask the masters over HTTP: for clusters whose web UI cannot be reached from here",
 });
+
+/** A folder that holds a checkout of the cluster software, read as a whole before anything else happens. */
+export const checkout = value(readCheckout, "directory");
+
+/** Throws `BadValue` with all that is wrong with the folder. */
+async function readCheckout(given: string, { cwd }: Pick<Surroundings, "cwd">): Promise<Checkout> {
+  const [path, platform] = await Promise.all([import("node:path"), import("../platform/checkout.ts")]);
+  const outcome = await platform.readCheckout(path.resolve(cwd, given));
+  if (outcome.problems === undefined) return outcome.value;
+  throw new BadValue(outcome.problems.join("; "));
+}
 
 function parseClusterId(given: string): string {
   const problem = clusterIdProblem(given);

@@ -3,9 +3,8 @@ import type { Context } from "../cli/context.ts";
 import { BadValue, flag, option, restArgument } from "../cli/option.ts";
 import { verbose } from "../cli/shared-options.ts";
 import { anyText, text, value } from "../cli/value-types.ts";
-import type { Checkout } from "../platform/checkout.ts";
 import type { Driver } from "./driver.ts";
-import { clusterId, node } from "./options.ts";
+import { checkout, clusterId, node } from "./options.ts";
 
 export const runCommand = (driver: Driver) =>
   defineCommand({
@@ -22,7 +21,7 @@ export const runCommand = (driver: Driver) =>
         summary: 'Value of CLUSTER_LOGIN_PW on the node; "-" reads a line from stdin or asks on a terminal',
         secret: true,
       }),
-      syncDir: option(value(readCheckout, "directory"), {
+      syncDir: option(checkout, {
         flag: "--sync-dir",
         summary: "Checkout that is synced to the masters first, as `sync` does",
       }),
@@ -77,11 +76,4 @@ function readVariable(given: string): { readonly name: string; readonly contents
     throw new BadValue("write <KEY>=<VALUE>; a key is letters, digits and _, and begins with no digit");
   }
   return { name, contents: given.slice(equals + 1) };
-}
-
-async function readCheckout(given: string, { cwd }: { readonly cwd: string }): Promise<Checkout> {
-  const [path, checkout] = await Promise.all([import("node:path"), import("../platform/checkout.ts")]);
-  const outcome = await checkout.readCheckout(path.resolve(cwd, given));
-  if (outcome.problems === undefined) return outcome.value;
-  throw new BadValue(outcome.problems.join("; "));
 }

@@ -1,9 +1,10 @@
 import { defineCommand } from "../cli/command.ts";
 import { argument } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import { directoryPath } from "../cli/value-types.ts";
+import { ClusterError } from "../errors.ts";
+import type { Checkout } from "../platform/checkout.ts";
 import type { Driver } from "./driver.ts";
-import { clusterId } from "./options.ts";
+import { checkout, clusterId } from "./options.ts";
 
 export const syncCommand = (driver: Driver) =>
   defineCommand({
@@ -12,34 +13,27 @@ export const syncCommand = (driver: Driver) =>
     description:
       "Sends the integration tests and the bootstrap library of a checkout of the cluster software's repository, open source or enterprise, to all masters at once. Only what has changed is sent; a master has either all of it or its former files.",
     positionals: {
-      checkoutDir: argument(directoryPath, {
+      checkout: argument(checkout, {
         name: "CHECKOUT_DIR",
         summary: "The checkout",
-        defaultFrom: ({ environment, cwd }) => environment["CLUSTER_CHECKOUT_DIR"] || cwd,
-        defaultText: "CLUSTER_CHECKOUT_DIR, else the current folder",
+        environment: "CLUSTER_CHECKOUT_DIR",
+        defaultText: "the current folder",
       }),
     },
     options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
     examples: [{ words: "sync ~/src/platform", summary: "Sync that checkout to the cluster `default`" }],
-    check: async (given, problems) => {
-      if (given.checkoutDir === undefined) return;
-      const { readCheckout } = await import("../platform/checkout.ts");
-      for (const problem of (await readCheckout(given.checkoutDir)).problems ?? []) problems.add(problem);
-    },
     run: async (input, context) => {
-      const [{ findCluster }, { openConnections }, { syncCheckout }, { readCheckout }] = await Promise.all([
+      const given = input.checkout ?? (await checkoutHere(context.cwd));
+      const [{ findCluster }, { openConnections }, { syncCheckout }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/cluster-connections.ts"),
         import("../cluster/sync-checkout.ts"),
-        import("../platform/checkout.ts"),
       ]);
       const startMs = context.clock.now();
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
-      const checkout = await readCheckout(input.checkoutDir);
-      if (checkout.problems !== undefined) throw new Error("the checkout changed while it was looked at");
       await using connections = openConnections(cluster.directory, context);
-      const masters = await syncCheckout(cluster, checkout.value, { ...context, connections }, context.signal);
+      const masters = await syncCheckout(cluster, given, { ...context, connections }, context.signal);
       const seconds = Math.round((context.clock.now() - startMs) / 100) / 10;
       const lines = masters.map(
         ({ node, files, sentFiles, sentBytes }) => `${node}: ${files} files, ${sentFiles} sent (${sentBytes} bytes)`,
@@ -47,3 +41,13 @@ export const syncCommand = (driver: Driver) =>
       context.output.result({ text: `${lines.join("\n")}\n${seconds} s`, data: { masters, seconds } });
     },
   });
+
+async function checkoutHere(cwd: string): Promise<Checkout> {
+  const { readCheckout } = await import("../platform/checkout.ts");
+  const outcome = await readCheckout(cwd);
+  if (outcome.problems === undefined) return outcome.value;
+  throw new ClusterError("bad-usage", outcome.problems.join("\n"), {
+    hint: "Name the checkout as CHECKOUT_DIR, in CLUSTER_CHECKOUT_DIR, or change to its folder.",
+    facts: { folder: cwd },
+  });
+}

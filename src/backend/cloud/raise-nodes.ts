@@ -46,7 +46,7 @@ export async function raiseNodes(
       for (const node of own.map(toNode))
         if (node.state === "running" && node.publicAddress !== undefined) meetings.begin(node);
       waiting.for = waitingText(own, raising, meetings.met);
-      progress.waiting(waiting.for);
+      progress.waiting(waiting.for === "" ? "" : `waiting for ${waiting.for}`);
       // Once all have their addresses, only an end is looked for.
       const pause = meetings.areAllBegun() ? longestPauseMs : pauseMs;
       if (await meetings.allMet(async (wake) => clock.sleep(pause, wake))) return theCluster(own, raising.place);
@@ -54,6 +54,7 @@ export async function raiseNodes(
   } catch (error) {
     throw signal.aborted && error === signal.reason ? withWaiting(error, waiting.for) : error;
   } finally {
+    progress.waiting("");
     await meetings.end();
   }
 }

@@ -67,8 +67,11 @@ async function awaitEnd(
     const seen = new Set(instances.map((instance) => instance.InstanceId));
     const unseen = clock.now() - startMs < visibilityLimitMs ? [...told].filter((id) => !seen.has(id)) : [];
     const left = [...present, ...unseen];
-    if (left.length === 0 || clock.now() - startMs > endingLimitMs) return left;
-    progress.waiting(`${left.length} of ${told.size} machines to end`);
+    if (left.length === 0 || clock.now() - startMs > endingLimitMs) {
+      progress.waiting("");
+      return left;
+    }
+    progress.waiting(`waiting for ${left.length} of ${told.size} machines to end`);
     await clock.sleep(pauseMs, signal);
   }
 }
