@@ -1,10 +1,8 @@
-import { stat } from "node:fs/promises";
 import type { Variant } from "../cluster/record.ts";
 import { ClusterError } from "../errors.ts";
 import type { ListedFile } from "../system/list-files.ts";
-import { listFiles } from "../system/list-files.ts";
 import type { Checkout } from "./checkout.ts";
-import { librarySource, testsSource } from "./checkout.ts";
+import { testsSource } from "./checkout.ts";
 import type { Layout } from "./layout.ts";
 
 /** The two places on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
@@ -35,22 +33,19 @@ export interface SyncPlan {
   readonly removedFolders: readonly string[];
 }
 
-/**
- * Reads what is to go where from the checkout. Fails as `bad-usage` where the checkout holds nothing for this layout, or a symbolic link
- * leaves it.
- */
-export async function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): Promise<SyncPlan> {
-  if (!checkout.layouts.includes(layout.name)) {
-    throw badCheckout([
+/** What is to go where. Fails as `bad-usage` where the checkout holds nothing for this layout. */
+export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): SyncPlan {
+  const contents = checkout.contents.get(layout.name);
+  if (contents === undefined) {
+    throw new ClusterError(
+      "bad-usage",
       `${testsSource(checkout.folder, layout)} does not exist, but the cluster's tests are of that name.`,
-    ]);
+    );
   }
-  const tests = (await list(checkout, testsSource(checkout.folder, layout))).map((file) => placed(file, "tests"));
+  const tests = contents.tests.map((file) => placed(file, "tests"));
   const isMixed = checkout.variant === "oss" && nodeVariant === "enterprise";
-  return isMixed ? mixedPlan(tests, layout) : plainPlan(tests, await libraryFiles(checkout, layout), layout);
-}
-
-function plainPlan(tests: readonly SyncFile[], library: readonly SyncFile[], layout: Layout): SyncPlan {
+  if (isMixed) return mixedPlan(tests, layout);
+  const library = contents.library.map((file) => placed(file, "library"));
   return { layout, files: [...tests, ...library], unchanged: [], emptiedFolders: ["."], removedFolders: [] };
 }
 
@@ -66,15 +61,6 @@ function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
 
 const openSourceFolder = "open_source_tests";
 
-async function libraryFiles(checkout: Checkout, layout: Layout): Promise<readonly SyncFile[]> {
-  const folder = librarySource(checkout.folder, layout);
-  const isThere = await stat(folder).then(
-    (information) => information.isDirectory(),
-    () => false,
-  );
-  return isThere ? (await list(checkout, folder)).map((file) => placed(file, "library")) : [];
-}
-
 const placed = ({ source, path, mode, sizeBytes, modifiedMs }: ListedFile, place: SyncPlace): SyncFile => ({
   source,
   place,
@@ -83,12 +69,3 @@ const placed = ({ source, path, mode, sizeBytes, modifiedMs }: ListedFile, place
   sizeBytes,
   modifiedMs,
 });
-
-async function list(checkout: Checkout, folder: string): Promise<readonly ListedFile[]> {
-  const isSkipped = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
-  const listed = await listFiles(folder, { boundary: checkout.folder, isSkipped });
-  if (listed.problems !== undefined) throw badCheckout(listed.problems);
-  return listed.value;
-}
-
-const badCheckout = (problems: readonly string[]): ClusterError => new ClusterError("bad-usage", problems.join("\n"));

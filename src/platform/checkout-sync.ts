@@ -30,7 +30,7 @@ export interface SyncReport {
  */
 export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
   const variant = await installedVariant(target, signal);
-  const whole = await syncPlan(checkout, variant, target.layout);
+  const whole = syncPlan(checkout, variant, target.layout);
   const manifest = await runScript(target, remoteManifestScript(whole), undefined, signal);
   const plan = await changedFiles(whole, parseManifest(manifest), signal);
   await runScript(target, unpackScript(plan), checkoutArchive(plan), signal);

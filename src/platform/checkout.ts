@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { Variant } from "../cluster/record.ts";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
+import type { ListedFile } from "../system/list-files.ts";
+import { listFiles } from "../system/list-files.ts";
 import type { Layout } from "./layout.ts";
 import { layouts } from "./layouts/find-layout.ts";
 
@@ -11,29 +13,50 @@ export interface Checkout {
   /** Absolute. */
   readonly folder: string;
   readonly variant: Variant;
-  /** Whose tests it holds, by name. */
-  readonly layouts: readonly Layout["name"][];
+  /** What it holds for each layout whose tests are in it. */
+  readonly contents: ReadonlyMap<Layout["name"], CheckoutContents>;
 }
 
-/** Looks at `folder` (absolute). The problem of one that is no checkout names the paths that were looked for. */
+export interface CheckoutContents {
+  readonly tests: readonly ListedFile[];
+  /** Empty where the checkout has no bootstrap library. */
+  readonly library: readonly ListedFile[];
+}
+
+/**
+ * Lists what is to be synced of `folder` (absolute). The problem of one that is no checkout names the paths that were looked for. Every
+ * symbolic link that leaves the checkout is a problem.
+ */
 export async function readCheckout(folder: string): Promise<Checked<Checkout>> {
   const information = await stat(folder).catch(() => undefined);
   if (information?.isDirectory() !== true) return problem(`There is no folder ${folder}.`);
-  const found = await Promise.all(
-    layouts.map(async (layout) => ((await isFolder(testsSource(folder, layout))) ? layout.name : [])),
-  );
-  const names = found.flat();
-  if (names.length === 0) {
+  const present = await Promise.all(layouts.map((layout) => isFolder(testsSource(folder, layout))));
+  const found = layouts.filter((_layout, index) => present[index]);
+  if (found.length === 0) {
     const places = layouts.map((layout) => testsSource(folder, layout)).join(" nor ");
     return problem(`${folder} is not a checkout of the cluster software: there is neither ${places}.`);
   }
-  return { value: { folder, variant: await checkoutVariant(folder), layouts: names } };
+  const contents = new Map<Layout["name"], CheckoutContents>();
+  const problems: string[] = [];
+  for (const layout of found) {
+    const tests = await list(folder, testsSource(folder, layout));
+    const library = await list(folder, librarySource(folder, layout));
+    problems.push(...(tests.problems ?? []), ...(library.problems ?? []));
+    contents.set(layout.name, { tests: tests.value ?? [], library: library.value ?? [] });
+  }
+  return problems.length > 0 ? { problems } : { value: { folder, variant: await checkoutVariant(folder), contents } };
+}
+
+async function list(checkout: string, folder: string): Promise<Checked<readonly ListedFile[]>> {
+  if (!(await isFolder(folder))) return { value: [] };
+  const isSkipped = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
+  return listFiles(folder, { boundary: checkout, isSkipped });
 }
 
 export const testsSource = (folder: string, layout: Layout): string =>
   join(folder, "packages", layout.testsPackage, "extra");
 
-export const librarySource = (folder: string, layout: Layout): string =>
+const librarySource = (folder: string, layout: Layout): string =>
   join(folder, "packages", "bootstrap", "extra", layout.internalLibrary);
 
 /** Enterprise checkouts build upon an open source one, which this file names. */
