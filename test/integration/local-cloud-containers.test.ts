@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EC2Client, GetConsoleOutputCommand, RunInstancesCommand } from "@aws-sdk/client-ec2";
-import { utils } from "ssh2";
+import { generateKeyPair } from "../../src/ssh/keys.ts";
 import type { InstanceView } from "../local-cloud/control/views.ts";
 import { debianImage, eventually, launchOf } from "../local-cloud/support/sdk.ts";
 
@@ -83,13 +83,13 @@ test.skipIf(!canBoot)(
   async () => {
     await using directory = await folder();
     const { path } = directory;
-    const [userKey, hostKey] = [utils.generateKeyPairSync("ed25519"), utils.generateKeyPairSync("ed25519")];
-    await writeFile(join(path, "key"), userKey.private, { mode: 0o600 });
+    const [userKey, hostKey] = [generateKeyPair("test"), generateKeyPair("test")];
+    await writeFile(join(path, "key"), userKey.privateKey, { mode: 0o600 });
     const { child, announcement } = await startProcess(path);
     try {
       const userData = {
-        ssh_keys: { ed25519_private: hostKey.private, ed25519_public: hostKey.public },
-        users: ["default", { name: "admin", ssh_authorized_keys: [userKey.public] }],
+        ssh_keys: { ed25519_private: hostKey.privateKey, ed25519_public: hostKey.publicKey },
+        users: ["default", { name: "admin", ssh_authorized_keys: [userKey.publicKey] }],
       };
       const client = await launch(announcement, `#cloud-config\n${JSON.stringify(userData)}`);
       const [machine] = await eventually(
@@ -97,7 +97,7 @@ test.skipIf(!canBoot)(
         ([one]) => one?.state === "running",
       );
       const address = machine!.publicAddress!;
-      await Bun.write(join(path, "known_hosts"), `${address} ${hostKey.public.split(" ").slice(0, 2).join(" ")}\n`);
+      await Bun.write(join(path, "known_hosts"), `${address} ${hostKey.publicKey.split(" ").slice(0, 2).join(" ")}\n`);
       const login = async () => ssh(path, address, "hostname; cat /proc/sys/kernel/random/boot_id /run/machine-mark");
       const first = await eventually(login, ({ stdout }) => stdout !== "", 60_000);
       expect(first.stdout).toStartWith(`ip-${machine!.privateAddress.replaceAll(".", "-")}\n`);

@@ -1,18 +1,19 @@
 /** In-process machines: real SSH servers that read user data, and whose commands are answered from a table. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { RunInstancesCommand } from "@aws-sdk/client-ec2";
-import { Client, utils } from "ssh2";
+import { Client } from "ssh2";
+import { generateKeyPair } from "../../src/ssh/keys.ts";
 import type { InstanceView } from "../local-cloud/control/views.ts";
 import { debianImage, eventually, failureOf, launchOf, startCloud } from "../local-cloud/support/sdk.ts";
 
 const opened: { current?: Awaited<ReturnType<typeof startCloud>>; machine?: InstanceView } = {};
-const userKey = utils.generateKeyPairSync("ed25519");
-const hostKey = utils.generateKeyPairSync("ed25519");
+const userKey = generateKeyPair("test");
+const hostKey = generateKeyPair("test");
 
 const userData = `#cloud-config
 ${JSON.stringify({
-  ssh_keys: { ed25519_private: hostKey.private, ed25519_public: hostKey.public },
-  users: ["default", { name: "admin", ssh_authorized_keys: [userKey.public] }],
+  ssh_keys: { ed25519_private: hostKey.privateKey, ed25519_public: hostKey.publicKey },
+  users: ["default", { name: "admin", ssh_authorized_keys: [userKey.publicKey] }],
 })}`;
 
 beforeAll(async () => {
@@ -38,7 +39,7 @@ interface Login {
   readonly expectedHostKey: string;
 }
 
-const rightLogin: Login = { user: "admin", privateKey: userKey.private, expectedHostKey: hostKey.public };
+const rightLogin: Login = { user: "admin", privateKey: userKey.privateKey, expectedHostKey: hostKey.publicKey };
 
 /** `ssh-ed25519 AAAA…` → the key's bytes. */
 const bytesOf = (line: string): Buffer => Buffer.from(line.split(" ")[1]!, "base64");
@@ -83,12 +84,12 @@ test("nobody answers until it has booted, then the host key of the user data is 
 });
 
 test("another key, another user and another host key are turned away", async () => {
-  const stranger = utils.generateKeyPairSync("ed25519");
-  expect(await failureOf(run("hostname", "", { ...rightLogin, privateKey: stranger.private }))).toMatch(
+  const stranger = generateKeyPair("test");
+  expect(await failureOf(run("hostname", "", { ...rightLogin, privateKey: stranger.privateKey }))).toMatch(
     /authentication/,
   );
   expect(await failureOf(run("hostname", "", { ...rightLogin, user: "root" }))).toMatch(/authentication/);
-  expect(await failureOf(run("hostname", "", { ...rightLogin, expectedHostKey: stranger.public }))).toMatch(
+  expect(await failureOf(run("hostname", "", { ...rightLogin, expectedHostKey: stranger.publicKey }))).toMatch(
     /verification/,
   );
 });

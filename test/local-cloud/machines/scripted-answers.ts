@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { utils } from "ssh2";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import type { Exec, ExecResult } from "./exec.ts";
 
 /** What a command is answered with whose text matches. */
@@ -69,7 +69,7 @@ async function perform(answer: ScriptedAnswer, group: string, exec: Exec, signal
 
 /** A fresh ed25519 key as OpenSSH's private key text. */
 export function newHostKey(): string {
-  return utils.generateKeyPairSync("ed25519").private;
+  return generateKeyPair("host").privateKey;
 }
 
 function filledIn(text: string, group: string, { machine }: Exec): string {
