@@ -1,6 +1,6 @@
 /** Ctrl-C and kill -9 at every stage of a creation: nothing is left but the evidence, and the same create works again. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import type { Running } from "./support/executable.ts";
@@ -35,11 +35,21 @@ async function groups(): Promise<unknown> {
   return cloud().control("groups");
 }
 
+const stateFolder = (): string => join(cloud().environment["XDG_STATE_HOME"]!, "cluster-e2e", "cloud", "us-west-2");
+
+/** What the state folders of this cluster id hold. */
+async function filesOf(id: string): Promise<readonly string[]> {
+  const names = await readdir(stateFolder(), { recursive: true }).catch(() => []);
+  return names.filter((name) => name.startsWith(`${id}-`));
+}
+
 interface Stage {
   readonly when: string;
   readonly reached: (creating: Running) => Promise<void>;
   /** What the cloud does to make the stage last. */
   readonly fault?: unknown;
+  /** Whether machines exist by then, about which something can be kept. */
+  readonly hasEvidence: boolean;
 }
 
 const delayed = (action: string, when: "before" | "after", delayMs: number) => ({ action, when, times: 3, delayMs });
@@ -49,26 +59,33 @@ const stages: readonly Stage[] = [
     when: "while images are looked up",
     reached: () => asked("DescribeImages"),
     fault: delayed("DescribeImages", "before", 1000),
+    hasEvidence: false,
   },
   {
     when: "between the group's request and its answer",
     reached: () => asked("CreateSecurityGroup"),
     fault: delayed("CreateSecurityGroup", "after", 1500),
+    hasEvidence: false,
   },
   {
     when: "between the launch's request and its answer",
     reached: () => asked("RunInstances"),
     fault: delayed("RunInstances", "after", 2000),
+    hasEvidence: false,
   },
-  { when: "while machines boot", reached: (creating) => creating.said("Boot …") },
-  { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …") },
-  { when: "while the artifact is sent", reached: (creating) => creating.said("Fetch artifact …") },
-  { when: "while the installation is started", reached: (creating) => creating.said("Start installation …") },
+  { when: "while machines boot", reached: (creating) => creating.said("Boot …"), hasEvidence: true },
+  { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …"), hasEvidence: true },
+  { when: "while the artifact is sent", reached: (creating) => creating.said("Fetch artifact …"), hasEvidence: true },
+  {
+    when: "while the installation is started",
+    reached: (creating) => creating.said("Start installation …"),
+    hasEvidence: true,
+  },
 ];
 
 test.each([...stages])(
   "Ctrl-C $when leaves nothing",
-  async ({ reached, fault }) => {
+  async ({ reached, fault, hasEvidence }) => {
     await cloud().control("reset", {});
     if (fault !== undefined) await cloud().control("faults", fault);
     const creating = cloud().start(createWords("interrupted"));
@@ -79,6 +96,9 @@ test.each([...stages])(
     expect(ended.stdout).toBe("");
     expect(await cloud().machines()).toEqual([]);
     expect(await groups()).toEqual([]);
+    const kept = await filesOf("interrupted");
+    expect(kept.some((name) => name.endsWith(".console.txt"))).toBe(hasEvidence);
+    await rm(stateFolder(), { recursive: true, force: true });
   },
   180_000,
 );
@@ -94,6 +114,6 @@ test("after kill -9 the same create works, and nothing is doubled", async () => 
   expect(again).toMatchObject({ status: 0, stdout: "killed\n" });
   expect(await cloud().machines()).toHaveLength(2);
   expect(await cloud().run(["wait", "-c", "killed", "--timeout", "5m"])).toMatchObject({ status: 0 });
-  const folders = await readdir(join(cloud().environment["XDG_STATE_HOME"]!, "cluster-e2e", "cloud", "us-west-2"));
+  const folders = await readdir(stateFolder());
   expect(folders.filter((name) => name.startsWith("killed-"))).toHaveLength(1);
 }, 500_000);
