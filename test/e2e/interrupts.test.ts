@@ -71,7 +71,7 @@ const stages: readonly Stage[] = [
     when: "between the launch's request and its answer",
     reached: () => asked("RunInstances"),
     fault: delayed("RunInstances", "after", 2000),
-    hasEvidence: false,
+    hasEvidence: true,
   },
   { when: "while machines boot", reached: (creating) => creating.said("Boot …"), hasEvidence: true },
   { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …"), hasEvidence: true },
