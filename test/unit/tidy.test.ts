@@ -44,7 +44,8 @@ const packageRooms: Readonly<Record<string, readonly string[]>> = {
 };
 
 const openToAll = ["src/errors.ts", "src/version.ts"];
-const processRooms = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|scripts\/|test\/)/;
+/** Where a program or, in index.ts, a program that uses the library meets its process. */
+const processRooms = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 const unspeaking = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
 

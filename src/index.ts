@@ -1,0 +1,46 @@
+/**
+ * The library: a cluster as an object, for tests and scripts. Whoever imports it is met here, and the process it runs in; behind this file
+ * everything comes by parameter.
+ */
+import type { Backend, ClusterBackend, Surroundings } from "./backend/backend.ts";
+import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
+import { readCloudOptions } from "./backend/cloud/backend-options.ts";
+import type { CloudCreation } from "./backend/cloud/cloud-creation.ts";
+import type { SurroundingOptions } from "./cluster/library-surroundings.ts";
+import { librarySurroundings } from "./cluster/library-surroundings.ts";
+
+export type { Backend, ClusterBackend, CloudBackendOptions, SurroundingOptions };
+export type { ClusterNode } from "./cluster/cluster-node.ts";
+export { Cluster } from "./cluster/cluster.ts";
+export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/cluster.ts";
+export type { Installation } from "./cluster/install-from-path.ts";
+export type { NodeCommand, NodeCommandResult } from "./cluster/node-command.ts";
+export type { ClusterRequest } from "./cluster/open-cluster.ts";
+export type { Role, Variant } from "./cluster/record.ts";
+export type { SavedLogs } from "./cluster/save-logs.ts";
+export type { MasterSync } from "./cluster/sync-checkout.ts";
+export { ClusterError } from "./errors.ts";
+export type { ErrorId } from "./errors.ts";
+export type { Configuration } from "./platform/configuration.ts";
+
+/** Clusters on EC2 instances of one region, which end two hours after their launch, whatever becomes of the program. */
+export class CloudBackend implements ClusterBackend<CloudCreation> {
+  readonly surroundings: Surroundings;
+  readonly distribution: string;
+  readonly creation: CloudCreation;
+  readonly #region: string;
+
+  /** Throws `bad-usage` with all that is wrong with the options. Credentials are looked for when the first cluster is made or looked for. */
+  constructor(options: CloudBackendOptions & SurroundingOptions) {
+    const { region, distribution, creation } = readCloudOptions(options);
+    this.surroundings = librarySurroundings(options, process.env);
+    this.distribution = distribution;
+    this.creation = creation;
+    this.#region = region;
+  }
+
+  async open(signal: AbortSignal): Promise<Backend<CloudCreation>> {
+    const { createCloudBackend } = await import("./backend/cloud/cloud-backend.ts");
+    return createCloudBackend({ region: this.#region }, this.surroundings, signal);
+  }
+}
