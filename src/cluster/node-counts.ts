@@ -13,8 +13,12 @@ export function countsProblems(counts: Counts): readonly string[] {
   const odd = roles.filter((role) => !Number.isInteger(counts[role]) || counts[role] < 0);
   const total = nodeCountProblem(roles.reduce((sum, role) => sum + counts[role], 0));
   return [
-    ...(masterCounts.includes(counts.master) ? [] : [`${counts.master} masters: ${masterCounts.join(", ")} can be`]),
-    ...odd.filter((role) => role !== "master").map((role) => `${counts[role]} is no number of ${role} nodes`),
+    ...(masterCounts.includes(counts.master)
+      ? []
+      : [`there can be ${masterCounts.join(", ")} masters, not ${counts.master}`]),
+    ...odd
+      .filter((role) => role !== "master")
+      .map((role) => `there can't be ${counts[role]} nodes of the role ${role}`),
     ...(total === undefined ? [] : [total]),
   ];
 }
