@@ -1,6 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
 import { Interrupted } from "./context.ts";
+import { localTrouble } from "./local-trouble.ts";
 
 /** How one failure is told, in every form. */
 export interface ErrorReport {
@@ -34,6 +35,7 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
       id: told.id,
       message: told.message,
       ...(told.hint === undefined ? {} : { hint: told.hint }),
+      ...(circumstances.logPath === undefined ? {} : { log: circumstances.logPath }),
       facts: told.facts,
     },
     stack: stackOf(thrown, 0),
@@ -49,8 +51,9 @@ interface Told {
 }
 
 function tell(error: unknown, programName: string): Told {
-  if (error instanceof ClusterError) {
-    const { id, exitCode, message, hint, facts } = error;
+  const known = error instanceof ClusterError ? error : localTrouble(error);
+  if (known !== undefined) {
+    const { id, exitCode, message, hint, facts } = known;
     return { id, exitCode, message, hint, facts };
   }
   if (error instanceof Interrupted) {

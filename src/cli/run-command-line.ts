@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { version } from "../version.ts";
 import { Masker } from "../system/masking.ts";
 import type { Command, Program } from "./command.ts";
 import { helpOption, versionOption } from "./describe.ts";
@@ -81,6 +82,8 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
   const session = await openSession({ program, host, terminal, masker, surroundings, format, verbosity });
+  // Not the words of the command line: values of --env and the like may be secrets.
+  session.log.write(`${program.name} ${command.name} (version ${version})`);
   const work = async (): Promise<number> => {
     await check(command, values, problems, session);
     return (await command.run(values, session.context)) ?? 0;

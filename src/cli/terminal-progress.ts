@@ -140,7 +140,7 @@ export class TerminalProgress implements Progress {
   /** Writes to the log, and to the screen where the line is due there. */
   #tell(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
     const { masker, log, screen } = this.#parts;
-    log.write(masker.text(logged));
+    if (isLineDue || log.takesDetails) log.write(masker.text(logged));
     if (!isLineDue) return;
     const masked = printable(masker.text(text).trimEnd());
     const line = `${paint === undefined ? masked : paint(masked)}\n`;

@@ -86,9 +86,22 @@ async function openFolder<Creation>(
   const creationId = randomBytes(8).toString("hex");
   const root = join(stateFolder(environment), backend.name, backend.place?.name ?? "");
   const directory = creationDirectory(root, creation.clusterId, creationId);
-  await makePrivateFolder(directory);
-  await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
+  try {
+    await makePrivateFolder(directory);
+    await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
+  } catch (error) {
+    throw folderRefused(directory, error);
+  }
   return { creationId, directory, publicKey: keys.publicKey };
+}
+
+function folderRefused(directory: string, error: unknown): ClusterError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ClusterError("machine-not-set-up", `The cluster's folder ${directory} cannot be made: ${reason}.`, {
+    hint: "Its SSH key must be kept there. Name another place for state with XDG_STATE_HOME; nothing was launched.",
+    facts: { directory },
+    cause: error,
+  });
 }
 
 function tooSlow(creation: Pick<ClusterCreation<unknown>, "clusterId">): ClusterError {

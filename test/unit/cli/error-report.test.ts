@@ -10,7 +10,13 @@ test("an error is told with what to do, the log and its id", () => {
   expect(reportError(gone, { ...circumstances, logPath: "/logs/one" })).toMatchObject({
     exitCode: 1,
     text: "Error: agent_0 is gone\nLook.\nLog: /logs/one\n[connection-failed]",
-    data: { id: "connection-failed", message: "agent_0 is gone", hint: "Look.", facts: { node: "agent_0" } },
+    data: {
+      id: "connection-failed",
+      message: "agent_0 is gone",
+      hint: "Look.",
+      log: "/logs/one",
+      facts: { node: "agent_0" },
+    },
   });
 });
 
@@ -54,4 +60,23 @@ test("stacks show causes, as deep as they go, and circles end", () => {
   const { stack } = reportError(circle, circumstances);
   expect(stack).toContain("Error: outer");
   expect(stack).toContain("Caused by Error: inner");
+});
+
+test.each([
+  ["a full disk", { code: "ENOSPC", syscall: "write" }, "Make room"],
+  ["a folder of somebody else's", { code: "EACCES", syscall: "mkdir", path: "/root/x" }, "permission"],
+  ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
+])("%s is this machine's trouble, not a bug", (_, properties, remedy) => {
+  const { exitCode, text } = reportError(Object.assign(new Error("the system's words"), properties), circumstances);
+  expect(exitCode).toBe(5);
+  expect(text).toStartWith("Error: A file of this machine is out of reach: the system's words.\n");
+  expect(text).toContain(remedy);
+  expect(text).toEndWith("[machine-not-set-up]");
+});
+
+test.each([
+  ["a connection", { code: "EACCES", syscall: "connect", address: "192.0.2.1" }],
+  ["a file that should be there", { code: "ENOENT", syscall: "open", path: "/tmp/x" }],
+])("%s is not taken for it", (_, properties) => {
+  expect(reportError(Object.assign(new Error("x"), properties), circumstances).exitCode).toBe(70);
 });

@@ -10,6 +10,7 @@ import { Masker } from "../../../src/system/masking.ts";
 
 interface Bench {
   readonly progress: TerminalProgress;
+  readonly log: LogFile;
   readonly time: { now: number };
   readonly written: () => string;
 }
@@ -18,6 +19,7 @@ function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; i
   const time = { now: 1_000_000 };
   const clock: Clock = { now: () => time.now, sleep: () => Promise.resolve() };
   const texts: string[] = [];
+  const log = new LogFile(clock);
   const progress = new TerminalProgress({
     screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
     isLive: false,
@@ -25,10 +27,10 @@ function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; i
     clock,
     colours: noColours,
     masker: new Masker(),
-    log: new LogFile(clock),
+    log,
     isInterrupted: () => isInterrupted,
   });
-  return { progress, time, written: () => texts.join("") };
+  return { progress, log, time, written: () => texts.join("") };
 }
 
 function work({ progress, time }: Bench): void {
@@ -164,4 +166,14 @@ test("without a place for the log the work goes on, and that is said once", () =
   progress.logTo("/dev/null/nowhere");
   progress.note("goes on");
   expect(written()).toMatch(/^Warning: no log is written: .+\ngoes on\n$/);
+});
+
+test("a log that went away with its folder is no longer named", () => {
+  const { progress, log } = bench();
+  const path = join(folder, "gone");
+  progress.logTo(path);
+  expect(log.path).toBe(path);
+  rmSync(path);
+  progress.note("goes on");
+  expect(log.path).toBeUndefined();
 });

@@ -1,0 +1,31 @@
+import { ClusterError } from "../errors.ts";
+
+/** What no program can foresee of the machine that it runs on: the system's codes, and what to do. */
+const remedies: Readonly<Record<string, string>> = {
+  ENOSPC: "Make room on that disk.",
+  EDQUOT: "Make room: this user's share of that disk is used up.",
+  EROFS: "That disk can only be read: name another place, with XDG_STATE_HOME or TMPDIR.",
+  EACCES: "Give this user the permission, or name another place, with XDG_STATE_HOME or TMPDIR.",
+  EPERM: "Give this user the permission, or name another place, with XDG_STATE_HOME or TMPDIR.",
+  EIO: "Look after that disk: it cannot be read or written.",
+  EMFILE: "Raise the limit of open files (ulimit -n).",
+  ENFILE: "End other programs: the machine has too many files open.",
+};
+
+/**
+ * The error of a file that this machine wouldn't let us write, make or open, as one that people can act on; `undefined` for any other. Wherever
+ * in the program a disk runs full, that is no bug of it.
+ */
+export function localTrouble(error: unknown): ClusterError | undefined {
+  // Failed connections have an address, and are told by whoever connects.
+  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error) || "address" in error) return undefined;
+  const { code, syscall } = error;
+  const hint = remedies[String(code)];
+  if (hint === undefined) return undefined;
+  const path = "path" in error ? { path: error.path } : {};
+  return new ClusterError("machine-not-set-up", `A file of this machine is out of reach: ${error.message}.`, {
+    hint,
+    facts: { code, syscall, ...path },
+    cause: error,
+  });
+}
