@@ -1,6 +1,5 @@
 import { type Counts, type NodeRecord, type ClusterRecord, roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
-import { beginCreation, endCreation } from "../../system/creation-folder.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import type { ProvisionRequest, Surroundings } from "../backend.ts";
@@ -10,7 +9,7 @@ import { countsText } from "../cluster-shape.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
-import { rollBack } from "../roll-back.ts";
+import { runCreation } from "../run-creation.ts";
 import { wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
@@ -47,23 +46,21 @@ export interface Provisioning {
 
 /** See Backend.provision. */
 export async function provision(work: Provisioning, signal: AbortSignal): Promise<ClusterRecord> {
-  const { request } = work;
-  await beginCreation(request.directory, request.clusterId, request.creationId);
-  const state: { making?: Making } = {};
-  try {
-    const resolved = await prepare(work, signal);
-    const making = newMaking(work, resolved);
-    state.making = making;
-    work.onMaking(making);
-    const cluster = await make(work, { making, resolved }, signal);
-    await request.complete(cluster, signal);
-    await endCreation(request.directory, "finished");
-    return cluster;
-  } catch (error) {
-    if (state.making === undefined) await endCreation(request.directory, "removed");
-    else await rollBack(cloudRollBack(work, state.making), { error, progress: work.surroundings.progress }, signal);
-    throw error;
-  }
+  return runCreation(
+    {
+      request: work.request,
+      progress: work.surroundings.progress,
+      prepare: async (inner) => {
+        const resolved = await prepare(work, inner);
+        const making = newMaking(work, resolved);
+        work.onMaking(making);
+        return { making, resolved };
+      },
+      make: async (made, inner) => make(work, made, inner),
+      rollBackOf: ({ making }) => cloudRollBack(work, making),
+    },
+    signal,
+  );
 }
 
 /** Clears the way, and finds what the machines are made of. */
