@@ -47,7 +47,7 @@ export const createCommand = (driver: Driver) => {
       if (
         given.enableSelinuxEnforcing &&
         given.linuxDistribution !== undefined &&
-        !hasSelinux(given.linuxDistribution)
+        !driver.hasSelinux(given.linuxDistribution)
       ) {
         problems.add(`--enable-selinux-enforcing: ${given.linuxDistribution} comes without SELinux`);
       }
@@ -84,10 +84,6 @@ export function licenseSources(
     environment,
   };
 }
-
-/** Amazon Linux 2 comes with it switched off: a mode that no running system can change. */
-const hasSelinux = (distribution: string): boolean =>
-  /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution);
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
   const { parseArtifactLocation } = await import("../platform/artifact-location.ts");

@@ -21,7 +21,9 @@ export function describePlan(
       ["Network", networkName(clusterId)],
       [
         "Reached at",
-        reach === "direct" ? "the containers' own addresses" : "ports of 127.0.0.1, since the engine runs in a virtual machine",
+        reach === "direct"
+          ? "the containers' own addresses"
+          : "ports of 127.0.0.1, since the engine runs in a virtual machine",
       ],
       ["Volumes", creation.volumes.length === 0 ? "none" : creation.volumes.join(", ")],
       ["End of life", "none: the destroy command removes the cluster"],
