@@ -13,8 +13,7 @@ export const containerDriver = defineDriver({
   hasLifetime: false,
   canDestroy: true,
   doctorSubject: "this machine and its Docker",
-  // A container has the host's kernel, and with it the host's mode, which is not ours to change.
-  hasSelinux: () => false,
+  selinuxProblem: () => "containers have the SELinux of the machine that they run on, whose mode is not ours to change",
   machineId: /^[0-9a-f]{12}$/,
   placeOptions: {},
   everywhere: undefined,

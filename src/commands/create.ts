@@ -44,12 +44,9 @@ export const createCommand = (driver: Driver) => {
       if (given.variant === "oss" && given.securityMode !== undefined) {
         problems.add("--security-mode: only the enterprise variant has security modes");
       }
-      if (
-        given.enableSelinuxEnforcing &&
-        given.linuxDistribution !== undefined &&
-        !driver.hasSelinux(given.linuxDistribution)
-      ) {
-        problems.add(`--enable-selinux-enforcing: ${given.linuxDistribution} comes without SELinux`);
+      if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
+        const problem = driver.selinuxProblem(given.linuxDistribution);
+        if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
       }
       if (given.wait && given.extraConfig?.["superuser_password_hash"] !== undefined) {
         problems.add(

@@ -26,8 +26,8 @@ export interface Driver {
   readonly canDestroy: boolean;
   /** What `doctor` looks at: "this machine and …". */
   readonly doctorSubject: string;
-  /** Whether nodes of this distribution have SELinux, in a mode that can be changed. */
-  hasSelinux(distribution: string): boolean;
+  /** Why SELinux can't be put into enforcing mode on nodes of this distribution; undefined where it can. */
+  selinuxProblem(distribution: string): string | undefined;
   /** Checks of several creation options together. */
   checkCreation(given: Partial<Values>, problems: Problems, context: Context): void | Promise<void>;
   /** The backend for the given place options. No request is made yet, but credentials are looked for. */

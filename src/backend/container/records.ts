@@ -109,7 +109,8 @@ function nodeState({ State }: Container): NodeState {
 
 function endText({ State }: Container): string {
   const why = State.OOMKilled === true ? ", out of memory" : State.Error ? `: ${State.Error}` : "";
-  return `the container stopped with status ${State.ExitCode}${why}`;
+  const killed = State.ExitCode === 137 && why === "" ? " (killed, perhaps for want of memory)" : "";
+  return `the container stopped with status ${State.ExitCode}${why}${killed}`;
 }
 
 export const shortId = ({ Id }: Pick<Container, "Id">): string => Id.slice(0, 12);
