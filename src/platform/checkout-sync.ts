@@ -70,6 +70,7 @@ async function runScript(
     "transfer-failed",
     `The checkout could not be synced to ${reference}: ${reason}. It has its former files.`,
     {
+      hint: "Remove the cause, if it is not the connection, and sync again.",
       transient: result.status === syncStatuses.brokenTransfer,
       facts: { node: reference, status: result.status },
     },
