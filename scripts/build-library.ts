@@ -72,7 +72,8 @@ async function copyReached({ from, to, first, change }: Copying): Promise<void> 
 
 const relativeImport = /(\b(?:from |import\()"\.[^"]+)\.(?:ts|js)(")/g;
 
-function forNode20(path: string, text: string, version: string): string {
+/** A compiled module as Node 20 can run it; throws where it can not. */
+export function forNode20(path: string, text: string, version: string): string {
   const changed = substitutes.reduce((before, [pattern, substitute]) => before.replace(pattern, substitute), text);
   const found = changed.split("\n").find((line) => tooNew.test(line) && !/^\s*(?:\/?\*|\/\/)/.test(line));
   if (found !== undefined) throw new Error(`${path} is reached by the library, but not for Node 20:\n${found.trim()}`);
