@@ -1,7 +1,7 @@
 /** The library as Node 20 gets it. On real machines it is used in test/e2e/library.test.ts. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { buildLibrary, forNode20 } from "../../scripts/build-library.ts";
+import { buildLibrary, forNode20, withoutPackages } from "../../scripts/build-library.ts";
 import { escapePattern, groupBy, withResolvers } from "../../scripts/library/node-20.ts";
 
 test("what stands for the language's younger parts does what they do", async () => {
@@ -30,6 +30,16 @@ test("a source that needs Bun, or more than Node 20, is refused", () => {
     expect(() => forNode20("ssh/a.js", `let a;\n${line}\n`, "1")).toThrow(
       `ssh/a.js is reached by the library, but not for Node 20:\n${line}`,
     );
+  }
+});
+
+test("types that would lead to those of a package are refused", () => {
+  expect(withoutPackages("a.d.ts", 'import type { A } from "./b.js";\n')).toBe('import type { A } from "./b.js";\n');
+  for (const text of [
+    'import type { Tag } from "@aws-sdk/client-ec2";',
+    'export declare const a: import("ssh2").Client;',
+  ]) {
+    expect(() => withoutPackages("a.d.ts", text)).toThrow("the library's types lead to the package");
   }
 });
 
