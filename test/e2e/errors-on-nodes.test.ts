@@ -36,7 +36,7 @@ const cases: readonly ErrorCase[] = [
     id: "deadline-passed",
     status: 4,
     words: ["wait", "-c", "base", "--timeout", "1s"],
-    says: ["master_0: not installed yet", "longer with --timeout"],
+    says: ["not ready after 1 s", "master_0: not installed yet", "longer with --timeout"],
     hasLog: true,
   },
   {
