@@ -27,6 +27,7 @@ export async function syncCheckout(
   const masters = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
   if (masters.length === 0) {
     throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master to sync to.`, {
+      hint: "The inspect command shows its nodes.",
       facts: { cluster: cluster.id },
     });
   }
