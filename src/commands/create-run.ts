@@ -6,8 +6,10 @@ import type { ClusterRecord } from "../cluster/record.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
+import { assertSum } from "../platform/artifact-download.ts";
 import type { ArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
+import { webSchemeOf } from "../platform/configuration.ts";
 import { configurationSecrets } from "../platform/configuration-secrets.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
@@ -32,6 +34,7 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
     driver.open(input, context, context.signal),
     readArtifactHead(input.artifact, { clock: context.clock, limitMs: headLimitMs }, context.signal),
     checkSpace(input.workspaceDir),
+    checkSum(input, context.signal),
   ]);
   assertVariant(head.variant, input.variant, input.artifact.shown);
   const request = creationRequest(driver, input, head);
@@ -56,9 +59,14 @@ async function checkSpace(folder: string): Promise<void> {
   const problem = await freeSpaceProblem(folder, workspaceBytes);
   if (problem === undefined) return;
   throw new ClusterError("machine-not-set-up", problem, {
-    hint: "Name a folder with more space with --workspace-dir.",
+    hint: "Name another folder, with 2 GB of room, with --workspace-dir or TMPDIR.",
     facts: { folder },
   });
+}
+
+/** Of a file of this machine; the node, or the download, sees to the others. */
+async function checkSum({ artifact, artifactSha256 }: CreateInput, signal: AbortSignal): Promise<void> {
+  if (artifact.kind === "file" && artifactSha256 !== undefined) await assertSum(artifact, artifactSha256, signal);
 }
 
 function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead): CreationRequest<unknown> {
@@ -69,6 +77,7 @@ function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead)
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     creation: driver.creation(input),
     openPorts: layoutOf(head.layout ?? "cluster").publicPorts,
+    webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };
 }
 

@@ -6,7 +6,7 @@ import { testsSource } from "./checkout.ts";
 import type { Layout } from "./layout.ts";
 
 /** The two places on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
-export type SyncPlace = "tests" | "library";
+type SyncPlace = "tests" | "library";
 
 export interface SyncFile {
   /** Absolute, on this machine. */
@@ -31,6 +31,14 @@ export interface SyncPlan {
   readonly emptiedFolders: readonly string[];
   /** Folders, relative to the tests folder, that are removed whole first. */
   readonly removedFolders: readonly string[];
+}
+
+/** Whether what stands at this path, relative to the tests folder, is removed before the plan's files come. */
+export function isRemovedFirst({ emptiedFolders, removedFolders }: SyncPlan, path: string): boolean {
+  const slash = path.lastIndexOf("/");
+  const folder = slash < 0 ? "." : path.slice(0, slash);
+  if (path.endsWith(".py") && emptiedFolders.includes(folder)) return true;
+  return removedFolders.some((removed) => path.startsWith(`${removed}/`));
 }
 
 /** What is to go where. Fails as `bad-usage` where the checkout holds nothing for this layout. */

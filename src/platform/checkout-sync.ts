@@ -1,9 +1,10 @@
 import type { Variant } from "../cluster/record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Connection, RemoteResult } from "../ssh/connection.ts";
+import type { FileSums } from "../system/file-hash.ts";
 import { isMapping } from "../system/is-mapping.ts";
 import { checkoutArchive } from "./checkout-archive.ts";
-import { changedFiles, parseManifest } from "./checkout-manifest.ts";
+import { changedFiles, isSettled, parseManifest } from "./checkout-manifest.ts";
 import { syncPlan } from "./checkout-plan.ts";
 import { remoteManifestScript, syncStatuses, unpackScript } from "./checkout-scripts.ts";
 import type { Checkout } from "./checkout.ts";
@@ -14,6 +15,8 @@ export interface SyncTarget {
   /** Such as `master_0`: errors name it. */
   readonly reference: string;
   readonly layout: Layout;
+  /** Shared by the targets of one sync. */
+  readonly sumOf: FileSums;
 }
 
 export interface SyncReport {
@@ -31,9 +34,9 @@ export interface SyncReport {
 export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
   const variant = await installedVariant(target, signal);
   const whole = syncPlan(checkout, variant, target.layout);
-  const manifest = await runScript(target, remoteManifestScript(whole), undefined, signal);
-  const plan = await changedFiles(whole, parseManifest(manifest), signal);
-  await runScript(target, unpackScript(plan), checkoutArchive(plan), signal);
+  const manifest = parseManifest(await runScript(target, remoteManifestScript(whole), undefined, signal));
+  const plan = await changedFiles(whole, manifest, target.sumOf, signal);
+  if (!isSettled(plan, manifest)) await runScript(target, unpackScript(plan), checkoutArchive(plan), signal);
   return {
     files: whole.files.length,
     sentFiles: plan.files.length,
@@ -64,13 +67,15 @@ async function runScript(
   const command = { argv: ["sh", "-c", script], sudo: true, limitMs, ...(stdin === undefined ? {} : { stdin }) };
   const result = await connection.run(command, signal);
   if (result.status === 0) return result.stdout;
-  const reason = lastLine(result);
+  const isFull = /no space left on device|disk quota exceeded/i.test(result.stderr);
+  const reason = isFull ? "no space is left on its disk" : lastLine(result);
   if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, reason);
   throw new ClusterError(
     "transfer-failed",
     `The checkout could not be synced to ${reference}: ${reason}. It has its former files.`,
     {
-      transient: result.status === syncStatuses.brokenTransfer,
+      hint: "Remove the cause, if it is not the connection, and sync again.",
+      transient: result.status === syncStatuses.brokenTransfer && !isFull,
       facts: { node: reference, status: result.status },
     },
   );

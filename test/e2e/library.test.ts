@@ -7,7 +7,9 @@ import { repository } from "./support/executable.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
 
-const example = join(repository, "test", "e2e", "example", "library.ts");
+const examples = join(repository, "test", "e2e", "example");
+const example = join(examples, "library.ts");
+const license = "license-0123456789-not-to-be-seen";
 const state: { cloud?: TestCloud; artifact?: string } = {};
 const cloud = (): TestCloud => state.cloud!;
 
@@ -44,6 +46,28 @@ test.skipIf(node === undefined)(
   },
   500_000,
 );
+
+test("an enterprise cluster knows its superuser, and a body that fails leaves nothing", async () => {
+  const artifact = await buildArtifact("enterprise", cloud().folder);
+  const ran = await run([process.execPath, join(examples, "library-enterprise.ts"), artifact, license]);
+  expect(ran.stdout, ran.stderr).toBe(
+    [
+      "wrong password: login-refused",
+      "nobody: 65534",
+      "root: root",
+      "not root: admin",
+      "killed: 137",
+      "bytes: 00 ff 0a",
+      "failing: remote-command-failed",
+      "logs: true",
+      "",
+    ].join("\n"),
+  );
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain("The body's own error");
+  expect(ran.stderr).not.toContain(license);
+  await expectNothingLeft();
+}, 500_000);
 
 interface Ran {
   readonly status: number;

@@ -108,7 +108,7 @@ test.each([
   [410, "it is gone from that address (HTTP 410).", 1],
   [400, "the server answered (HTTP 400).", 1],
   [429, "the server answered (HTTP 429).", 4],
-  [503, "the server answered (HTTP 503).", 4],
+  [503, "the server failed (HTTP 503).", 4],
 ])("an answer %d is a failure, asked for %s times over", async (status, reason, asked) => {
   await using server = webServer(() => new Response(`<p>${secret}</p>`, { status }));
   const error = await failure(`${server.origin}/a.sh?X-Signature=${secret}`);
@@ -275,7 +275,7 @@ test("local files that are missing, folders or no script are told apart", async 
   expect(failures.map(({ id, message }) => `${id}: ${message.replaceAll(path, "/p")}`)).toMatchInlineSnapshot(`
     [
       "artifact-unreachable: The artifact /p/missing cannot be read: there is no such file.",
-      "artifact-invalid: /p/folder is not a release artifact: it is no file.",
+      "artifact-invalid: /p/folder is not a release artifact: it is a folder.",
       "artifact-invalid: /p/text is not a release artifact: it does not begin as a script does (#!).",
       "artifact-unreachable: The artifact /p/text/below cannot be read: there is no such file.",
     ]

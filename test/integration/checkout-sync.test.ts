@@ -7,6 +7,7 @@ import { readCheckout } from "../../src/platform/checkout.ts";
 import type { Layout } from "../../src/platform/layout.ts";
 import { clusterLayout } from "../../src/platform/layouts/cluster.ts";
 import type { Connection, RemoteCommand } from "../../src/ssh/connection.ts";
+import { createFileSums } from "../../src/system/file-hash.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 
 const signal = new AbortController().signal;
@@ -81,7 +82,11 @@ async function feed(sink: Bun.FileSink, stdin: RemoteCommand["stdin"], cutAfterB
 
 async function sync(place: Bench, connection = localConnection()) {
   const checkout = (await readCheckout(place.checkout)).value!;
-  return syncCheckout(checkout, { connection, reference: "master_0", layout: place.layout }, signal);
+  return syncCheckout(
+    checkout,
+    { connection, reference: "master_0", layout: place.layout, sumOf: createFileSums() },
+    signal,
+  );
 }
 
 const extra = "checkout/packages/integration-test/extra";
@@ -119,7 +124,8 @@ test("a second sync sends only what has changed, and leaves the same", async () 
   await place.write(`${extra}/test_two.py`, "TWO");
   await chmod(join(place.checkout, "..", extra, "run"), 0o644);
   await rm(join(place.checkout, "..", extra, "test_new.py"));
-  expect(await sync(place)).toEqual({ files: 2, sentFiles: 1, sentBytes: 3 });
+  // Another mode is a change too.
+  expect(await sync(place)).toEqual({ files: 2, sentFiles: 2, sentBytes: 6 });
   expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./run", "./test_two.py"]);
   expect(await readFile(join(place.tests, "test_two.py"), "utf8")).toBe("TWO");
   expect((await stat(join(place.tests, "run"))).mode & 0o777).toBe(0o644);

@@ -5,10 +5,11 @@ import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { failureCode, wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
+import type { CustomTag } from "./cloud-creation.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
-import { type CustomTag, type TagValues, toTags } from "./tags.ts";
+import { type TagValues, toTags } from "./tags.ts";
 import { untilVisible } from "./visibility.ts";
 
 /** Room for the artifact, what it unpacks, and images. */
