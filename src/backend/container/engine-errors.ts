@@ -24,29 +24,29 @@ export function engineFailure(program: string, words: readonly string[], end: Pr
   const facts = { command: words[0], status: end.status, meaning };
   switch (meaning) {
     case "forbidden":
-      return new ClusterError("machine-not-set-up", `You may not use Docker on this machine: ${said}`, {
+      return new ClusterError("machine-not-set-up", `You may not use Docker on this machine: ${said}.`, {
         hint: "Join the group docker, then log in anew: sudo usermod -aG docker $USER",
         facts,
       });
     case "silent":
-      return new ClusterError("machine-not-set-up", `Docker does not answer: ${said}`, {
+      return new ClusterError("machine-not-set-up", `Docker does not answer: ${said}.`, {
         hint: "Start it: sudo systemctl start docker, or on macOS the program that runs it; DOCKER_HOST names another one.",
         facts,
       });
     case "noAddresses":
-      return new ClusterError("capacity-lacking", `Docker has no free addresses for another network: ${said}`, {
+      return new ClusterError("capacity-lacking", `Docker has no free addresses for another network: ${said}.`, {
         hint: "Destroy clusters that you need no more, or remove unused networks: docker network prune",
         facts,
       });
     case "noSpace":
-      return new ClusterError("capacity-lacking", `Docker's disk is full: ${said}`, {
+      return new ClusterError("capacity-lacking", `Docker's disk is full: ${said}.`, {
         hint: "Make room, such as with: docker system prune",
         facts,
       });
     case "nameTaken":
     case "gone":
     case undefined:
-      return new ClusterError("engine-failed", `${program} ${words.slice(0, 1).join(" ")} failed: ${said}`, {
+      return new ClusterError("engine-failed", `${program} ${words.slice(0, 1).join(" ")} failed: ${said}.`, {
         hint: "With -vv every command is shown as it was given.",
         facts,
       });
@@ -65,8 +65,13 @@ export function engineMissing(program: string, cause: unknown): ClusterError {
   });
 }
 
+/** `start` says only after it which container was meant. */
+const daemonPrefix = /^(?:docker: )?Error response from daemon: /;
+
 function lastLine(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
+  const daemon = lines.findLast((line) => daemonPrefix.test(line));
   // A refused command line is followed by an advice to read the help.
-  return lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
+  const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
+  return (daemon ?? last).replace(daemonPrefix, "").replace(/[.:\s]+$/, "");
 }

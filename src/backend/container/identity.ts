@@ -24,5 +24,7 @@ export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: n
     };
     return { name, mode, modifiedMs: nowMs, sizeBytes: bytes.length, contents };
   });
-  return Buffer.concat(await Array.fromAsync(tarStream(entries)));
+  const parts: Uint8Array[] = [];
+  for await (const part of tarStream(entries)) parts.push(part);
+  return Buffer.concat(parts);
 }

@@ -6,7 +6,6 @@ import type { Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
 import type { Reach } from "./engine-facts.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
-import { networkName } from "./network.ts";
 import type { SystemFlags } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -28,7 +27,7 @@ export interface LaunchPlan {
 
 /**
  * Makes and starts all nodes. The first one alone, since its name is what two creates of one id at the same moment can't both have: the
- * second one fails as `cluster-exists`. (The engine lets networks have equal names.)
+ * second one fails as `cluster-exists`.
  */
 export async function launchNodes(engine: Engine, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
   const nodes = roles.flatMap((role) => Array.from({ length: plan.counts[role] }, (_, index) => ({ role, index })));
@@ -63,7 +62,7 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
   const hostname = `${role.replace("_", "-")}-${index}`;
   return [
     "create",
-    `--name=${networkName(plan.clusterId)}-${role}_${index}`,
+    `--name=cluster-e2e-${plan.clusterId}-${role}_${index}`,
     ...labelWords({ ...plan.labels, role, index: String(index) }),
     `--hostname=${hostname}`,
     `--network=${plan.networkId}`,

@@ -72,7 +72,7 @@ function notBuilt(image: NodeImage, error: unknown): unknown {
 function notPulled(image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   return new ClusterError("image-not-found", `There is no image ${image.name}: ${error.message}`, {
-    hint: "docker images shows those that are here; a name that begins with localhost/ is never pulled from the internet.",
+    hint: "The command docker images shows those that are here.",
     facts: { ...error.facts, image: image.name },
     cause: error,
   });

@@ -1,7 +1,6 @@
 import { roles } from "../../cluster/record.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
 import type { ContainerCreation } from "./container-creation.ts";
-import { networkName } from "./network.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
 /** What a creation would make, for people and as data. */
@@ -18,7 +17,7 @@ export function describePlan(
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${total}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
       ["Limits", `memory ${creation.memory ?? "none"}, CPUs ${creation.cpus ?? "none"}, each`],
-      ["Network", networkName(clusterId)],
+      ["Network", "a bridge of its own"],
       [
         "Reached at",
         reach === "direct"
@@ -33,7 +32,6 @@ export function describePlan(
       engine: { name: "docker", version: facts.version, cgroupVersion: facts.cgroupVersion },
       image: { name: image.name, isPresent: image.isPresent },
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
-      network: networkName(clusterId),
       reach,
       volumes: creation.volumes,
       ...(creation.memory !== undefined && { memory: creation.memory }),
