@@ -25,7 +25,13 @@ test("create --wait ends with a platform that has TLS and a login, and destroy w
   await Bun.write(license, "sample-license\n");
   const created = await containers().run([
     ..."create --variant enterprise --security-mode strict --public-agents 0 --wait --timeout 5m".split(" "),
-    ...["--license-key", license, "--node-image", nodeImage, "-c", id, state.artifact!],
+    "--license-key",
+    license,
+    "--node-image",
+    nodeImage,
+    "-c",
+    id,
+    state.artifact!,
   ]);
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id}\n` });
   const opened = await containers().run(["web", "-c", id]);

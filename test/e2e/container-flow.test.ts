@@ -24,8 +24,13 @@ afterAll(async () => {
 
 const createWords = () => [
   ..."create --variant oss --agents 2 --memory 1g --cpus 1.5".split(" "),
-  ...["--node-image", nodeImage, "--custom-volume", `${containers().folder}/shared:/shared:ro`],
-  ...["-c", id(), state.artifact!],
+  "--node-image",
+  nodeImage,
+  "--custom-volume",
+  `${containers().folder}/shared:/shared:ro`,
+  "-c",
+  id(),
+  state.artifact!,
 ];
 
 test("doctor finds nothing that would stop it", async () => {

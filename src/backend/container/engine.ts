@@ -9,7 +9,7 @@ import { engineFailure, engineMissing } from "./engine-errors.ts";
 const askLimitMs = 60_000;
 const changeLimitMs = 180_000;
 
-export interface EngineRequest {
+interface EngineRequest {
   /** What follows the program's name. Never a secret. */
   readonly words: readonly string[];
   readonly stdin?: Uint8Array;
