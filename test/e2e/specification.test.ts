@@ -177,6 +177,9 @@ describeOnBench("words of the specification", (bench) => {
 
   test("web opens the browser at the web UI, prints its URL, and says what the browser must trust", async () => {
     const { cloud, base } = bench();
+    const url = `https://${base.nodes[0]!.publicAddress}/`;
+    // Before the platform is there to ask, it is the configuration that tells.
+    expect((await cloud.run(["web", "-c", "base"], { environment: { PATH: "/nowhere" } })).stdout).toBe(`${url}\n`);
     const config = 'config={"ssl_enabled": true}\n';
     const ready = `layout=cluster\nstatus=exit 0\ncheck.status=0\n${config}`;
     await using _ready = await answering({ pattern: "e2e-readiness", stdout: ready, readsStdin: true })(bench());
@@ -184,7 +187,6 @@ describeOnBench("words of the specification", (bench) => {
     const opener = join(folder.path, "xdg-open");
     await writeFile(opener, `#!/bin/sh\necho "$1" >${folder.path}/opened\n`);
     await chmod(opener, 0o755);
-    const url = `https://${base.nodes[0]!.publicAddress}/`;
     const environment = { PATH: `${folder.path}:${process.env["PATH"]}` };
     const ran = await cloud.run(["web", "-c", "base"], { environment });
     expect(ran).toMatchObject({ status: 0, stdout: `${url}\n` });
