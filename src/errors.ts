@@ -27,7 +27,7 @@ export const errorTable = {
     exitCode: 1,
     summary: "There is no room for the machines, or the account's limit is reached",
   },
-  "engine-failed": { exitCode: 1, summary: "The container engine could not do what it was asked for" },
+  "engine-failed": { exitCode: 1, summary: "The container engine, or QEMU, could not do what it was asked for" },
   "cloud-failed": { exitCode: 1, summary: "A cloud request failed" },
   "machine-failed": { exitCode: 1, summary: "A machine ended or broke before it could be used" },
   "artifact-unreachable": { exitCode: 1, summary: "The artifact could not be read" },

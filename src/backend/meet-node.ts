@@ -9,8 +9,8 @@ import type { ConnectionPool } from "../ssh/pool.ts";
 import { creationFiles } from "../system/creation-folder.ts";
 import type { Surroundings } from "./backend.ts";
 
-/** From the moment a machine has its address until it lets us in. Images that boot slowly need some minutes. */
-const loginLimitMs = 10 * 60_000;
+/** Images that boot slowly need some minutes. */
+const usualLoginLimitMs = 10 * 60_000;
 
 export interface Introduction {
   readonly directory: string;
@@ -18,6 +18,8 @@ export interface Introduction {
   /** The public half of the host key that was handed to the machines before they booted. */
   readonly firstHostKey: string;
   readonly deadlineMs: number;
+  /** Milliseconds from the moment a machine has its address until it lets us in; absent: as machines usually need. */
+  readonly loginLimitMs?: number;
   /** What is awaited on a machine once it lets us in. */
   readonly firstBoot: (connection: Connection, name: string, signal: AbortSignal) => Promise<void>;
   /** What may be the reason why a machine never answered, and what to do; `undefined`: nothing is known. */
@@ -39,7 +41,8 @@ export async function openIntroduction(
   return async (node, signal) => {
     const name = nodeReference(node);
     using step = progress.start("Boot", name);
-    const deadlineMs = Math.min(introduction.deadlineMs, clock.now() + loginLimitMs);
+    const limitMs = introduction.loginLimitMs ?? usualLoginLimitMs;
+    const deadlineMs = Math.min(introduction.deadlineMs, clock.now() + limitMs);
     const contact = { destination: node, privateKey, firstHostKey: introduction.firstHostKey, knownHosts };
     try {
       const connection = await meetNode(

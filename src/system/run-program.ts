@@ -4,6 +4,8 @@ import type { Environment } from "./environment.ts";
 export interface ProgramRun {
   readonly argv: readonly [string, ...string[]];
   readonly environment: Environment;
+  /** The folder that it starts in; ours where absent. */
+  readonly cwd?: string;
   /** What it reads from its stdin; nothing where absent. */
   readonly stdin?: string | Uint8Array;
   /** Called with output of either stream as it comes. */
@@ -24,7 +26,12 @@ export interface ProgramEnd {
 export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<ProgramEnd> {
   signal.throwIfAborted();
   const [program, ...words] = run.argv;
-  const child = spawn(program, words, { env: { ...run.environment }, detached: true, stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(program, words, {
+    env: { ...run.environment },
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(run.cwd !== undefined && { cwd: run.cwd }),
+  });
   const ended = Promise.withResolvers<number | null>();
   child.once("error", ended.reject).once("close", ended.resolve);
   const onAbort = (): void => void child.kill("SIGTERM");

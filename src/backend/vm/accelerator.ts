@@ -1,0 +1,77 @@
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ClusterError } from "../../errors.ts";
+import { temporaryFolder } from "../../system/temporary-folder.ts";
+import type { Qemu } from "./qemu.ts";
+
+/** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
+const accelerators = ["kvm", "hvf", "tcg"] as const;
+export type Accelerator = (typeof accelerators)[number];
+
+export interface AcceleratorTrial {
+  readonly accelerator: Accelerator;
+  /** Why it doesn't work here; `undefined`: it works. */
+  readonly problem: string | undefined;
+}
+
+/** What the probe's program makes QEMU end with. */
+const probeStatus = 0x10 * 2 + 1;
+
+/**
+ * Tries each by running a few instructions under it, since nothing else tells: `/dev/kvm` may be there, open, and yet fail as soon as a
+ * machine runs. Each takes some hundredths of a second.
+ */
+export async function tryAccelerators(
+  qemu: Qemu,
+  platform: NodeJS.Platform,
+  signal: AbortSignal,
+): Promise<readonly AcceleratorTrial[]> {
+  const absent = platform === "darwin" ? "kvm" : "hvf";
+  await using folder = await temporaryFolder(tmpdir());
+  const rom = join(folder.path, "probe.rom");
+  await writeFile(rom, probeRom());
+  const candidates = accelerators.filter((accelerator) => accelerator !== absent);
+  return await Promise.all(
+    candidates.map(async (accelerator) => ({
+      accelerator,
+      problem: await problemOf(qemu, { accelerator, rom }, signal),
+    })),
+  );
+}
+
+/** The first that works. Throws `machine-not-set-up` where none does. */
+export function bestAccelerator(trials: readonly AcceleratorTrial[]): Accelerator {
+  const working = trials.find(({ problem }) => problem === undefined);
+  if (working !== undefined) return working.accelerator;
+  const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
+  throw new ClusterError("machine-not-set-up", `QEMU runs no machine here: ${reasons}.`, {
+    hint: "Install a QEMU with tcg, which needs nothing of the machine (Debian and Ubuntu: qemu-system-x86).",
+    facts: { trials },
+  });
+}
+
+async function problemOf(
+  qemu: Qemu,
+  { accelerator, rom }: { readonly accelerator: Accelerator; readonly rom: string },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const words = `-accel ${accelerator} -machine q35 -m 16 -nodefaults -no-user-config -display none`.split(" ");
+  const exit = ["-device", "isa-debug-exit,iobase=0xf4,iosize=1"];
+  const end = await qemu({ program: "qemu-system-x86_64", words: [...words, "-bios", rom, ...exit] }, signal);
+  if (end.status === probeStatus) return undefined;
+  const said =
+    end.stderr
+      .trim()
+      .split("\n")[0]
+      ?.replace(/^qemu[\w-]*: /, "") ?? "";
+  return said === "" ? `it ended with status ${end.status ?? "unknown"}` : said.replace(/[.\s]+$/, "");
+}
+
+/** 64 KiB of firmware: where an x86 machine begins, it writes 16 to the port that ends QEMU. */
+function probeRom(): Uint8Array {
+  const rom = new Uint8Array(65_536).fill(0xf4);
+  // mov al, 16; out 0xf4, al; jmp $
+  rom.set([0xb0, 0x10, 0xe6, 0xf4, 0xeb, 0xfe], 0xfff0);
+  return rom;
+}

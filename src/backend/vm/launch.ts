@@ -1,0 +1,114 @@
+import { mkdir } from "node:fs/promises";
+import { nodeReference } from "../../cluster/record.ts";
+import { ClusterError } from "../../errors.ts";
+import { runAtOnce } from "../../system/concurrency.ts";
+import type { FirstBoot } from "../cloud-init.ts";
+import type { Accelerator } from "./accelerator.ts";
+import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "./cluster-facts.ts";
+import { createDisk, type ImageFacts } from "./disk.ts";
+import { findFreePorts } from "./free-ports.ts";
+import { machineFiles, type MachineFiles } from "./machine-files.ts";
+import { machineWords } from "./machine-words.ts";
+import { type Qemu, qemuFailure } from "./qemu.ts";
+import { writeSeed } from "./seed.ts";
+import type { VmCreation } from "./vm-creation.ts";
+
+const atOnce = 4;
+const portTries = 5;
+
+/** All that the machines of one cluster have in common. */
+export interface LaunchPlan {
+  readonly directory: string;
+  readonly facts: Omit<ClusterFacts, "schemaVersion">;
+  readonly creation: VmCreation;
+  readonly accelerator: Accelerator;
+  readonly image: ImageFacts;
+  readonly boot: FirstBoot;
+}
+
+/** Starts all machines; the first one alone, since the others connect to its sockets. */
+export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
+  const book = openBook(plan);
+  const places = plan.facts.nodes.map((_, place) => place);
+  await launchMachine(qemu, { plan, book, place: 0 }, signal);
+  const others = async (place: number): Promise<void> => launchMachine(qemu, { plan, book, place }, signal);
+  await runAtOnce(places.slice(1), atOnce, others, signal);
+}
+
+interface Launching {
+  readonly plan: LaunchPlan;
+  readonly book: Book;
+  readonly place: number;
+}
+
+async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSignal): Promise<void> {
+  const { plan, book, place } = launching;
+  const node = book.node(place);
+  const files = machineFiles(plan.directory, node);
+  await prepareFiles(qemu, { launching, files, node }, signal);
+  for (let tries = 1; ; tries += 1) {
+    signal.throwIfAborted();
+    const machine = { ...plan, files, node: book.node(place), place, count: plan.facts.nodes.length };
+    const run = { program: "qemu-system-x86_64", words: machineWords(machine), cwd: plan.directory } as const;
+    // Run to its end, whatever is aborted meanwhile: what it started must be known.
+    const end = await qemu(run, new AbortController().signal);
+    if (end.status === 0) return;
+    if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
+      throw startFailure(node, end);
+    await book.changePorts(place, toPorts(await findFreePorts(3)));
+  }
+}
+
+async function prepareFiles(
+  qemu: Qemu,
+  { launching, files, node }: { readonly launching: Launching; readonly files: MachineFiles; readonly node: NodeFacts },
+  signal: AbortSignal,
+): Promise<void> {
+  const { plan, place } = launching;
+  await mkdir(files.folder, { recursive: true, mode: 0o700 });
+  await writeSeed(files.seed, {
+    instanceId: node.id,
+    hostname: nodeReference(node).replaceAll("_", "-"),
+    place,
+    hasPrivateNetwork: plan.facts.nodes.length > 1,
+    boot: plan.boot,
+  });
+  await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.creation.diskMegabytes }, signal);
+}
+
+export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
+
+function startFailure(node: NodeFacts, end: Parameters<typeof qemuFailure>[1]): ClusterError {
+  const failure = qemuFailure(`qemu-system-x86_64 for ${nodeReference(node)}`, end);
+  if (!/unknown driver 'vvfat'/i.test(end.stderr)) return failure;
+  return new ClusterError(
+    "machine-not-set-up",
+    "This QEMU was built without vvfat, by which machines get their keys.",
+    {
+      hint: "Install another build of QEMU, such as the distribution's full one.",
+      cause: failure,
+    },
+  );
+}
+
+/** The cluster's facts while they can still change, on the disk before anybody relies on them. */
+interface Book {
+  node(place: number): NodeFacts;
+  changePorts(place: number, ports: NodePorts): Promise<void>;
+}
+
+function openBook({ directory, facts }: LaunchPlan): Book {
+  const nodes = [...facts.nodes];
+  const node = (place: number): NodeFacts => {
+    const found = nodes[place];
+    if (found === undefined) throw new RangeError(`There is no machine at place ${place}`);
+    return found;
+  };
+  return {
+    node,
+    changePorts: async (place, ports) => {
+      nodes[place] = { ...node(place), ports };
+      await writeClusterFacts(directory, { ...facts, nodes });
+    },
+  };
+}

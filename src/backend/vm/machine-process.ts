@@ -1,0 +1,65 @@
+import { access, readFile } from "node:fs/promises";
+import { ClusterError } from "../../errors.ts";
+import type { Clock } from "../../system/clock.ts";
+import { commandOfProcess, signalProcess } from "../../system/process-command.ts";
+import type { MachineFiles } from "./machine-files.ts";
+
+const pauseMs = 50;
+/** QEMU ends at once when told to, but for what it has yet to write. */
+const patienceMs = { TERM: 10_000, KILL: 5_000 } as const;
+
+/** `unstarted`: not begun yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
+export type MachineLife = "unstarted" | "running" | "ended" | "killed";
+
+export async function machineLife(files: MachineFiles): Promise<MachineLife> {
+  if ((await runningPid(files)) !== undefined) return "running";
+  if (await isThere(files.pid)) return "killed";
+  // QEMU makes it as one of the first things.
+  return (await isThere(files.console)) ? "ended" : "unstarted";
+}
+
+/**
+ * The number of the process that runs this very machine. A number alone says nothing, since another process may have it by now: its command line
+ * must name the machine's own files.
+ */
+async function runningPid({ pid }: MachineFiles): Promise<number | undefined> {
+  const number = Number((await readFile(pid, "utf8").catch(() => "")).trim());
+  if (!Number.isSafeInteger(number) || number <= 1) return undefined;
+  const command = await commandOfProcess(number);
+  return command?.includes(pid) === true ? number : undefined;
+}
+
+/** Ends those that run, first by asking. Throws `engine-failed` where one doesn't end. */
+export async function endMachines(machines: readonly MachineFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
+  if (await endBy("TERM", machines, clock, signal)) return;
+  if (await endBy("KILL", machines, clock, signal)) return;
+  const left = (await Promise.all(machines.map(runningPid))).filter((pid) => pid !== undefined);
+  if (left.length === 0) return;
+  throw new ClusterError("engine-failed", `QEMU does not end: process ${left.join(", ")}.`, {
+    hint: "See what it waits for (a disk that does not answer?), then try again.",
+    facts: { processes: left },
+  });
+}
+
+async function endBy(
+  name: "TERM" | "KILL",
+  machines: readonly MachineFiles[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const pids = await Promise.all(machines.map(runningPid));
+  await Promise.all(pids.filter((pid) => pid !== undefined).map((pid) => signalProcess(pid, name)));
+  const deadlineMs = clock.now() + patienceMs[name];
+  for (;;) {
+    const left = await Promise.all(machines.map(runningPid));
+    if (left.every((pid) => pid === undefined)) return true;
+    if (clock.now() > deadlineMs) return false;
+    await clock.sleep(pauseMs, signal);
+  }
+}
+
+const isThere = async (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

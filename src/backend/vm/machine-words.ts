@@ -1,0 +1,91 @@
+import type { Accelerator } from "./accelerator.ts";
+import type { NodeFacts } from "./cluster-facts.ts";
+import type { MachineFiles } from "./machine-files.ts";
+import { macAddresses } from "./seed.ts";
+import type { VmCreation } from "./vm-creation.ts";
+
+/** All that a machine is made of. */
+export interface MachinePlan {
+  readonly accelerator: Accelerator;
+  readonly creation: VmCreation;
+  readonly files: MachineFiles;
+  readonly node: NodeFacts;
+  /** The node's place in the launch order, of so many. */
+  readonly place: number;
+  readonly count: number;
+}
+
+/** QEMU's command line. It is run in the cluster's folder: the names of sockets may not be long, and the folder's may be. */
+export function machineWords(plan: MachinePlan): readonly string[] {
+  const { accelerator, creation, files, node, place } = plan;
+  const cpu = accelerator === "tcg" ? "max" : "host";
+  const options: readonly (readonly [string, string])[] = [
+    ["-name", node.id],
+    ["-display", "none"],
+    ["-machine", "q35"],
+    ["-accel", accelerator],
+    ["-cpu", cpu],
+    ["-m", String(creation.memoryMegabytes)],
+    ["-smp", String(creation.cpus)],
+    ["-device", "virtio-rng-pci"],
+    ["-chardev", `file,id=console,path=${escaped(files.console)}`],
+    ["-serial", "chardev:console"],
+    ...diskOptions(files),
+    ["-netdev", `user,id=outside,${forwards(node)}`],
+    ["-device", networkCard("outside", macAddresses(place).outside)],
+    ...privateNetworkOptions(plan),
+    ["-pidfile", files.pid],
+  ];
+  return ["-nodefaults", "-no-user-config", ...options.flat(), "-daemonize"];
+}
+
+function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
+  const file = { driver: "file", filename: disk };
+  const layer = { driver: "qcow2", "node-name": "disk", file, discard: "unmap" };
+  const folder = { driver: "vvfat", "node-name": "seed", dir: seed, label: "cidata", "read-only": true };
+  return [
+    ["-blockdev", JSON.stringify(layer)],
+    ["-device", "virtio-blk-pci,drive=disk,bootindex=0"],
+    ["-blockdev", JSON.stringify(folder)],
+    ["-device", "virtio-blk-pci,drive=seed"],
+  ];
+}
+
+/** Without firmware of its own, which would try to boot from the network. */
+const networkCard = (network: string, mac: string): string => `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
+
+const forwards = ({ ports }: NodeFacts): string =>
+  [
+    [ports.ssh, 22],
+    [ports.http, 80],
+    [ports.https, 443],
+  ]
+    .map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
+    .join(",");
+
+/**
+ * One wire for all of a cluster: the first machine's QEMU is the hub, with a socket for each of the others. It needs no privileges, nothing
+ * else on this computer hears it, and it is there as long as the first machine runs.
+ */
+function privateNetworkOptions({ place, count }: MachinePlan): readonly (readonly [string, string])[] {
+  if (count === 1) return [];
+  const card = ["-device", networkCard("inside", macAddresses(place).inside)] as const;
+  if (place > 0) {
+    return [["-netdev", `stream,id=inside,server=off,addr.type=unix,addr.path=${socketName(place)}`], card];
+  }
+  const others = Array.from({ length: count - 1 }, (_, index) => index + 1);
+  return [
+    ["-netdev", "hubport,id=inside,hubid=0"],
+    card,
+    ...others.flatMap((other): readonly (readonly [string, string])[] => [
+      ["-netdev", `stream,id=wire${other},server=on,addr.type=unix,addr.path=${socketName(other)}`],
+      ["-netdev", `hubport,id=port${other},hubid=0,netdev=wire${other}`],
+    ]),
+  ];
+}
+
+/** From the cluster's folder. */
+const socketName = (place: number): string => `machines/wire-${place}`;
+
+/** In QEMU's lists of options a comma is doubled. */
+const escaped = (text: string): string => text.replaceAll(",", ",,");

@@ -1,0 +1,18 @@
+import type { ImageFacts } from "./disk.ts";
+import type { ResolvedCreation } from "./resolve-creation.ts";
+
+/** What a creation makes, and all that a roll-back must know of it. */
+export interface Making {
+  readonly clusterId: string;
+  readonly directory: string;
+  readonly resolved: ResolvedCreation;
+  readonly image: ImageFacts;
+  /** Whether anything has been made yet. */
+  isTouched: boolean;
+}
+
+/** For someone who ends the program now: what may be left, and how it goes away. */
+export function remainsText(making: Making | undefined): string {
+  if (making === undefined || !making.isTouched) return "Nothing has been made.";
+  return `Virtual machines may be left running. Remove them: cluster-vm destroy --cluster-id ${making.clusterId}`;
+}

@@ -1,0 +1,185 @@
+import { join } from "node:path";
+import type { ClusterRecord, NodeRecord } from "../../cluster/record.ts";
+import { roles } from "../../cluster/record.ts";
+import type { Connection } from "../../ssh/connection.ts";
+import { generateKeyPair, type KeyPair } from "../../ssh/keys.ts";
+import { readBootId } from "../../system/boot-id.ts";
+import { freeSpaceProblem } from "../../system/free-space.ts";
+import { acquireProcessLock } from "../../system/process-lock.ts";
+import { ClusterError } from "../../errors.ts";
+import { version } from "../../version.ts";
+import type { ProvisionRequest, Surroundings } from "../backend.ts";
+import { awaitFirstBoot } from "../first-boot.ts";
+import { openIntroduction } from "../meet-node.ts";
+import { raiseNodes } from "../raise-nodes.ts";
+import { removeAbandoned } from "../remove-abandoned.ts";
+import { runCreation } from "../run-creation.ts";
+import { type ClusterFacts, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
+import { assertIdIsFree } from "./cluster-exists.ts";
+import { assertDiskIsLargeEnough, readImageFacts } from "./disk.ts";
+import { findFreePorts } from "./free-ports.ts";
+import { obtainImage } from "./image-store.ts";
+import { privateAddress } from "./ip-detect.ts";
+import { launchMachines, toPorts } from "./launch.ts";
+import type { Making } from "./making.ts";
+import type { Qemu } from "./qemu.ts";
+import { sshUser } from "./records.ts";
+import { removeCreation } from "./remove-creation.ts";
+import { nodeCount, type ResolvedCreation } from "./resolve-creation.ts";
+import { vmRollBack } from "./roll-back.ts";
+import type { VmCreation } from "./vm-creation.ts";
+import { watchMachines } from "./watch-machines.ts";
+
+/** Between two looks at the machines. */
+const longestPauseMs = 1_000;
+/** Translated code boots ten times slower, and all machines share this computer. */
+const slowLoginLimitMs = 40 * 60_000;
+/** What a node writes to its disk at the least. */
+const bytesPerNode = 1e9;
+
+export interface Provisioning {
+  readonly qemu: Qemu;
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  readonly request: ProvisionRequest<VmCreation>;
+  readonly resolve: (signal: AbortSignal) => Promise<ResolvedCreation>;
+  readonly surroundings: Surroundings;
+  readonly onNode: (node: NodeRecord) => void;
+  /** Told of the creation's state as soon as there is something to roll back. */
+  readonly onMaking: (making: Making) => void;
+}
+
+/** See Backend.provision. */
+export async function provision(work: Provisioning, signal: AbortSignal): Promise<ClusterRecord> {
+  return runCreation(
+    {
+      request: work.request,
+      progress: work.surroundings.progress,
+      prepare: async (inner) => prepare(work, inner),
+      make: async (making, inner) => make(work, making, inner),
+      rollBackOf: (making) => vmRollBack(work, making),
+    },
+    signal,
+  );
+}
+
+async function prepare(work: Provisioning, signal: AbortSignal): Promise<Making> {
+  const { qemu, request, root, surroundings } = work;
+  const { clusterId, directory, creation } = request;
+  const { clock, progress } = surroundings;
+  const remove = async (abandoned: string): Promise<undefined> => {
+    await removeCreation(abandoned, clock, signal);
+    return undefined;
+  };
+  await removeAbandoned({ root, clusterId }, async (abandoned) => remove(abandoned.directory), progress);
+  const [resolved, clusters] = await Promise.all([work.resolve(signal), readClusters(root)]);
+  assertIdIsFree(clusters, clusterId, []);
+  const image = await readImageFacts(qemu, await obtainImage(resolved.image, surroundings, signal), signal);
+  assertDiskIsLargeEnough(image, creation.diskMegabytes);
+  await assertSpace(root, nodeCount(request));
+  if (resolved.accelerator === "tcg") {
+    progress.note("No hardware acceleration works here: the machines are translated, and take minutes to boot.");
+  }
+  const making: Making = { clusterId, directory, resolved, image, isTouched: false };
+  work.onMaking(making);
+  return making;
+}
+
+async function assertSpace(folder: string, count: number): Promise<void> {
+  const problem = await freeSpaceProblem(folder, count * bytesPerNode);
+  if (problem === undefined) return;
+  throw new ClusterError("capacity-lacking", problem, {
+    hint: "Make room, or name another folder with XDG_STATE_HOME.",
+  });
+}
+
+/** Nodes are met while later ones are still being started. */
+async function make(work: Provisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
+  const { qemu, request, surroundings } = work;
+  const { directory, resolved, image } = making;
+  const hostKey = generateKeyPair("first-contact");
+  const meet = await introduction(work, { resolved, hostKey });
+  using step = surroundings.progress.start("Start virtual machines");
+  const facts = await register(work, making, signal);
+  const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined };
+  const plan = { directory, facts, creation: request.creation, accelerator: resolved.accelerator, image, boot };
+  const failing = new AbortController();
+  const either = AbortSignal.any([signal, failing.signal]);
+  const launched = launchMachines(qemu, plan, either);
+  launched.then(
+    () => step.done(),
+    (error: unknown) => failing.abort(error),
+  );
+  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory);
+  const raised = raiseNodes({ count: nodeCount(request), longestPauseMs, look, meet }, surroundings, either);
+  raised.catch((error: unknown) => failing.abort(error));
+  // A roll-back must not begin while something is still being started.
+  await Promise.allSettled([raised, launched]);
+  await launched;
+  return await raised;
+}
+
+async function introduction(
+  { request, surroundings, onNode }: Provisioning,
+  { resolved, hostKey }: { readonly resolved: ResolvedCreation; readonly hostKey: KeyPair },
+): ReturnType<typeof openIntroduction> {
+  const { directory, connections, deadlineMs } = request;
+  return openIntroduction(
+    {
+      directory,
+      connections,
+      firstHostKey: hostKey.publicKey,
+      deadlineMs,
+      ...(resolved.accelerator === "tcg" && { loginLimitMs: slowLoginLimitMs }),
+      firstBoot: async (connection: Connection, name: string, inner: AbortSignal) => {
+        const complaints = await awaitFirstBoot(connection, { name, hasDeadline: false }, inner);
+        if (complaints !== undefined) surroundings.progress.detail(1, `${name}: cloud-init complained:\n${complaints}`);
+      },
+      silence: async () => Promise.resolve(undefined),
+      onNode,
+    },
+    surroundings,
+  );
+}
+
+/** Takes the cluster's id for this creation, and writes down what will be made before it is. */
+async function register(
+  { request, root, surroundings }: Provisioning,
+  making: Making,
+  signal: AbortSignal,
+): Promise<Omit<ClusterFacts, "schemaVersion">> {
+  const { clusterId, creationId, creation, counts, variant, webScheme } = request;
+  const facts = {
+    clusterId,
+    creationId,
+    variant,
+    distribution: creation.image === undefined ? request.distribution : "own image",
+    counts,
+    webScheme,
+    createdAt: new Date(surroundings.clock.now()).toISOString(),
+    createdBy: version,
+    bootId: await readBootId(),
+    nodes: await planNodes(request),
+  };
+  const onWait = (): void => {};
+  await using _ = await acquireProcessLock(join(root, ".lock"), { clock: surroundings.clock, onWait }, signal);
+  assertIdIsFree(await readClusters(root), clusterId, []);
+  making.isTouched = true;
+  await writeClusterFacts(making.directory, facts);
+  return facts;
+}
+
+async function planNodes({
+  counts,
+  creationId,
+}: Pick<ProvisionRequest<VmCreation>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
+  const names = roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
+  const ports = await findFreePorts(names.length * 3);
+  return names.map(({ role, index }, place) => ({
+    id: `vm-${creationId.slice(0, 8)}-${place}`,
+    role,
+    index,
+    privateAddress: privateAddress(place),
+    ports: toPorts(ports.slice(place * 3)),
+  }));
+}

@@ -1,0 +1,74 @@
+import { readBootId } from "../../system/boot-id.ts";
+import { type ClusterRecord, type NodeRecord, type NodeState, roles } from "../../cluster/record.ts";
+import { byRoleAndIndex, clusterState } from "../cluster-shape.ts";
+import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
+import { machineFiles } from "./machine-files.ts";
+import { machineLife, type MachineLife } from "./machine-process.ts";
+
+/** Made on every node at its first boot. */
+export const sshUser = "e2e";
+
+/** What is there of a cluster now: each machine's process is looked for. */
+export async function observeCluster({ directory, facts }: StoredCluster): Promise<ClusterRecord> {
+  const [bootId, lives] = await Promise.all([
+    readBootId(),
+    Promise.all(facts.nodes.map((node) => machineLife(machineFiles(directory, node)))),
+  ]);
+  const isRestarted = facts.bootId !== undefined && bootId !== undefined && facts.bootId !== bootId;
+  return toCluster({ directory, facts }, lives, isRestarted);
+}
+
+/** `lives` in the order of the facts' nodes. */
+export function toCluster(
+  { directory, facts }: StoredCluster,
+  lives: readonly MachineLife[],
+  isRestarted: boolean,
+): ClusterRecord {
+  const nodes = facts.nodes
+    .map((node, index) => toNode(node, lives[index] ?? "unstarted", isRestarted))
+    .toSorted(byRoleAndIndex);
+  const asked = new Map(roles.map((role) => [role, facts.counts[role]]));
+  const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
+  return {
+    id: facts.clusterId,
+    creationId: facts.creationId,
+    backend: "vm",
+    region: undefined,
+    variant: facts.variant,
+    distribution: facts.distribution,
+    // Machines that stopped stay until they are removed, so none of them is on its way out.
+    state: isLive ? clusterState(nodes, asked) : "incomplete",
+    createdAt: new Date(facts.createdAt),
+    expiresAt: undefined,
+    ...(facts.webScheme !== undefined && { webScheme: facts.webScheme }),
+    nodes,
+    directory,
+  };
+}
+
+const states: Readonly<Record<MachineLife, NodeState>> = {
+  unstarted: "starting",
+  running: "running",
+  ended: "ended",
+  killed: "ended",
+};
+
+function toNode(node: NodeFacts, life: MachineLife, isRestarted: boolean): NodeRecord {
+  const host = "127.0.0.1";
+  return {
+    id: node.id,
+    role: node.role,
+    index: node.index,
+    state: states[life],
+    publicAddress: undefined,
+    privateAddress: node.privateAddress,
+    ssh: { host, port: node.ports.ssh, user: sshUser },
+    web: { host, httpPort: node.ports.http, httpsPort: node.ports.https },
+    ...(life === "ended" && { stateReason: "the machine powered off" }),
+    ...(life === "killed" && {
+      stateReason: isRestarted
+        ? "this computer was restarted since"
+        : "its QEMU was killed, perhaps for want of memory",
+    }),
+  };
+}

@@ -1,0 +1,78 @@
+import { arch, platform, totalmem } from "node:os";
+import { roles } from "../../cluster/record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { Environment } from "../../system/environment.ts";
+import type { CreationRequest } from "../backend.ts";
+import { type Accelerator, bestAccelerator, tryAccelerators } from "./accelerator.ts";
+import { findImage, type MachineImage } from "./image-store.ts";
+import { type Qemu, qemuVersion } from "./qemu.ts";
+import type { VmCreation } from "./vm-creation.ts";
+
+/** The first one with `stream` networks. */
+export const streamVersion = [7, 2] as const;
+
+/** What of this machine a creation's options mean. */
+export interface ResolvedCreation {
+  readonly qemuVersion: string;
+  readonly accelerator: Accelerator;
+  readonly image: MachineImage;
+}
+
+type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts">;
+
+export const nodeCount = ({ counts }: Pick<Resolving, "counts">): number =>
+  roles.reduce((sum, role) => sum + counts[role], 0);
+
+/** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
+export async function resolveCreation(
+  qemu: Qemu,
+  request: Resolving,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<ResolvedCreation> {
+  assertArchitecture(arch());
+  const count = nodeCount(request);
+  assertMemory(count * request.creation.memoryMegabytes, totalmem());
+  const [version, trials, image] = await Promise.all([
+    qemuVersion(qemu, signal),
+    tryAccelerators(qemu, platform(), signal),
+    findImage(request, environment),
+  ]);
+  if (count > 1) assertStreams(version);
+  return { qemuVersion: version.join("."), accelerator: bestAccelerator(trials), image };
+}
+
+export function isOlder(version: readonly [number, number], least: readonly [number, number]): boolean {
+  return version[0] < least[0] || (version[0] === least[0] && version[1] < least[1]);
+}
+
+function assertStreams(version: readonly [number, number]): void {
+  if (!isOlder(version, streamVersion)) return;
+  const text = `QEMU ${version.join(".")} cannot connect machines: the stream networks for that came with ${streamVersion.join(".")}.`;
+  throw new ClusterError("machine-not-set-up", text, {
+    hint: "Install a newer QEMU; a cluster of one node runs with this one.",
+    facts: { version: version.join(".") },
+  });
+}
+
+function assertArchitecture(architecture: string): void {
+  if (architecture === "x64") return;
+  const text = `Virtual machines are x86-64 only so far, and this machine is ${architecture}.`;
+  throw new ClusterError("machine-not-set-up", text, {
+    hint: "Use cluster-container or cluster-cloud here.",
+    facts: { architecture },
+  });
+}
+
+function assertMemory(megabytes: number, totalBytes: number): void {
+  const total = Math.floor(totalBytes / 1024 ** 2);
+  if (megabytes <= total) return;
+  throw new ClusterError(
+    "capacity-lacking",
+    `The nodes want ${megabytes} MB of memory, and this machine has ${total}.`,
+    {
+      hint: "Use fewer nodes, or give them less with --memory.",
+      facts: { neededMegabytes: megabytes, totalMegabytes: total },
+    },
+  );
+}

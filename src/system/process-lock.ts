@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
+import type { Clock } from "./clock.ts";
+import { errorCode } from "./error-code.ts";
+import { identifyThisProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
+
+const pauseMs = 250;
+
+/**
+ * Holds the file at `path`, whose folder exists, as a lock until it is disposed of; waits while another living process has it. A process that
+ * was killed loses its locks. `onWait` is called once, if there is anything to wait for.
+ */
+export async function acquireProcessLock(
+  path: string,
+  { clock, onWait }: { readonly clock: Clock; readonly onWait: () => void },
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
+  const text = JSON.stringify({ ...(await identifyThisProcess()), token: randomUUID() });
+  for (let tries = 0; !(await take(path, text)); tries += 1) {
+    signal.throwIfAborted();
+    const holder = await readFile(path, "utf8").catch(() => undefined);
+    if (holder === undefined) continue;
+    if (await isHeld(holder)) {
+      if (tries === 0) onWait();
+      await clock.sleep(pauseMs, signal);
+    } else await breakLock(path, holder);
+  }
+  return {
+    [Symbol.asyncDispose]: async () => {
+      if ((await readFile(path, "utf8").catch(() => "")) === text) await rm(path, { force: true });
+    },
+  };
+}
+
+/** A link is made whole or not at all: nobody sees a lock without its holder. */
+async function take(path: string, text: string): Promise<boolean> {
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, text, { mode: 0o600 });
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function isHeld(holder: string): Promise<boolean> {
+  try {
+    const identity = JSON.parse(holder) as Partial<ProcessIdentity>;
+    const { host, pid, startedAt } = identity;
+    if (host === undefined || pid === undefined || startedAt === undefined) return false;
+    return await isProcessAlive({ host, pid, startedAt });
+  } catch {
+    return false;
+  }
+}
+
+/** Of several that find the holder dead one moves the lock away; who moved away a new one gives it back. */
+async function breakLock(path: string, holder: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+    if ((await readFile(aside, "utf8")) !== holder) await link(aside, path);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code !== "ENOENT" && code !== "EEXIST") throw error;
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
