@@ -5,13 +5,14 @@
 import { join } from "node:path";
 import { cloudDriver } from "../src/bin/cloud-driver.ts";
 import { containerDriver } from "../src/bin/container-driver.ts";
+import { vmDriver } from "../src/bin/vm-driver.ts";
 import type { Command, Program } from "../src/cli/command.ts";
 import { argumentLabel, defaultTextOf, flagWithPlaceholder, unsaidChoices, usageOf } from "../src/cli/describe.ts";
 import type { Option } from "../src/cli/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";
 
-const programs: readonly Program[] = [programFor(cloudDriver), programFor(containerDriver)];
+const programs: readonly Program[] = [programFor(cloudDriver), programFor(containerDriver), programFor(vmDriver)];
 const root = join(import.meta.dir, "..");
 const readme = join(root, "README.md");
 const begin = "<!-- reference: written by scripts/reference.ts -->";

@@ -9,10 +9,20 @@ import type { CloudCreation } from "./backend/cloud/cloud-creation.ts";
 import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
 import { readContainerOptions } from "./backend/container/backend-options.ts";
 import type { ContainerCreation } from "./backend/container/container-creation.ts";
+import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
+import { readVmOptions } from "./backend/vm/backend-options.ts";
+import type { VmCreation } from "./backend/vm/vm-creation.ts";
 import type { SurroundingOptions } from "./cluster/library-surroundings.ts";
 import { librarySurroundings } from "./cluster/library-surroundings.ts";
 
-export type { Backend, ClusterBackend, CloudBackendOptions, ContainerBackendOptions, SurroundingOptions };
+export type {
+  Backend,
+  ClusterBackend,
+  CloudBackendOptions,
+  ContainerBackendOptions,
+  SurroundingOptions,
+  VmBackendOptions,
+};
 export type { ClusterNode } from "./cluster/cluster-node.ts";
 export { Cluster } from "./cluster/cluster.ts";
 export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/cluster.ts";
@@ -67,5 +77,26 @@ export class ContainerBackend implements ClusterBackend<ContainerCreation> {
     signal.throwIfAborted();
     const { createContainerBackend } = await import("./backend/container/container-backend.ts");
     return createContainerBackend(this.surroundings);
+  }
+}
+
+/** Clusters of QEMU's virtual machines on this machine, which live until they are destroyed. */
+export class VmBackend implements ClusterBackend<VmCreation> {
+  readonly surroundings: Surroundings;
+  readonly distribution: string;
+  readonly creation: VmCreation;
+
+  /** Throws `bad-usage` with all that is wrong with the options. QEMU is looked for when the first cluster is made. */
+  constructor(options: VmBackendOptions & SurroundingOptions = {}) {
+    const { distribution, creation } = readVmOptions(options);
+    this.surroundings = librarySurroundings(options, process.env);
+    this.distribution = distribution;
+    this.creation = creation;
+  }
+
+  async open(signal: AbortSignal): Promise<Backend<VmCreation>> {
+    signal.throwIfAborted();
+    const { createVmBackend } = await import("./backend/vm/vm-backend.ts");
+    return createVmBackend(this.surroundings);
   }
 }

@@ -73,9 +73,9 @@ export const vmDriver = defineDriver({
       image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
     }),
   }),
-  doctorChecks: async (_, surroundings, signal) => {
+  doctorChecks: async (_, surroundings) => {
     const { vmChecks } = await import("../backend/vm/checks.ts");
-    return vmChecks(surroundings, signal);
+    return vmChecks(surroundings);
   },
 });
 

@@ -56,15 +56,14 @@ async function problemOf(
   { accelerator, rom }: { readonly accelerator: Accelerator; readonly rom: string },
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const words = `-accel ${accelerator} -machine q35 -m 16 -nodefaults -no-user-config -display none`.split(" ");
+  const words = `-accel ${accelerator} -machine q35 -cpu max -m 16 -nodefaults -no-user-config -display none`.split(
+    " ",
+  );
   const exit = ["-device", "isa-debug-exit,iobase=0xf4,iosize=1"];
   const end = await qemu({ program: "qemu-system-x86_64", words: [...words, "-bios", rom, ...exit] }, signal);
   if (end.status === probeStatus) return undefined;
-  const said =
-    end.stderr
-      .trim()
-      .split("\n")[0]
-      ?.replace(/^qemu[\w-]*: /, "") ?? "";
+  const lines = end.stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:error: )?/, ""));
+  const said = lines.find((line) => line !== "" && !line.startsWith("warning: ")) ?? "";
   return said === "" ? `it ended with status ${end.status ?? "unknown"}` : said.replace(/[.\s]+$/, "");
 }
 

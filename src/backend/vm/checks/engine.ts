@@ -1,0 +1,77 @@
+import { tmpdir } from "node:os";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { ClusterError } from "../../../errors.ts";
+import { temporaryFolder } from "../../../system/temporary-folder.ts";
+import { bestAccelerator, tryAccelerators } from "../accelerator.ts";
+import { type Qemu, qemuVersion } from "../qemu.ts";
+import { isOlder, streamVersion } from "../resolve-creation.ts";
+
+const limitMs = 20_000;
+const installation = "Install a newer one, or another build (Debian and Ubuntu: qemu-system-x86, qemu-utils).";
+
+/** Whether there is a QEMU that can run clusters. What it fails with is a ClusterError that says what to do. */
+export function qemuCheck(qemu: Qemu, architecture: string): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    if (architecture !== "x64") {
+      return fail(`Machines are x86-64 only so far, and this is ${architecture}.`, "Use cluster-container here.");
+    }
+    const version = await qemuVersion(qemu, signal);
+    await qemu({ program: "qemu-img", words: ["--version"] }, signal);
+    const text = `Version ${version.join(".")}`;
+    if (!isOlder(version, streamVersion)) return pass(text);
+    return warn(
+      `${text} can run single machines only: their networks need ${streamVersion.join(".")}.`,
+      `${installation} Until then: --agents 0 --public-agents 0`,
+    );
+  };
+  return { name: "qemu", limitMs, run };
+}
+
+/** Which accelerator is used, and why the faster ones are not. */
+export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    const trials = await tryAccelerators(qemu, platform, signal).catch(missingAsUndefined);
+    if (trials === undefined) return skip("Not checked: QEMU is missing.");
+    const best = bestAccelerator(trials);
+    const problems = trials.filter(({ problem }) => problem !== undefined);
+    const others = problems.map(({ accelerator, problem }) => `${accelerator} does not work: ${problem}`);
+    if (best !== "tcg") return pass(best, others);
+    return warn(
+      `Only tcg works, which makes machines about ten times slower. ${others.join("; ")}.`,
+      platform === "linux"
+        ? "See that the processor's virtualization is switched on, and that you may use /dev/kvm: sudo usermod -aG kvm $USER"
+        : "Use a QEMU that was built with hvf, such as Homebrew's.",
+    );
+  };
+  return { name: "accelerator", limitMs, run };
+}
+
+/** What builds of QEMU may lack. */
+export function featuresCheck(qemu: Qemu): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    const lacking = await findLacking(qemu, signal).catch(missingAsUndefined);
+    if (lacking === undefined) return skip("Not checked: QEMU is missing.");
+    if (lacking.length === 0) return pass("user networks, vvfat");
+    return fail(`This QEMU was built without ${lacking.join(" and ")}.`, installation);
+  };
+  return { name: "qemu features", limitMs, run };
+}
+
+async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
+  await using folder = await temporaryFolder(tmpdir());
+  const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
+  const [networks, drive] = await Promise.all([
+    qemu({ program: "qemu-system-x86_64", words: ["-netdev", "help"] }, signal),
+    qemu({ program: "qemu-img", words: ["info", seed] }, signal),
+  ]);
+  return [
+    ...(/^user$/m.test(networks.stdout) ? [] : ["user networks (slirp)"]),
+    ...(drive.status === 0 ? [] : ["the block driver vvfat"]),
+  ];
+}
+
+/** That there is no QEMU is told by a check of its own. */
+function missingAsUndefined(error: unknown): undefined {
+  if (error instanceof ClusterError && error.facts["program"] !== undefined) return undefined;
+  throw error;
+}
