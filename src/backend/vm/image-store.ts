@@ -33,7 +33,7 @@ export interface MachineImage {
   readonly sha256?: string;
 }
 
-export interface ImageSource {
+interface ImageSource {
   readonly url: string;
   /** What the file's name in the store begins with. */
   readonly prefix: string;

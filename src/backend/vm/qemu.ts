@@ -6,9 +6,9 @@ import { type ProgramEnd, runProgram } from "../../system/run-program.ts";
 
 const limitMs = 60_000;
 
-export type QemuProgram = "qemu-system-x86_64" | "qemu-img";
+type QemuProgram = "qemu-system-x86_64" | "qemu-img";
 
-export interface QemuRun {
+interface QemuRun {
   readonly program: QemuProgram;
   readonly words: readonly string[];
   readonly cwd?: string;

@@ -10,7 +10,7 @@ export interface VmCreation {
 }
 
 /** A file by its absolute path, or a URL, which needs the sum. */
-export interface OwnImage {
+interface OwnImage {
   readonly source: string;
   /** Hexadecimal. */
   readonly sha256?: string;

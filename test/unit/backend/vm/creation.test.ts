@@ -1,0 +1,72 @@
+import { expect, test } from "bun:test";
+import { readVmOptions } from "../../../../src/backend/vm/backend-options.ts";
+import { findSum } from "../../../../src/backend/vm/checksum-list.ts";
+import { distributions, publishedImage } from "../../../../src/backend/vm/images.ts";
+import {
+  cpusProblem,
+  diskProblem,
+  imageProblem,
+  memoryProblem,
+  readMegabytes,
+} from "../../../../src/backend/vm/vm-creation.ts";
+
+test.each([
+  ["2048", 2048],
+  ["512m", 512],
+  ["4g", 4096],
+  ["1T", 1_048_576],
+  ["0", undefined],
+  ["2.5g", undefined],
+  ["2k", undefined],
+  ["", undefined],
+])("the size %p is %p megabytes", (given, megabytes) => {
+  expect(readMegabytes(given)).toBe(megabytes);
+});
+
+test("sizes that machines can't have are refused with an example", () => {
+  expect(memoryProblem("100")).toContain("at least 256 MB, such as 2048 or 4g");
+  expect(memoryProblem("256")).toBeUndefined();
+  expect(diskProblem("20")).toContain("such as 20g");
+  expect(diskProblem("20g")).toBeUndefined();
+  expect(cpusProblem("1.5")).toContain("whole number");
+  expect(cpusProblem("4")).toBeUndefined();
+});
+
+test("an image from the web needs its sum, and a sum an image", () => {
+  const sum = "a".repeat(64);
+  expect(imageProblem("https://example.com/disk.img", undefined)).toContain("--image-sha256");
+  expect(imageProblem("https://example.com/disk.img", sum)).toBeUndefined();
+  expect(imageProblem("/disk.img", undefined)).toBeUndefined();
+  expect(imageProblem(undefined, sum)).toContain("--image");
+});
+
+test("the library tells everything that is wrong at once", () => {
+  const read = () => readVmOptions({ linuxDistribution: "beos-5", memory: "1k", image: "disk.img" });
+  expect(read).toThrow(/beos-5.*; "1k".*; "disk.img" is no absolute path/);
+  expect(readVmOptions({})).toEqual({
+    distribution: "debian-12",
+    creation: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
+  });
+});
+
+test("every distribution's image and its sums lie in one folder of its publisher, behind TLS", () => {
+  for (const distribution of distributions) {
+    const { url, sumsUrl } = publishedImage(distribution);
+    expect(new URL(".", sumsUrl).href).toBe(new URL(".", url).href);
+    expect(url).toStartWith("https://");
+    expect(url).toContain(distribution.split("-")[1]!);
+  }
+});
+
+const short = "0123456789abcdef".repeat(4);
+const long = short.repeat(2);
+
+test.each([
+  ["as sha256sum writes it", `${"f".repeat(64)}  other.img\n${short}  disk.img\n`, { algorithm: "sha256", hex: short }],
+  ["of a binary file, in capitals", `${long.toUpperCase()} *disk.img`, { algorithm: "sha512", hex: long }],
+  ["as BSD writes it", `# disk.img: 5 bytes\nSHA256 (disk.img) = ${short}\n`, { algorithm: "sha256", hex: short }],
+  ["of another file", `${short}  disk.img.xz\n`, undefined],
+  ["of another length", `${short.slice(1)}  disk.img\n`, undefined],
+])("a sum %s", (_, list, sum) => {
+  expect(findSum(list, "disk.img")).toEqual(sum as ReturnType<typeof findSum>);
+});

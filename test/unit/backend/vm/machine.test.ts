@@ -1,0 +1,117 @@
+import { expect, test } from "bun:test";
+import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { ipDetect, privateAddress } from "../../../../src/backend/vm/ip-detect.ts";
+import { machineFiles } from "../../../../src/backend/vm/machine-files.ts";
+import { machineWords } from "../../../../src/backend/vm/machine-words.ts";
+import type { MachineLife } from "../../../../src/backend/vm/machine-process.ts";
+import { toCluster } from "../../../../src/backend/vm/records.ts";
+import { networkConfiguration } from "../../../../src/backend/vm/seed.ts";
+
+const directory = "/state/vm/a,b-c1";
+
+const node = (place: number): NodeFacts => ({
+  id: `vm-0123abcd-${place}`,
+  role: place === 0 ? "master" : "agent",
+  index: Math.max(0, place - 1),
+  privateAddress: privateAddress(place),
+  ports: { ssh: 4000 + place, http: 5000 + place, https: 6000 + place },
+});
+
+function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg"): string {
+  const creation = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
+  const files = machineFiles(directory, node(place));
+  return machineWords({ accelerator, creation, files, node: node(place), place, count }).join(" ");
+}
+
+test("a machine is reached at ports of loopback, and boots from its own disk", () => {
+  const line = words(0, 1);
+  expect(line).toContain(
+    "user,id=outside,hostfwd=tcp:127.0.0.1:4000-:22,hostfwd=tcp:127.0.0.1:5000-:80,hostfwd=tcp:127.0.0.1:6000-:443",
+  );
+  expect(line).toContain(`"filename":"${directory}/machines/master_0/disk.qcow2"`);
+  expect(line).toContain("-m 2048 -smp 3");
+  expect(line).not.toContain("inside");
+});
+
+test("a comma in a folder's name stays one", () => {
+  expect(words(0, 1)).toContain("path=/state/vm/a,,b-c1/machines/master_0/console.txt");
+});
+
+test("only a real processor is shown as it is", () => {
+  expect(words(0, 1, "kvm")).toContain("-accel kvm -cpu host");
+  expect(words(0, 1)).toContain("-accel tcg -cpu max");
+});
+
+test("the first machine is the hub of the private network, with a wire to each of the others", () => {
+  const hub = words(0, 3);
+  for (const place of [1, 2]) {
+    const wire = `stream,id=wire${place},server=on,addr.type=unix,addr.path=machines/wire-${place}`;
+    expect(hub).toContain(`${wire} -netdev hubport,id=port${place},hubid=0,netdev=wire${place}`);
+    const other = words(place, 3);
+    expect(other).toContain(`stream,id=inside,server=off,addr.type=unix,addr.path=machines/wire-${place}`);
+    expect(other).not.toContain("hubport");
+  }
+  const cards = [0, 1, 2].map((place) => /netdev=inside,mac=([0-9a-f:]+)/.exec(words(place, 3))?.[1]);
+  expect(new Set(cards).size).toBe(3);
+});
+
+test("a node's second network card has its private address; a single node has none", () => {
+  expect(networkConfiguration({ place: 300, hasPrivateNetwork: true })).toMatchObject({
+    version: 1,
+    config: [{ subnets: [{ type: "dhcp" }] }, { name: "eth1", subnets: [{ address: "10.93.1.46/16" }] }],
+  });
+  expect(networkConfiguration({ place: 0, hasPrivateNetwork: false })).toMatchObject({ config: [{ name: "eth0" }] });
+});
+
+test("ip-detect prints the private address, not the one that all nodes have", async () => {
+  const fake = `ip() { printf '%s\\n' '2: eth0    inet 10.0.2.15/24 brd x' '3: eth1    inet 10.93.0.3/16 brd x'; }`;
+  const script = ipDetect.replace("#!/bin/sh", fake);
+  expect(await Bun.$`sh -c ${script}`.env({ PATH: Bun.env["PATH"] }).text()).toBe("10.93.0.3\n");
+  const without = await Bun.$`sh -c ${ipDetect.replace("#!/bin/sh", "ip() { :; }")}`.nothrow().quiet();
+  expect(without.exitCode).toBe(1);
+});
+
+const stored: StoredCluster = {
+  directory,
+  facts: {
+    schemaVersion: 1,
+    clusterId: "a,b",
+    creationId: "c1",
+    variant: "oss",
+    distribution: "debian-12",
+    counts: { master: 1, agent: 1, public_agent: 0 },
+    createdAt: "2026-01-01T00:00:00.000Z",
+    createdBy: "1",
+    nodes: [node(0), node(1)],
+  },
+};
+
+const observed = (lives: readonly MachineLife[], isRestarted = false) => toCluster(stored, lives, isRestarted);
+
+test("a cluster's state is that of its machines", () => {
+  expect(observed(["running", "running"])).toMatchObject({ state: "running", region: undefined, backend: "vm" });
+  expect(observed(["running", "unstarted"]).state).toBe("starting");
+  expect(observed(["running", "ended"]).state).toBe("incomplete");
+  expect(observed(["killed", "killed"]).state).toBe("incomplete");
+});
+
+test("why a machine ended is told apart", () => {
+  const reasons = (lives: readonly MachineLife[], isRestarted = false) =>
+    observed(lives, isRestarted).nodes.map(({ stateReason }) => stateReason);
+  expect(reasons(["ended", "killed"])).toEqual([
+    "the machine powered off",
+    "its QEMU was killed, perhaps for want of memory",
+  ]);
+  expect(reasons(["running", "killed"], true)).toEqual([undefined, "this computer was restarted since"]);
+});
+
+test("nodes say where they are reached", () => {
+  expect(observed(["running", "running"]).nodes[1]).toMatchObject({
+    id: "vm-0123abcd-1",
+    state: "running",
+    publicAddress: undefined,
+    privateAddress: "10.93.0.3",
+    ssh: { host: "127.0.0.1", port: 4001, user: "e2e" },
+    web: { host: "127.0.0.1", httpPort: 5001, httpsPort: 6001 },
+  });
+});
