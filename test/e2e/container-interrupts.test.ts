@@ -137,17 +137,6 @@ test("--keep-on-failure keeps the containers until they are destroyed", async ()
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
 }, 60_000);
 
-test("what labels of an older version tell little of can be listed and destroyed", async () => {
-  const id = containers().id("older");
-  const label = `--label=cluster-e2e.cluster-id=${id}`;
-  await docker(["network", "create", label, `cluster-e2e-${id}`]);
-  await docker(["create", label, `--name=cluster-e2e-${id}-master_0`, nodeImage]);
-  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id} +incomplete +oss +0 +0 +0`, "m"));
-  expect((await containers().run(createWords(id))).stderr).toContain("[cluster-exists]");
-  expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
-  expect(await containers().things(id)).toEqual([]);
-});
-
 test.each([
   ["there is no docker", { PATH: "/nowhere" }, "There is no program docker"],
   ["Docker does not run", { DOCKER_HOST: "unix:///nowhere.sock" }, "Docker does not answer"],
@@ -161,10 +150,4 @@ test.each([
   const doctor = await containers().run(["doctor"], { environment });
   expect(doctor.status).toBe(1);
   expect(doctor.stdout).toContain(said);
-});
-
-test("where nobody can be asked, destroy --all needs --yes", async () => {
-  const ran = await containers().run(["destroy", "--all"], { stdin: "y\n" });
-  expect(ran).toMatchObject({ status: 2, stdout: "" });
-  expect(ran.stderr).toContain("--all: nobody can be asked here, so it needs --yes");
 });

@@ -3,10 +3,9 @@
  * Here it is the real one, which only says that it is Docker Desktop.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
-import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
+import { docker, nodeImage, pathWithDocker, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; artifact?: string } = {};
@@ -21,19 +20,12 @@ afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
 }, 120_000);
 
-/** A docker on the PATH, the answer of whose `info` is changed by a sed script. */
-async function pathWithDocker(sed: string): Promise<string> {
-  const folder = join(containers().folder, "bin");
-  await mkdir(folder, { recursive: true });
-  const real = Bun.which("docker") ?? "";
-  const script = `#!/bin/sh\nif [ "$1" = info ]; then '${real}' "$@" | sed '${sed}'; else exec '${real}' "$@"; fi\n`;
-  await Bun.write(join(folder, "docker"), script);
-  await chmod(join(folder, "docker"), 0o755);
-  return `${folder}:${process.env["PATH"]}`;
-}
+/** The real docker, the answer of whose `info` is changed by a sed script. */
+const pathWithInfo = (sed: string): Promise<string> =>
+  pathWithDocker(containers().folder, (real) => `if [ "$1" = info ]; then ${real} "$@" | sed '${sed}'; exit; fi`);
 
 test("nodes are reached at ports of 127.0.0.1", async () => {
-  const environment = { PATH: await pathWithDocker('s/"OperatingSystem":"[^"]*"/"OperatingSystem":"Docker Desktop"/') };
+  const environment = { PATH: await pathWithInfo('s/"OperatingSystem":"[^"]*"/"OperatingSystem":"Docker Desktop"/') };
   const id = containers().id("published");
   const run = (words: readonly string[]) => containers().run(words, { environment });
   const words = "create --variant oss --public-agents 0 --wait --timeout 3m --node-image".split(" ");
@@ -53,8 +45,16 @@ test("nodes are reached at ports of 127.0.0.1", async () => {
   expect(await containers().things(id)).toEqual([]);
 }, 200_000);
 
+test("a docker that is Podman's is refused plainly", async () => {
+  const environment = { PATH: await pathWithInfo('s/"ServerVersion"/"Version"/') };
+  const doctor = await containers().run(["doctor"], { environment });
+  expect(doctor.status).toBe(1);
+  expect(doctor.stdout).toMatch(/✖ docker +The program docker on the PATH is not Docker's/);
+  expect(doctor.stdout).toMatch(/– memory +Not checked/);
+});
+
 test("a Docker without root is refused plainly", async () => {
-  const environment = { PATH: await pathWithDocker('s/"SecurityOptions":\\[/&"name=rootless",/') };
+  const environment = { PATH: await pathWithInfo('s/"SecurityOptions":\\[/&"name=rootless",/') };
   const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", containers().id("rootless")];
   const refused = await containers().run([...words, state.artifact!], { environment });
   expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 5, stdout: "" });
