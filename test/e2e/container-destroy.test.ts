@@ -93,13 +93,21 @@ test.each(["n\n", "\n", "maybe\n", "\u0004"])("on a terminal, anything but yes r
   expect(await left()).toBe(2);
 });
 
+/** Before anything is removed in earnest: without it, a fault in this file could cost somebody a cluster. */
+async function assertAlone(): Promise<void> {
+  const { stdout } = await containers().run(["list", "--quiet"], { environment: state.environment! });
+  expect(stdout.trim().split("\n").toSorted()).toEqual([...ids()]);
+}
+
 test("on a terminal, yes removes all", async () => {
+  await assertAlone();
   const ended = await destroyOnTerminal("y\n");
   expect(ended.status).toBe(0);
   expect(await left()).toBe(0);
 });
 
 test("--all --yes asks nobody, and tells as JSON what is gone", async () => {
+  await assertAlone();
   const ran = await destroy("--all", "--yes", "--output", "json");
   expect(ran.status).toBe(0);
   expect(JSON.parse(ran.stdout)).toEqual({ schemaVersion: 1, destroyed: [...ids()] });

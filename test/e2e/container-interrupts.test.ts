@@ -132,7 +132,9 @@ test("--keep-on-failure keeps the containers until they are destroyed", async ()
   await creating.said("Boot …");
   await docker(["kill", `cluster-e2e-${id}-master_0`]);
   const ended = await creating.ended;
-  expect(ended.stderr).toContain(`Kept, as asked: Remove it with: cluster-container destroy --cluster-id ${id}`);
+  expect(ended.stderr).toContain(
+    `Kept, as asked: its containers. Remove them with: cluster-container destroy --cluster-id ${id}`,
+  );
   expect(await containers().things(id)).toHaveLength(3);
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
 }, 60_000);
