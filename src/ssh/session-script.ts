@@ -55,5 +55,5 @@ function enter(folder: string): string {
 
 function checkedName(name: string): string {
   if (/^[A-Za-z_]\w*$/.test(name)) return name;
-  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable`);
+  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable.`);
 }

@@ -217,7 +217,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
 
   test("without ssh on this machine nothing begins", async () => {
     const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
-    expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH" });
+    expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH." });
   });
 
   /** The PATH with another ssh before this machine's. */
