@@ -117,5 +117,10 @@ function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunR
     return { whenExists, ...environment, variables: { ...environment.variables, ...variables } };
   };
   const settings = layouts.map((layout) => settingsFor(layout, layout.testsFolder));
-  return { settings: [...settings, settingsFor(layoutOf("cluster"), undefined)], words: request.words };
+  return {
+    settings: [...settings, settingsFor(layoutOf("cluster"), undefined)],
+    words: request.words,
+    missingFolderHint:
+      "It comes with the platform: the wait command tells when that is installed; --no-test-env runs without it.",
+  };
 }

@@ -89,7 +89,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
         host: "master_0",
         loginUser: "root",
         sudo: true,
-        script: { settings: given.settings ?? [bare], words },
+        script: { settings: given.settings ?? [bare], words, missingFolderHint: "Make it." },
         terminal: false,
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
@@ -155,7 +155,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["echo", "ran"], { settings }, signal)).toEqual({
       status: 255,
       stdout: "",
-      stderr: "The folder /no/such folder is not on this node\n",
+      stderr: "The folder /no/such folder is not on this node. Make it.\n",
     });
   });
 
