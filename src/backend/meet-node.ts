@@ -72,12 +72,12 @@ async function explained(
   const silence = await introduction.silence(signal);
   if (silence !== undefined) {
     const { reason, hint } = silence;
-    return new ClusterError(error.id, `${error.message}. ${reason}`, { hint, facts, cause: error });
+    return new ClusterError(error.id, `${error.message} ${reason}`, { hint, facts, cause: error });
   }
   if (clock.now() + longestPauseMs < introduction.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",
-    `${name} did not let us in before the creation's limit: ${error.message}.`,
+    `${name} did not let us in before the creation's limit: ${error.message}`,
     {
       hint: "Give it more time with --timeout; the console output among the evidence may say more.",
       facts,

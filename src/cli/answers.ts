@@ -36,7 +36,9 @@ async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Pr
   const stty = (word: string): boolean =>
     spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: { ...parts.environment } }).status === 0;
   if (!stty("-echo"))
-    throw new ClusterError("machine-not-set-up", "stty can't stop the terminal from showing a secret");
+    throw new ClusterError("machine-not-set-up", "stty can't stop the terminal from showing a secret.", {
+      hint: "Give the secret on the first line of stdin instead.",
+    });
   const restore = (): string => {
     stty("echo");
     return "";
@@ -54,7 +56,7 @@ async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Pr
 async function readSecretLine(signal: AbortSignal): Promise<string> {
   const line = await readLine(signal);
   if (line !== undefined) return line;
-  throw new ClusterError("bad-usage", 'stdin ended before the secret that "-" stands for', {
+  throw new ClusterError("bad-usage", 'stdin ended before the secret that "-" stands for.', {
     hint: "Give it on the first line of stdin, or start the program on a terminal to be asked.",
   });
 }
@@ -68,7 +70,7 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
     if (byte === undefined || byte === 0x0a) break;
     bytes.push(byte);
     if (bytes.length > longestBytes)
-      throw new ClusterError("bad-usage", `The line on stdin is longer than ${longestBytes} bytes`);
+      throw new ClusterError("bad-usage", `The line on stdin is longer than ${longestBytes} bytes.`);
   }
   return Buffer.from(bytes).toString().replace(/\r$/, "");
 }

@@ -82,7 +82,6 @@ const maskedUnits = [
   "getty@.service",
   "serial-getty@.service",
   "getty-static.service",
-  "systemd-logind.service",
   "dev-hugepages.mount",
   "dev-mqueue.mount",
   "sys-fs-fuse-connections.mount",

@@ -32,10 +32,11 @@ interface Information {
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
   const text = await engine.ask({ words: ["info", "--format={{json .}}"] }, signal);
   const information = JSON.parse(text) as Information;
+  if (information.ServerVersion === undefined) throw notDocker();
   const has = (name: string): boolean =>
     (information.SecurityOptions ?? []).some((option) => option.split(",").includes(`name=${name}`));
   return {
-    version: information.ServerVersion ?? "unknown",
+    version: information.ServerVersion,
     operatingSystem: information.OperatingSystem ?? "",
     cgroupVersion: information.CgroupVersion === "2" ? "2" : "1",
     isRootless: has("rootless"),
@@ -74,6 +75,13 @@ async function bridgeAddress(engine: Engine, signal: AbortSignal): Promise<strin
 
 function isOwnAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((addresses) => addresses?.some((own) => own.address === address));
+}
+
+/** Podman's `docker` answers in a form of its own. */
+function notDocker(): ClusterError {
+  return new ClusterError("machine-not-set-up", "The program docker on the PATH is not Docker's: Podman can't serve.", {
+    hint: "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/",
+  });
 }
 
 function rootless(): ClusterError {

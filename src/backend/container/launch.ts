@@ -59,6 +59,7 @@ interface NodeName {
 
 function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
   const { creation, reach, system } = plan;
+  const [program = "", ...rest] = system.command;
   const hostname = `${role.replace("_", "-")}-${index}`;
   return [
     "create",
@@ -67,12 +68,15 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
     `--hostname=${hostname}`,
     `--network=${plan.networkId}`,
     `--network-alias=${hostname}`,
+    // Whatever the image says of itself.
+    "--user=0:0",
+    `--entrypoint=${program}`,
     ...system.words,
     ...(reach === "published" ? publishedPorts.map((port) => `--publish=127.0.0.1::${port}`) : []),
     ...creation.volumes.map((volume) => `--volume=${volume}`),
     ...(creation.memory === undefined ? [] : [`--memory=${creation.memory}`]),
     ...(creation.cpus === undefined ? [] : [`--cpus=${creation.cpus}`]),
     plan.image,
-    ...system.command,
+    ...rest,
   ];
 }

@@ -41,7 +41,9 @@ export async function removeCreation(
     if (attempt > tries) return leftText(containers, networks, problems);
     problems.clear();
     const remove = async (words: readonly string[]): Promise<void> => {
-      await engine.change({ words }).catch((error: unknown) => void problems.add(String(error)));
+      await engine.change({ words }).catch((error: unknown) => {
+        problems.add(error instanceof Error ? error.message : String(error));
+      });
     };
     await runAtOnce(containers, atOnce, async ({ Id }) => remove(["rm", "--force", "--volumes", Id]), signal);
     await runAtOnce(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);

@@ -17,7 +17,7 @@ export function containerRollBack(work: Provisioning, making: Making): RollBack 
     saveEvidence: async (signal) => request.onFailure(await describeCluster(work, making, signal), signal),
     end: async (signal) => stopCreation(engine, making, signal),
     remove: async (signal) => removeCreation(engine, making, surroundings.clock, signal),
-    keptText: () => `Remove it with: cluster-container destroy --cluster-id ${making.clusterId}`,
+    keptText: () => `its containers. Remove them with: cluster-container destroy --cluster-id ${making.clusterId}`,
     remainsText: () => remainsText(making),
   };
 }

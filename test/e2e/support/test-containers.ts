@@ -1,5 +1,6 @@
 /** `cluster-container` on this machine's Docker, with a state folder and cluster ids of the test's own. */
 import { randomBytes } from "node:crypto";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ended, Running, StartOptions } from "./executable.ts";
 import { run, start } from "./executable.ts";
@@ -76,4 +77,13 @@ export async function docker(words: readonly string[]): Promise<string> {
   ]);
   if (status !== 0) throw new Error(`docker ${words.join(" ")} ended with ${status}: ${stderr}`);
   return stdout.trim();
+}
+
+/** A PATH on which `docker` first does these lines of shell, which name the real one. */
+export async function pathWithDocker(folder: string, lines: (real: string) => string): Promise<string> {
+  const bin = join(folder, "bin");
+  const real = Bun.which("docker") ?? "docker";
+  await Bun.write(join(bin, "docker"), `#!/bin/bash\n${lines(real)}\nexec ${real} "$@"\n`);
+  await chmod(join(bin, "docker"), 0o755);
+  return `${bin}:${process.env["PATH"]}`;
 }
