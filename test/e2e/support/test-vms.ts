@@ -1,0 +1,80 @@
+/** The executable for virtual machines, with state and cache folders of its own, and what it leaves. */
+import { randomBytes } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Ended, repository, run, type Running, start, type StartOptions } from "./executable.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+export interface VmInspected {
+  readonly state: string;
+  readonly webUi: string;
+  readonly sshKey: { readonly path: string };
+  readonly nodes: readonly { readonly reference: string; readonly id: string; readonly privateAddress: string }[];
+}
+
+export interface TestVms extends AsyncDisposable {
+  /** A folder of this test's own, removed with it. */
+  readonly folder: string;
+  readonly stateFolder: string;
+  /** A cluster id that nobody else has. */
+  id(name: string): string;
+  run(words: readonly string[]): Promise<Ended>;
+  start(words: readonly string[]): Running;
+  inspect(clusterId: string): Promise<VmInspected>;
+  /** Process numbers of the cluster id's QEMUs, by its nodes. */
+  machines(clusterId: string): Promise<ReadonlyMap<string, number>>;
+  /** Disks and the like of the cluster id, from the state folder. */
+  files(clusterId: string): Promise<readonly string[]>;
+}
+
+/** Path of the disk image that the tests' machines boot, built if it isn't there yet. */
+export async function buildVmImage(): Promise<string> {
+  const child = Bun.spawn([join(repository, "test/vm-image/build")], { stdout: "pipe", stderr: "pipe" });
+  const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
+  const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);
+  if (status !== 0) throw new Error(`building the machines' image failed (${status}):\n${stderr}`);
+  return stdout.trim();
+}
+
+export async function startTestVms(): Promise<TestVms> {
+  const folder = await temporaryFolder();
+  const prefix = `e2e-${randomBytes(4).toString("hex")}`;
+  const state = join(folder.path, "state");
+  const cache = join(folder.path, "cache");
+  const environment = { XDG_STATE_HOME: state, XDG_CACHE_HOME: cache, TMPDIR: folder.path, CI: "true" };
+  const stateFolder = join(state, "cluster-e2e", "vm");
+  const options: StartOptions = { environment, limitMs: 900_000 };
+  return {
+    folder: folder.path,
+    stateFolder,
+    id: (name) => `${prefix}-${name}`,
+    run: (words) => run("cluster-vm", words, options),
+    start: (words) => start("cluster-vm", words, options),
+    inspect: async (clusterId) => {
+      const { stdout } = await run("cluster-vm", ["inspect", "--output", "json", "-c", clusterId], options);
+      return (JSON.parse(stdout) as { readonly cluster: VmInspected }).cluster;
+    },
+    machines: (clusterId) => machinesIn(join(stateFolder, `${clusterId}-`)),
+    files: async (clusterId) => {
+      const names = await readdir(stateFolder, { recursive: true }).catch(() => []);
+      return names.filter((name) => name.startsWith(`${clusterId}-`));
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const pid of (await machinesIn(stateFolder)).values()) process.kill(pid, "SIGKILL");
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Which processes have a process file on their command line whose path begins so. */
+async function machinesIn(path: string): Promise<ReadonlyMap<string, number>> {
+  const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid): Promise<readonly (readonly [string, number])[]> => {
+      const words = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
+      const file = words[words.indexOf("-pidfile") + 1] ?? "";
+      return file.startsWith(path) ? [[file.split("/").at(-2)!, Number(pid)]] : [];
+    }),
+  );
+  return new Map(found.flat());
+}

@@ -1,0 +1,146 @@
+/** The main flow on virtual machines: from the download of their image to a job on the agent, and its end. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { buildVmImage, startTestVms } from "./support/test-vms.ts";
+import type { TestVms } from "./support/test-vms.ts";
+
+const state: { vms?: TestVms; artifact?: string; server?: Bun.Server<undefined>; sum?: string } = {};
+const vms = (): TestVms => state.vms!;
+const id = (): string => vms().id("flow");
+const onNode = (...words: readonly string[]) => vms().run(["run", "-c", id(), "--no-test-env", ...words]);
+
+beforeAll(async () => {
+  state.vms = await startTestVms();
+  state.artifact = await buildArtifact("oss", vms().folder);
+  const image = await buildVmImage();
+  state.sum = (await Bun.$`sha256sum ${image}`.text()).split(" ")[0]!;
+  state.server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(Bun.file(image)) });
+}, 600_000);
+
+afterAll(async () => {
+  await state.server?.stop(true);
+  await state.vms?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const createWords = (sum = state.sum!) => [
+  ..."create --variant oss --public-agents 0 --memory 768 --cpus 1 --disk-size 4g".split(" "),
+  "--image",
+  `${state.server!.url.href}disk.qcow2`,
+  "--image-sha256",
+  sum,
+  "-c",
+  id(),
+  state.artifact!,
+];
+
+test("doctor finds nothing that would stop it, and says which accelerator works", async () => {
+  const ran = await vms().run(["doctor", "--output", "json"]);
+  const { checks } = JSON.parse(ran.stdout) as {
+    readonly checks: readonly { readonly name: string; readonly status: string; readonly message: string }[];
+  };
+  const own = "qemu,accelerator,qemu features,memory,disk,image cache,leftovers";
+  expect(checks.map(({ name }) => name).join(",")).toContain(own);
+  expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
+  expect(checks.find(({ name }) => name === "accelerator")!.message).toMatch(/kvm|hvf|tcg/);
+});
+
+test("a dry run says what would be made, and makes nothing", async () => {
+  const ran = await vms().run([...createWords(), "--dry-run"]);
+  expect(ran.status).toBe(0);
+  expect(ran.stdout).toContain("disk.qcow2 (will be downloaded)");
+  expect(ran.stdout).toContain("768 MB of memory, 1 CPUs, a disk of up to 4096 MB");
+  expect(await vms().files(id())).toEqual([]);
+});
+
+test("an image with another sum is refused before anything is made", async () => {
+  const ran = await vms().run(createWords("0".repeat(64)));
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain(`has the sha256 sum ${state.sum!}`);
+  expect(ran.stderr).toContain("[image-not-found]");
+  expect((await vms().machines(id())).size).toBe(0);
+}, 60_000);
+
+test("create prints the id on stdout; the machines outlive it", async () => {
+  const created = await vms().run(createWords());
+  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect(created.stderr).toContain(`Next: cluster-vm wait --cluster-id ${id()}`);
+  expect([...(await vms().machines(id())).keys()].toSorted()).toEqual(["agent_0", "master_0"]);
+}, 900_000);
+
+test("the same id again is refused, and the first cluster is untouched", async () => {
+  const again = await vms().run(createWords());
+  expect(again.status).toBe(1);
+  expect(again.stderr).toContain("[cluster-exists]");
+  expect(again.stderr).toContain(`cluster-vm destroy --cluster-id ${id()}`);
+  expect((await vms().machines(id())).size).toBe(2);
+});
+
+test("wait returns when the platform is ready, and a job runs on the agent", async () => {
+  expect(await vms().run(["wait", "-c", id(), "--timeout", "8m"])).toMatchObject({ status: 0, stdout: "" });
+  const ran = await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"]);
+  expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 0, stdout: "agent-0\n" });
+}, 600_000);
+
+test("nodes see each other at their private addresses, and the first host key is gone from them", async () => {
+  const { nodes } = await vms().inspect(id());
+  expect(nodes.map(({ reference, privateAddress }) => [reference, privateAddress])).toEqual([
+    ["master_0", "10.93.0.2"],
+    ["agent_0", "10.93.0.3"],
+  ]);
+  expect(await onNode("ping -c1 -W5 10.93.0.3 >/dev/null")).toMatchObject({ status: 0 });
+  const byName = await Promise.all(
+    ["agent_0", nodes[1]!.id, "10.93.0.3"].map((name) => onNode("--node", name, "hostname")),
+  );
+  expect(byName.map(({ stdout }) => stdout)).toEqual(Array.from({ length: 3 }, () => "agent-0\n"));
+  expect((await onNode("sudo ls /etc/ssh/e2e_host_key")).status).toBe(0);
+}, 120_000);
+
+test("machines have the size that was asked for", async () => {
+  const [memory, disk] = (await onNode("free -m | awk '/Mem:/{print $2}'; df -m / | awk 'END{print $2}'")).stdout
+    .trim()
+    .split("\n")
+    .map(Number);
+  expect(memory!).toBeWithin(600, 769);
+  expect(disk!).toBeWithin(3500, 4097);
+}, 60_000);
+
+test("sync sends a checkout", async () => {
+  const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
+  const checkout = await makeCheckout(join(vms().folder, "checkout"), "oss", files, clusterNames);
+  expect((await vms().run(["sync", "-c", id(), checkout])).status).toBe(0);
+  expect((await vms().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
+}, 120_000);
+
+test("inspect and web show addresses that work from here, and ssh-config logs in", async () => {
+  const cluster = await vms().inspect(id());
+  expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
+  expect((await fetch(cluster.webUi)).status).toBe(200);
+  const config = join(vms().folder, "cluster.ssh");
+  await Bun.write(config, (await vms().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout);
+  expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
+}, 60_000);
+
+test("a machine that was killed is told of at once by wait, run and list, and its console is kept by logs", async () => {
+  process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");
+  await Bun.sleep(500);
+  const waited = await vms().run(["wait", "-c", id()]);
+  expect(waited.status).toBe(1);
+  expect(waited.stderr).toContain("its QEMU was killed");
+  expect(waited.stderr).toContain("[machine-failed]");
+  expect((await onNode("--node", "agent_0", "true")).status).toBe(3);
+  expect((await vms().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 `, "m"));
+  const logs = join(vms().folder, "logs");
+  expect((await vms().run(["logs", "-c", id(), "--output-dir", logs])).status).toBe(0);
+  expect(await Bun.file(join(logs, "agent_0.console.txt")).text()).toContain("Linux version");
+}, 120_000);
+
+test("destroy removes everything but the logs, and a second time there is no such cluster", async () => {
+  const destroyed = await vms().run(["destroy", "-c", id()]);
+  expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect((await vms().machines(id())).size).toBe(0);
+  expect((await vms().files(id())).filter((name) => /machines|disk|cluster\.json/.test(name))).toEqual([]);
+  expect(await vms().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
+});

@@ -1,0 +1,129 @@
+/** What ends a creation of virtual machines before its time: Ctrl-C, kill -9, a machine that ends, a twin. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import { startTestVms } from "./support/test-vms.ts";
+import type { TestVms } from "./support/test-vms.ts";
+
+const state: { vms?: TestVms; artifact?: string; image?: string } = {};
+const vms = (): TestVms => state.vms!;
+
+beforeAll(async () => {
+  state.vms = await startTestVms();
+  state.artifact = await buildArtifact("oss", vms().folder);
+  // Nothing boots from it: these tests are over long before anything would have.
+  state.image = join(vms().folder, "empty.img");
+  await Bun.write(state.image, new Uint8Array(1_048_576));
+}, 300_000);
+
+afterAll(async () => {
+  await state.vms?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const createWords = (id: string) => [
+  ..."create -vv --variant oss --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --image".split(" "),
+  state.image!,
+  "-c",
+  id,
+  state.artifact!,
+];
+
+const machineFiles = async (id: string) =>
+  (await vms().files(id)).filter((name) => /machines|cluster\.json/.test(name));
+
+/** What the program says when it has come so far. */
+const stages = [
+  { when: "while it looks around", said: "qemu-system-x86_64 --version" },
+  { when: "while the first disk is made", said: "qemu-img create" },
+  { when: "while the first machine is started", said: "-daemonize" },
+  { when: "while nodes boot", said: "agent_0: Boot …" },
+] as const;
+
+test.each(stages)(
+  "Ctrl-C $when leaves no machine and no disk",
+  async ({ said }) => {
+    const id = vms().id("interrupted");
+    const creating = vms().start(createWords(id));
+    await creating.said(said);
+    creating.interrupt("SIGINT");
+    const ended = await creating.ended;
+    expect({ status: ended.status, signal: ended.signal }).toEqual({ status: undefined, signal: "SIGINT" });
+    expect(ended.stdout).toBe("");
+    expect((await vms().machines(id)).size).toBe(0);
+    expect(await machineFiles(id)).toEqual([]);
+  },
+  60_000,
+);
+
+test.each(stages)(
+  "after kill -9 $when, doctor and destroy know the remains",
+  async ({ said }) => {
+    const id = vms().id("killed");
+    const creating = vms().start(createWords(id));
+    await creating.said(said);
+    creating.interrupt("SIGKILL");
+    await creating.ended;
+    if ((await machineFiles(id)).length > 0) {
+      expect((await vms().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was cut short)`);
+      expect(await vms().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+    }
+    // Whatever was only beginning has seen by now that its disk is gone.
+    await Bun.sleep(1_000);
+    expect((await vms().machines(id)).size).toBe(0);
+    expect(await machineFiles(id)).toEqual([]);
+  },
+  60_000,
+);
+
+test("after kill -9 the same create removes what the dead one left, and goes on", async () => {
+  const id = vms().id("again");
+  const first = vms().start(createWords(id));
+  await first.said("agent_0: Boot …");
+  first.interrupt("SIGKILL");
+  await first.ended;
+  const before = [...(await vms().machines(id)).values()];
+  expect(before).toHaveLength(2);
+  const second = vms().start(createWords(id));
+  await second.said("agent_0: Boot …");
+  const now = [...(await vms().machines(id)).values()];
+  expect(now).toHaveLength(2);
+  expect(now.filter((pid) => before.includes(pid))).toEqual([]);
+  second.interrupt("SIGINT");
+  await second.ended;
+  expect((await vms().machines(id)).size).toBe(0);
+}, 60_000);
+
+test("a machine that ends while it boots fails the creation at once, with what it wrote", async () => {
+  const id = vms().id("ending");
+  const creating = vms().start(createWords(id));
+  await creating.said("agent_0: Boot …");
+  process.kill((await vms().machines(id)).get("agent_0")!, "SIGKILL");
+  const ended = await creating.ended;
+  expect(ended.status).toBe(1);
+  expect(ended.stderr).toContain("[machine-failed]");
+  expect(ended.stderr).toMatch(/agent_0 \(vm-[0-9a-f]{8}-1\) ended before it could be used: its QEMU was killed/);
+  expect((await vms().machines(id)).size).toBe(0);
+}, 60_000);
+
+test("of two creates with one id one goes on, and the other one leaves it alone", async () => {
+  const id = vms().id("twins");
+  const both = [vms().start(createWords(id)), vms().start(createWords(id))];
+  const loser = await Promise.race(both.map(async (each) => ({ each, ended: await each.ended })));
+  expect(loser.ended.status).toBe(1);
+  expect(loser.ended.stderr).toContain("[cluster-exists]");
+  const winner = both.find((each) => each !== loser.each)!;
+  await winner.said("agent_0: Boot …");
+  expect((await vms().machines(id)).size).toBe(2);
+  winner.interrupt("SIGINT");
+  await winner.ended;
+  expect((await vms().machines(id)).size).toBe(0);
+}, 60_000);
+
+test("an image that is not there, and a size that is none, are refused", async () => {
+  const without = await vms().run(["create", "--variant", "oss", "--image", "/no/such.img", state.artifact!]);
+  expect(without.status).toBe(2);
+  expect(without.stderr).toContain("/no/such.img is not there");
+  const tooSmall = await vms().run(["create", "--variant", "oss", "--memory", "64", state.artifact!]);
+  expect(tooSmall.status).toBe(2);
+  expect(tooSmall.stderr).toContain("at least 256 MB");
+});
