@@ -8,6 +8,8 @@ export interface FirstBoot {
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
   /** When the machine powers itself off; absent where it lives on. */
   readonly deadline: Date | undefined;
+  /** By what names machines find each other, where no name server knows them. */
+  readonly hosts?: readonly { readonly address: string; readonly name: string }[];
 }
 
 export const deadlineUnit = "cluster-e2e-deadline.service";
@@ -17,6 +19,10 @@ export const deadlineUnit = "cluster-e2e-deadline.service";
  * It is JSON behind cloud-init's first line: every JSON text is YAML, and nothing in it can be taken for something else.
  */
 export function userData(boot: FirstBoot): string {
+  const scripts = [
+    ...(boot.hosts === undefined ? [] : [hostsSetup(boot.hosts)]),
+    ...(boot.deadline === undefined ? [] : [deadlineSetup(boot.deadline)]),
+  ];
   const configuration = {
     // Images without the locale that cloud-init wants to set would be called broken.
     locale: false,
@@ -35,7 +41,9 @@ export function userData(boot: FirstBoot): string {
         ssh_authorized_keys: [withoutComment(boot.publicKey)],
       },
     ],
-    ...(boot.deadline !== undefined && { bootcmd: [["sh", "-c", deadlineSetup(boot.deadline)]] }),
+    // Images may write that file anew at every boot.
+    ...(boot.hosts !== undefined && { manage_etc_hosts: false }),
+    ...(scripts.length > 0 && { bootcmd: scripts.map((script) => ["sh", "-c", script]) }),
   };
   return `#cloud-config\n${JSON.stringify(configuration, undefined, 1)}\n`;
 }
@@ -43,6 +51,12 @@ export function userData(boot: FirstBoot): string {
 /** A key's comment is free text, and of no use there. */
 function withoutComment(publicKey: string): string {
   return publicKey.trim().split(/\s+/).slice(0, 2).join(" ");
+}
+
+/** Done at every boot: a line that is there already is not written again. */
+function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
+  const lines = hosts.map(({ address, name }) => `'${address} ${name}'`).join(" ");
+  return `for line in ${lines}; do grep -qxF "$line" /etc/hosts || echo "$line" >>/etc/hosts; done`;
 }
 
 /**

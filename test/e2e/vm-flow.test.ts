@@ -4,10 +4,11 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { repository } from "./support/executable.ts";
 import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 import type { TestVms } from "./support/test-vms.ts";
 
-const state: { vms?: TestVms; artifact?: string; server?: Bun.Server<undefined>; sum?: string } = {};
+const state: { vms?: TestVms; artifact?: string; image?: string; server?: Bun.Server<undefined>; sum?: string } = {};
 const vms = (): TestVms => state.vms!;
 const id = (): string => vms().id("flow");
 const onNode = (...words: readonly string[]) => vms().run(["run", "-c", id(), "--no-test-env", ...words]);
@@ -16,6 +17,7 @@ beforeAll(async () => {
   state.vms = await startTestVms();
   state.artifact = await buildArtifact("oss", vms().folder);
   const image = await buildVmImage();
+  state.image = image;
   state.sum = (await Bun.$`sha256sum ${image}`.text()).split(" ")[0]!;
   state.server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(Bun.file(image)) });
 }, 600_000);
@@ -90,7 +92,7 @@ test("nodes see each other at their private addresses, and the first host key is
     ["master_0", "10.93.0.2"],
     ["agent_0", "10.93.0.3"],
   ]);
-  expect(await onNode("ping -c1 -W5 10.93.0.3 >/dev/null")).toMatchObject({ status: 0 });
+  expect(await onNode("ping -c1 -W5 agent-0 >/dev/null")).toMatchObject({ status: 0 });
   const byName = await Promise.all(
     ["agent_0", nodes[1]!.id, "10.93.0.3"].map((name) => onNode("--node", name, "hostname")),
   );
@@ -144,3 +146,16 @@ test("destroy removes everything but the logs, and a second time there is no suc
   expect((await vms().files(id())).filter((name) => /machines|disk|cluster\.json/.test(name))).toEqual([]);
   expect(await vms().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
 });
+
+test("the library's example runs on virtual machines, and leaves nothing", async () => {
+  const example = join(repository, "test", "e2e", "example", "library-vm.ts");
+  const child = Bun.spawn([process.execPath, example, state.artifact!, state.image!, vms().id("library")], {
+    env: { PATH: process.env["PATH"] ?? "", XDG_STATE_HOME: join(vms().folder, "state") },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
+  const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);
+  expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: "The job ran on agent-0.\n" });
+  expect((await vms().machines(vms().id("library"))).size).toBe(0);
+}, 900_000);

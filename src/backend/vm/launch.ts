@@ -68,13 +68,15 @@ async function prepareFiles(
   await mkdir(files.folder, { recursive: true, mode: 0o700 });
   await writeSeed(files.seed, {
     instanceId: node.id,
-    hostname: nodeReference(node).replaceAll("_", "-"),
+    hostname: hostname(node),
     place,
-    hasPrivateNetwork: plan.facts.nodes.length > 1,
     boot: plan.boot,
   });
   await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.creation.diskMegabytes }, signal);
 }
+
+/** An underscore may not stand in one. */
+export const hostname = (node: NodeFacts): string => nodeReference(node).replaceAll("_", "-");
 
 export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
 

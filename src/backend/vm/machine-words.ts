@@ -68,7 +68,6 @@ const forwards = ({ ports }: NodeFacts): string =>
  * else on this computer hears it, and it is there as long as the first machine runs.
  */
 function privateNetworkOptions({ place, count }: MachinePlan): readonly (readonly [string, string])[] {
-  if (count === 1) return [];
   const card = ["-device", networkCard("inside", macAddresses(place).inside)] as const;
   if (place > 0) {
     return [["-netdev", `stream,id=inside,server=off,addr.type=unix,addr.path=${socketName(place)}`], card];

@@ -20,7 +20,7 @@ import { assertDiskIsLargeEnough, readImageFacts } from "./disk.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { obtainImage } from "./image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
-import { launchMachines, toPorts } from "./launch.ts";
+import { hostname, launchMachines, toPorts } from "./launch.ts";
 import type { Making } from "./making.ts";
 import type { Qemu } from "./qemu.ts";
 import { sshUser } from "./records.ts";
@@ -101,7 +101,8 @@ async function make(work: Provisioning, making: Making, signal: AbortSignal): Pr
   const meet = await introduction(work, { resolved, hostKey });
   using step = surroundings.progress.start("Start virtual machines");
   const facts = await register(work, making, signal);
-  const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined };
+  const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
+  const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts };
   const plan = { directory, facts, creation: request.creation, accelerator: resolved.accelerator, image, boot };
   const failing = new AbortController();
   const either = AbortSignal.any([signal, failing.signal]);

@@ -10,8 +10,6 @@ export interface Seed {
   readonly hostname: string;
   /** The node's place in the launch order. */
   readonly place: number;
-  /** Whether there is a second network, between the cluster's machines. */
-  readonly hasPrivateNetwork: boolean;
   readonly boot: FirstBoot;
 }
 
@@ -29,16 +27,16 @@ export async function writeSeed(folder: string, seed: Seed): Promise<void> {
   const files = {
     "user-data": userData(seed.boot),
     "meta-data": `${JSON.stringify(metaData, undefined, 1)}\n`,
-    "network-config": `${JSON.stringify(networkConfiguration(seed), undefined, 1)}\n`,
+    "network-config": `${JSON.stringify(networkConfiguration(seed.place), undefined, 1)}\n`,
   };
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
 }
 
 /** Version 1, which cloud-init of every age reads. The private address never changes, and leads nowhere else. */
-export function networkConfiguration({ place, hasPrivateNetwork }: Pick<Seed, "place" | "hasPrivateNetwork">): unknown {
+export function networkConfiguration(place: number): unknown {
   const mac = macAddresses(place);
   const outside = { type: "physical", name: "eth0", mac_address: mac.outside, subnets: [{ type: "dhcp" }] };
   const subnet = { type: "static", address: privateAddressWithBits(place) };
   const inside = { type: "physical", name: "eth1", mac_address: mac.inside, subnets: [subnet] };
-  return { version: 1, config: hasPrivateNetwork ? [outside, inside] : [outside] };
+  return { version: 1, config: [outside, inside] };
 }

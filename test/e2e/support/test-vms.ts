@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Ended, repository, run, type Running, start, type StartOptions } from "./executable.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-export interface VmInspected {
+interface VmInspected {
   readonly state: string;
   readonly webUi: string;
   readonly sshKey: { readonly path: string };

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { parse } from "yaml";
 import { userData } from "../../../src/backend/cloud-init.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const hostKey = generateKeyPair("first-contact");
 const boot = {
@@ -57,4 +59,18 @@ test("the deadline's script is one that sh accepts", async () => {
 
 test("has no deadline where machines live on", () => {
   expect(parsed(userData({ ...boot, deadline: undefined })).bootcmd).toBeUndefined();
+});
+
+test("writes the names of other machines once, however often the machine boots", async () => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "hosts");
+  await Bun.write(file, "127.0.0.1 localhost\n10.93.0.2 master-0\n");
+  const hosts = [
+    { address: "10.93.0.2", name: "master-0" },
+    { address: "10.93.0.3", name: "agent-0" },
+  ];
+  const { bootcmd } = parsed(userData({ ...boot, deadline: undefined, hosts }));
+  const script = bootcmd?.[0]?.[2]?.replaceAll("/etc/hosts", file) ?? "exit 1";
+  for (let boots = 1; boots <= 2; boots += 1) await Bun.$`sh -c ${script}`;
+  expect(await Bun.file(file).text()).toBe("127.0.0.1 localhost\n10.93.0.2 master-0\n10.93.0.3 agent-0\n");
 });

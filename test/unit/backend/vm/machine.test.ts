@@ -30,7 +30,6 @@ test("a machine is reached at ports of loopback, and boots from its own disk", (
   );
   expect(line).toContain(`"filename":"${directory}/machines/master_0/disk.qcow2"`);
   expect(line).toContain("-m 2048 -smp 3");
-  expect(line).not.toContain("inside");
 });
 
 test("a comma in a folder's name stays one", () => {
@@ -55,12 +54,13 @@ test("the first machine is the hub of the private network, with a wire to each o
   expect(new Set(cards).size).toBe(3);
 });
 
-test("a node's second network card has its private address; a single node has none", () => {
-  expect(networkConfiguration({ place: 300, hasPrivateNetwork: true })).toMatchObject({
+test("a node's second network card has its private address, also that of a single node", () => {
+  expect(networkConfiguration(300)).toMatchObject({
     version: 1,
     config: [{ subnets: [{ type: "dhcp" }] }, { name: "eth1", subnets: [{ address: "10.93.1.46/16" }] }],
   });
-  expect(networkConfiguration({ place: 0, hasPrivateNetwork: false })).toMatchObject({ config: [{ name: "eth0" }] });
+  expect(words(0, 1)).toContain("-netdev hubport,id=inside,hubid=0 -device virtio-net-pci,netdev=inside,");
+  expect(words(0, 1)).not.toContain("stream");
 });
 
 test("ip-detect prints the private address, not the one that all nodes have", async () => {
