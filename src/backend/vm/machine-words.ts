@@ -39,13 +39,14 @@ export function machineWords(plan: MachinePlan): readonly string[] {
   return ["-nodefaults", "-no-user-config", ...options.flat(), "-daemonize"];
 }
 
+/** A full disk of this computer is told to the node, which would stand still without a word otherwise. */
 function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
   const file = { driver: "file", filename: disk };
   const layer = { driver: "qcow2", "node-name": "disk", file, discard: "unmap" };
   const folder = { driver: "vvfat", "node-name": "seed", dir: seed, label: "cidata", "read-only": true };
   return [
     ["-blockdev", JSON.stringify(layer)],
-    ["-device", "virtio-blk-pci,drive=disk,bootindex=0"],
+    ["-device", "virtio-blk-pci,drive=disk,bootindex=0,werror=report"],
     ["-blockdev", JSON.stringify(folder)],
     ["-device", "virtio-blk-pci,drive=seed"],
   ];

@@ -1,0 +1,123 @@
+/** What is said of QEMUs that are missing, old or crippled, by scripts that stand for them. */
+import { expect, test } from "bun:test";
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { bestAccelerator, tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
+import { vmChecks } from "../../../src/backend/vm/checks.ts";
+import { openQemu } from "../../../src/backend/vm/qemu.ts";
+import { resolveCreation } from "../../../src/backend/vm/resolve-creation.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { silentProgress } from "../../../src/system/progress.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+
+interface StandIn {
+  readonly version?: string;
+  /** Accelerators that work. */
+  readonly works?: readonly string[];
+  readonly networks?: readonly string[];
+  readonly hasVvfat?: boolean;
+}
+
+/** Programs that answer as QEMU's do; all that they don't know fails. */
+async function standIns(folder: string, { version = "8.2.1", works = ["tcg"], ...features }: StandIn) {
+  const { networks = ["user", "stream"], hasVvfat = true } = features;
+  const system = `case "$*" in
+  --version) echo 'QEMU emulator version ${version} (Debian)' ;;
+  '-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
+  *-bios*)
+    for name in ${works.join(" ")}; do case "$*" in *"-accel $name "*) exit 33 ;; esac; done
+    echo 'qemu-system-x86_64: warning: never mind' >&2
+    echo 'qemu-system-x86_64: error: failed to set MSR 0x10a' >&2
+    exit 134 ;;
+  *) exit 1 ;;
+esac`;
+  const image = `case $1 in --version) echo 'qemu-img version ${version}' ;; info) exit ${hasVvfat ? 0 : 1} ;; esac`;
+  for (const [name, script] of [
+    ["qemu-system-x86_64", system],
+    ["qemu-img", image],
+  ] as const) {
+    await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`);
+    await chmod(join(folder, name), 0o755);
+  }
+}
+
+const surroundings = (folder: string) => ({
+  environment: { PATH: folder, XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder },
+  clock: systemClock,
+  progress: silentProgress,
+});
+
+/** What the check of this name says, or throws. */
+async function checked(folder: string, name: string) {
+  const check = vmChecks(surroundings(folder)).find((each) => each.name === name)!;
+  return check.run(never);
+}
+
+test("without QEMU, one check says so with how to install it, and those that need it are skipped", async () => {
+  await using folder = await scratchFolder();
+  const failure = await failureOf(checked(folder.path, "qemu"));
+  expect(failure.id).toBe("machine-not-set-up");
+  expect(failure.hint).toContain("apt-get install qemu-system-x86 qemu-utils");
+  expect(await checked(folder.path, "accelerator")).toMatchObject({ status: "skip" });
+  expect(await checked(folder.path, "qemu features")).toMatchObject({ status: "skip" });
+});
+
+test("an old QEMU runs single machines only", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { version: "6.2.0" });
+  expect(await checked(folder.path, "qemu")).toMatchObject({
+    status: "warn",
+    message: "Version 6.2 can run single machines only: their networks need 7.2.",
+  });
+  const qemu = openQemu(surroundings(folder.path));
+  const image = join(folder.path, "qemu-img");
+  const creation = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
+  const resolve = (agents: number) => {
+    const counts = { master: 1, agent: agents, public_agent: 0 };
+    const request = { distribution: "debian-12", creation, counts };
+    return resolveCreation(qemu, request, surroundings(folder.path).environment, never);
+  };
+  expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg" });
+  expect((await failureOf(resolve(1))).message).toContain("stream networks for that came with 7.2");
+});
+
+test("nodes that want more memory than there is are refused", async () => {
+  await using folder = await scratchFolder();
+  const counts = { master: 1, agent: 0, public_agent: 0 };
+  const creation = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
+  const request = { distribution: "debian-12", creation, counts };
+  const { environment } = surroundings(folder.path);
+  const failure = await failureOf(resolveCreation(openQemu(surroundings(folder.path)), request, environment, never));
+  expect(failure.id).toBe("capacity-lacking");
+  expect(failure.hint).toContain("--memory");
+});
+
+test("the fastest accelerator that works is taken, and why others don't is told", async () => {
+  await using folder = await scratchFolder();
+  const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
+    await standIns(folder.path, { works });
+    return tryAccelerators(openQemu(surroundings(folder.path)), platform, never);
+  };
+  expect(await attempt(["tcg"], "linux")).toEqual([
+    { accelerator: "kvm", problem: "failed to set MSR 0x10a" },
+    { accelerator: "tcg", problem: undefined },
+  ]);
+  expect(bestAccelerator(await attempt(["kvm", "tcg"], "linux"))).toBe("kvm");
+  expect(bestAccelerator(await attempt(["hvf", "tcg"], "darwin"))).toBe("hvf");
+  const none = await attempt(["none"], "linux");
+  expect(() => bestAccelerator(none)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
+});
+
+test("what a build of QEMU lacks is named", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, {});
+  expect(await checked(folder.path, "qemu features")).toMatchObject({ status: "pass" });
+  await standIns(folder.path, { networks: ["tap", "stream"], hasVvfat: false });
+  expect(await checked(folder.path, "qemu features")).toMatchObject({
+    status: "fail",
+    message: "This QEMU was built without user networks (slirp) and the block driver vvfat.",
+  });
+});
