@@ -16,6 +16,7 @@ interface Parts {
 const stdin = 0;
 const longestBytes = 65_536;
 
+/** Questions go to stderr, what is typed comes from stdin; a secret has no echo on a terminal, and is masked from then on. */
 export function answers(parts: Parts): Answers {
   return {
     confirm: async (question, signal) => {

@@ -31,6 +31,7 @@ export function pickCluster(clusters: readonly ClusterRecord[], clusterId: strin
   return named.find((cluster) => cluster.state !== "ending") ?? named.at(-1);
 }
 
+/** A stopped machine counts as ending: ours are never started again. */
 export function nodeState(instance: Instance): NodeState {
   switch (instance.State?.Name) {
     case "running":
@@ -84,6 +85,7 @@ function toCluster(members: readonly Instance[], place: Place): ClusterRecord {
   };
 }
 
+/** Reads a machine that we launched: what it is in the cluster stands in its tags. */
 export function toNode(instance: Instance): NodeRecord {
   const tags = readTags(instance.Tags);
   const host = instance.PublicIpAddress ?? "";
