@@ -1,0 +1,29 @@
+/** The checkout that a release is made from. */
+import { join } from "node:path";
+import { output } from "./command.ts";
+
+export interface Checkout {
+  readonly tags: readonly string[];
+  /** When HEAD was committed, in milliseconds since 1970. */
+  readonly time: number;
+}
+
+/** Throws where the checkout holds what is not committed, where HEAD is released already, or where `bun run check` fails. */
+export async function releasableCheckout(root: string): Promise<Checkout> {
+  const git = (...words: readonly string[]): Promise<string> => output(["git", ...words], { cwd: root });
+  const changes = await git("status", "--porcelain");
+  if (changes !== "") throw new Error(`The checkout is not clean: commit this first, or take it away.\n${changes}`);
+  const released = (await git("tag", "--points-at", "HEAD")).split("\n").filter((tag) => /^\d{4}\./.test(tag));
+  if (released.length > 0) throw new Error(`HEAD is released already, as ${released.join(", ")}.`);
+  await output([process.execPath, "run", join("scripts", "check.ts")], { cwd: root }).catch((error: unknown) => {
+    throw new Error("`bun run check` fails: nothing is released that does.", { cause: error });
+  });
+  const tags = (await git("tag", "--list")).split("\n");
+  return { tags, time: Number(await git("log", "-1", "--format=%ct")) * 1000 };
+}
+
+/** Commits the changelog as it was cut, and tags that commit. */
+export async function commitAndTag(root: string, tag: string, notes: string): Promise<void> {
+  await output(["git", "commit", "--quiet", "--message", `Release ${tag}`, "--", "CHANGELOG.md"], { cwd: root });
+  await output(["git", "tag", "--annotate", tag, "--file", "-"], { cwd: root, stdin: `${tag}\n\n${notes}\n` });
+}
