@@ -1,13 +1,14 @@
 /**
- * Measures what the product adds to the time that machines need: start-up, `create` at several sizes, `run`. Prints a table of ratios against
- * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, and built executables.
- * Usage: bun run bench [start-up] [create] [run]
+ * Measures what the product adds to the time that machines need: start-up, `create` at several sizes, `run`, `sync`. Prints a table of ratios against
+ * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, rsync and built executables.
+ * Usage: bun run bench [start-up] [create] [sync] [run]
  */
 import { join } from "node:path";
 import { createRows, measureCreate } from "./bench/create.ts";
 import type { Row } from "./bench/measure.ts";
 import { measureRun } from "./bench/run-command.ts";
 import { measureStartUp } from "./bench/start-up.ts";
+import { measureSync } from "./bench/sync.ts";
 
 const dist = join(import.meta.dir, "..", "dist");
 const executable = join(dist, "cluster-cloud");
@@ -23,6 +24,7 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
     const figures = await measureCreate(executable);
     return { rows: createRows(figures), figures };
   },
+  sync: async () => ({ rows: await measureSync(executable) }),
   run: async () => ({ rows: await measureRun(executable) }),
 };
 

@@ -31,3 +31,31 @@ keep_to_this_machine() {
     case $name in CLUSTER_E2E_*) ;; *) unset "$name" ;; esac
   done
 }
+
+# What was started, however remotely, with its temporary folder in FOLDER: every such process has that in its environment,
+# every container and network of a local cloud has it as its label.
+processes_of() { # FOLDER
+  # With an empty environment, so that those who look are not found.
+  env -i PATH="$PATH" sh -c 'grep -l --text --no-messages "=$1/" /proc/[0-9]*/environ | cut -d / -f 3' sh "$1"
+}
+
+containers_of() { # FOLDER
+  docker ps --all --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' | grep -F " $1/" | cut -d ' ' -f 1
+}
+
+networks_of() { # FOLDER
+  docker network ls --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' | grep -F " $1/" | cut -d ' ' -f 1
+}
+
+# Ends all of it: local clouds are asked first, since they remove their machines themselves.
+end_all_of() { # FOLDER
+  seconds=60
+  for process in $(processes_of "$1"); do kill -TERM "$process" 2>/dev/null || :; done
+  while [ -n "$(processes_of "$1")" ] && [ "$seconds" -gt 0 ]; do
+    sleep 1
+    seconds=$((seconds - 1))
+  done
+  for process in $(processes_of "$1"); do kill -KILL "$process" 2>/dev/null || :; done
+  for container in $(containers_of "$1"); do docker rm --force --volumes "$container" >/dev/null || :; done
+  for network in $(networks_of "$1"); do docker network rm "$network" >/dev/null || :; done
+}

@@ -114,7 +114,8 @@ async function readText(
   } catch (error) {
     const isUsersFault = error instanceof BadValue || (error instanceof ClusterError && error.id === "bad-usage");
     if (!isUsersFault) throw error;
-    problems.add(`${source}: ${error.message}`);
+    const hint = error instanceof ClusterError && error.hint !== undefined ? `. ${error.hint}` : "";
+    problems.add(`${source}: ${error.message}${hint}`);
     return [];
   }
 }

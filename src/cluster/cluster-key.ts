@@ -14,6 +14,11 @@ export async function clusterKey(cluster: ClusterRecord): Promise<{ readonly pat
   }
 }
 
+/** Throws `key-missing`. */
+export async function assertKeyIsHere(cluster: ClusterRecord): Promise<void> {
+  if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
+}
+
 export function keyMissing(cluster: ClusterRecord): ClusterError {
   const path = creationFiles(cluster.directory).privateKey;
   return new ClusterError("key-missing", `The SSH key of cluster "${cluster.id}" is not on this machine.`, {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
@@ -29,7 +29,7 @@ export interface Installation {
   readonly ipDetectPath: string;
   /** Path of a folder; all files in it are copied into the installer's `genconf` folder. An `ip-detect` in it wins. */
   readonly genconfDir?: string;
-  /** Files and folders that are copied to the masters before the installation. */
+  /** Files and folders that are copied to the masters before the installation, as root; `target` is absolute. */
   readonly copyToMaster?: readonly CopyToMaster[];
   /** Puts SELinux into enforcing mode before the installation; default: false. */
   readonly enableSelinuxEnforcing?: boolean;
@@ -86,7 +86,7 @@ async function planInstallation(
     readArtifactHead(artifact, { clock: surroundings.clock, limitMs: headLimitMs }, signal),
     readScript(installation.ipDetectPath),
     filesForGenconf(installation.genconfDir),
-    Promise.all((installation.copyToMaster ?? []).map(async (copy) => accepted(await listCopyToMaster(copy)))),
+    Promise.all((installation.copyToMaster ?? []).map(filesForMasters)),
   ]);
   assertVariant(head.variant, record.variant, path);
   return {
@@ -117,6 +117,11 @@ async function readScript(path: string): Promise<string> {
 
 async function filesForGenconf(folder: string | undefined): Promise<readonly FileToCopy[]> {
   return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder))).files;
+}
+
+async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
+  if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
+  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, unlike ${target}`);
 }
 
 /** The value of what a caller gave, or all its problems as one `bad-usage`. */

@@ -12,6 +12,7 @@ import { openConnections } from "./cluster-connections.ts";
 import { clusterIdProblem } from "./cluster-id.ts";
 import { clusterKey, keyMissing } from "./cluster-key.ts";
 import { createCluster } from "./create-cluster.ts";
+import type { CreationInstaller } from "./create-cluster.ts";
 import { findCluster } from "./find-cluster.ts";
 import { countsProblems } from "./node-counts.ts";
 import type { ClusterRecord, Counts, Variant } from "./record.ts";
@@ -46,7 +47,7 @@ export interface OpenCluster {
 }
 
 /** Something that could not be found out is not missed by those who don't need it. */
-export type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
+type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
 
 const usualLimitMs = 60 * 60_000;
 
@@ -75,15 +76,11 @@ export async function createForLibrary<Creation>(
       ownKey: request.sshKey,
       keepOnFailure: request.keepOnFailure ?? false,
       deadlineMs: surroundings.clock.now() + (request.timeoutMs ?? usualLimitMs),
-      installer: (connections, installSignal) => ({
-        failure: Promise.withResolvers<never>().promise,
-        prepare: () => {},
-        start: async (cluster) => {
+      installer: (connections, installSignal) =>
+        installNothing(async (cluster) => {
           learned.base = await readBase(backend, cluster, connections, installSignal);
           await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
-        },
-        [Symbol.asyncDispose]: async () => {},
-      }),
+        }),
     },
     surroundings,
     signal,
@@ -91,6 +88,14 @@ export async function createForLibrary<Creation>(
   if (learned.base === undefined) throw new TypeError("The backend did not await the creation's completion");
   return { backend, surroundings, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
 }
+
+/** Installing comes later; what must be learnt from the machines is part of their creation, so that its failure leaves nothing. */
+const installNothing = (start: CreationInstaller["start"]): CreationInstaller => ({
+  failure: Promise.withResolvers<never>().promise,
+  prepare: () => {},
+  start,
+  [Symbol.asyncDispose]: async () => {},
+});
 
 function assertRequest(clusterId: string, counts: Counts): void {
   const id = clusterIdProblem(clusterId);

@@ -6,6 +6,7 @@ import { layoutOf, layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
 import { firstToAnswer } from "../ssh/first-to-answer.ts";
+import { findSsh } from "../ssh/local-ssh.ts";
 import { runSession } from "../ssh/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
 import { creationFiles } from "../system/creation-folder.ts";
@@ -43,6 +44,8 @@ export async function runOnNode(
 ): Promise<number> {
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
   const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
+  // Its absence is this machine's fault, not the connection's.
+  findSsh(surroundings.environment);
   const configuration = await sshConfig(cluster);
   const files = creationFiles(cluster.directory);
   await writePrivateFile(files.sshConfig, configuration);

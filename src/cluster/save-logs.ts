@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Backend, NamedText, Surroundings } from "../backend/backend.ts";
-import { collectNodeLogs } from "../platform/node-logs.ts";
+import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
 import { openConnections } from "./cluster-connections.ts";
@@ -38,7 +38,18 @@ export async function saveLogs(
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
   for (const { name, text } of texts) await writePrivateFile(join(folder, name), progress.mask(text));
   step.done(`${texts.length} files`);
+  for (const line of silentNodes(texts)) progress.warn(line);
   return { folder, files: texts.map(({ name }) => name) };
+}
+
+/** Nodes whose logs could not be had, a line for each reason. */
+function silentNodes(texts: readonly NamedText[]): readonly string[] {
+  const silent = texts.filter(({ name }) => name.endsWith(noLogsSuffix));
+  const byReason = Map.groupBy(silent, ({ text }) => text.trim());
+  return [...byReason].map(([reason, group]) => {
+    const nodes = group.map(({ name }) => name.slice(0, -noLogsSuffix.length));
+    return `no logs from ${nodes.join(", ")}: ${reason}`;
+  });
 }
 
 export interface CollectionRequest {

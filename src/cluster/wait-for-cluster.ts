@@ -1,6 +1,6 @@
 import type { Backend, Surroundings } from "../backend/backend.ts";
 import { openConnections } from "./cluster-connections.ts";
-import { clusterKey, keyMissing } from "./cluster-key.ts";
+import { assertKeyIsHere } from "./cluster-key.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterRecord } from "./record.ts";
 
@@ -21,7 +21,7 @@ export async function waitForCluster(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const cluster = await findCluster(backend, request.clusterId, signal);
-  if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
+  await assertKeyIsHere(cluster);
   const { waitUntilReady } = await import("../platform/readiness.ts");
   await using connections = openConnections(cluster.directory, surroundings);
   await waitUntilReady(

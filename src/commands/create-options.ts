@@ -1,7 +1,7 @@
 import { BadValue, flag, option } from "../cli/option.ts";
 import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import { choice, count, directoryPath, path as pathType, quoted, value } from "../cli/value-types.ts";
+import { choice, count, path as pathType, quoted, value } from "../cli/value-types.ts";
 import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
 import { variants } from "../cluster/record.ts";
 import { securityModes } from "../platform/configuration.ts";
@@ -25,7 +25,7 @@ const platformOptions = {
     flag: "--extra-config",
     summary: "YAML file whose contents are added to a minimal default cluster configuration",
   }),
-  workspaceDir: option(directoryPath, {
+  workspaceDir: option(value(workspaceFolder, "directory"), {
     flag: "--workspace-dir",
     summary: "Folder for up to 2 GB of temporary files",
     defaultFrom: ({ environment }) => environment["TMPDIR"] ?? "/tmp",
@@ -74,7 +74,7 @@ export const createOptions = (driver: Driver) => ({
   ...driver.creationOptions,
   ...platformOptions,
   artifactSha256: option(value(parseSha256), { flag: "--artifact-sha256", summary: "Sum that the artifact must have" }),
-  sshKey: option(pathType, {
+  sshKey: option(value(ownKey, "file"), {
     flag: "--ssh-key",
     summary: "Private key of your own for the nodes, instead of one made for the cluster",
   }),
@@ -94,6 +94,24 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
     if (outcome.problems === undefined) return outcome.value;
     throw new BadValue(outcome.problems.join("; "));
   }, "file");
+}
+
+/** Whether there is room in it is looked at later: that is not the command line's fault. */
+async function workspaceFolder(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
+  const path = await import("node:path");
+  const { freeSpaceProblem } = await import("../system/free-space.ts");
+  const folder = path.resolve(cwd, given);
+  const problem = await freeSpaceProblem(folder, 0);
+  if (problem !== undefined) throw new BadValue(problem);
+  return folder;
+}
+
+async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
+  const path = await import("node:path");
+  const { assertOwnKey } = await import("../cluster/own-key.ts");
+  const file = path.resolve(cwd, given);
+  await assertOwnKey(file);
+  return file;
 }
 
 async function extraConfiguration(given: string, cwd: string) {

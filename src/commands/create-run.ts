@@ -6,6 +6,7 @@ import type { ClusterRecord } from "../cluster/record.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
+import { assertSum } from "../platform/artifact-download.ts";
 import type { ArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
 import { configurationSecrets } from "../platform/configuration-secrets.ts";
@@ -32,6 +33,7 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
     driver.open(input, context, context.signal),
     readArtifactHead(input.artifact, { clock: context.clock, limitMs: headLimitMs }, context.signal),
     checkSpace(input.workspaceDir),
+    checkSum(input, context.signal),
   ]);
   assertVariant(head.variant, input.variant, input.artifact.shown);
   const request = creationRequest(driver, input, head);
@@ -56,9 +58,14 @@ async function checkSpace(folder: string): Promise<void> {
   const problem = await freeSpaceProblem(folder, workspaceBytes);
   if (problem === undefined) return;
   throw new ClusterError("machine-not-set-up", problem, {
-    hint: "Name a folder with more space with --workspace-dir.",
+    hint: "Name another folder, with 2 GB of room, with --workspace-dir or TMPDIR.",
     facts: { folder },
   });
+}
+
+/** Of a file of this machine; the node, or the download, sees to the others. */
+async function checkSum({ artifact, artifactSha256 }: CreateInput, signal: AbortSignal): Promise<void> {
+  if (artifact.kind === "file" && artifactSha256 !== undefined) await assertSum(artifact, artifactSha256, signal);
 }
 
 function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead): CreationRequest<unknown> {

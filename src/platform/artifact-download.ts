@@ -56,17 +56,21 @@ async function checked(
 ): Promise<LocalArtifact> {
   const start = await readFileStart(file.path);
   parseHead(start, shown);
-  const expected = sha256?.toLowerCase();
-  const actual = expected === undefined ? undefined : await sha256OfFile(file.path, signal);
-  if (actual !== expected) {
-    throw new ClusterError(
-      "artifact-invalid",
-      `The artifact ${shown} has the SHA-256 sum ${actual}, not ${expected}.`,
-      {
-        hint: "Check --artifact-sha256, and that ARTIFACT_URL leads to the release you mean.",
-        facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
-      },
-    );
-  }
+  if (sha256 !== undefined) await assertSum({ path: file.path, shown }, sha256, signal);
   return { ...file, sizeBytes: start.sizeBytes };
+}
+
+/** Fails as `artifact-invalid` where the file has another SHA-256 sum than this, which is hexadecimal. */
+export async function assertSum(
+  { path, shown }: { readonly path: string; readonly shown: string },
+  sha256: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const expected = sha256.toLowerCase();
+  const actual = await sha256OfFile(path, signal);
+  if (actual === expected) return;
+  throw new ClusterError("artifact-invalid", `The artifact ${shown} has the SHA-256 sum ${actual}, not ${expected}.`, {
+    hint: "Check --artifact-sha256, and that ARTIFACT_URL leads to the release you mean.",
+    facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
+  });
 }

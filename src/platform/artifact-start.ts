@@ -39,15 +39,25 @@ export async function readFileStart(path: string): Promise<ArtifactStart & { rea
   try {
     await using file = await open(path, "r");
     const information = await file.stat();
-    if (!information.isFile())
-      throw new ClusterError("artifact-invalid", `${path} is not a release artifact: it is no file.`);
+    if (!information.isFile()) {
+      const what = information.isDirectory() ? "it is a folder" : "it is no file";
+      throw new ClusterError("artifact-invalid", `${path} is not a release artifact: ${what}.`, {
+        hint: pathHint,
+        facts: { artifact: path },
+      });
+    }
     const { bytesRead, buffer } = await file.read(Buffer.alloc(startBytes), 0, startBytes, 0);
     return { bytes: buffer.subarray(0, bytesRead), sizeBytes: information.size };
   } catch (error) {
     if (error instanceof ClusterError) throw error;
-    throw artifactUnreachable(path, fileReason(errorCode(error)), { facts: { code: errorCode(error) } });
+    throw artifactUnreachable(path, fileReason(errorCode(error)), {
+      hint: pathHint,
+      facts: { code: errorCode(error) },
+    });
   }
 }
+
+const pathHint = "ARTIFACT_URL must be the path, or the URL, of the installer generator script.";
 
 async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];

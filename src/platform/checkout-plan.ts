@@ -33,6 +33,14 @@ export interface SyncPlan {
   readonly removedFolders: readonly string[];
 }
 
+/** Whether what stands at this path, relative to the tests folder, is removed before the plan's files come. */
+export function isRemovedFirst({ emptiedFolders, removedFolders }: SyncPlan, path: string): boolean {
+  const slash = path.lastIndexOf("/");
+  const folder = slash < 0 ? "." : path.slice(0, slash);
+  if (path.endsWith(".py") && emptiedFolders.includes(folder)) return true;
+  return removedFolders.some((removed) => path.startsWith(`${removed}/`));
+}
+
 /** What is to go where. Fails as `bad-usage` where the checkout holds nothing for this layout. */
 export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): SyncPlan {
   const contents = checkout.contents.get(layout.name);

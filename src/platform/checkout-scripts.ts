@@ -4,12 +4,18 @@ import type { SyncPlan } from "./checkout-plan.ts";
 /** Exit statuses of the two scripts below, beside 0. */
 export const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;
 
-/** Prints what the node has at the plan's places, as `# <place>` lines, each followed by `sha256sum` lines. Runs as root. */
+/**
+ * Prints what the node has at the plan's places, as `# <place>` lines, each followed by `sha256sum` lines, `mode <bits> <path>` for files whose
+ * bits are not 644, and `link 0 <path>` for links that look like tests. Runs as root.
+ */
 export function remoteManifestScript(plan: SyncPlan): string {
   return `${findPlaces(plan)}
 sums() {
   printf '# %s\\n' "$1"
-  cd "$2" && find . -type f ! -name '*.pyc' -exec sha256sum {} +
+  cd "$2"
+  find . -type f ! -name '*.pyc' -exec sha256sum {} +
+  find . -type f ! -name '*.pyc' ! -perm 644 -printf 'mode %m %P\\n'
+  find . -type l -name '*.py' -printf 'link 0 %P\\n'
 }
 sums tests "$tests"
 ${needsLibrary(plan) ? 'sums library "$library"' : ""}
@@ -35,6 +41,7 @@ tar -x -f - -C "$incoming" --no-same-owner || fail ${syncStatuses.brokenTransfer
 copy "$tests"
 cd "$(beside "$tests" new)"
 ${removals(plan).join("\n")}
+keep
 overlay "$tests" tests
 ${needsLibrary(plan) ? 'copy "$library"; overlay "$library" library' : ""}
 trap '' HUP INT TERM PIPE
@@ -77,22 +84,20 @@ const unpackFunctions = `clean() {
     [ ! -d "$place" ] || rm -rf "$(beside "$place" former)"
   done
 }
+# Links cost nothing, and no file is changed in place: each is taken away and made anew.
+linked() { cp -al "$@" 2>/dev/null || cp -a "$@"; }
 copy() {
-  cp -a "$1" "$(beside "$1" new)" || fail ${syncStatuses.failed} "$1 could not be copied"
+  linked "$1" "$(beside "$1" new)" || fail ${syncStatuses.failed} "$1 could not be copied"
   # Python trusts a cache whose source has the same second and size.
   find "$(beside "$1" new)" -type d -name __pycache__ -prune -exec rm -rf {} +
 }
 keep() {
-  [ -f "$incoming/$2" ] || return 0
-  cd "$1"
-  xargs -0 cp -a --parents -t "$(beside "$1" new)" -- <"$incoming/$2"
-  cd "$(beside "$1" new)"
-  xargs -0 chmod "$3" -- <"$incoming/$2"
+  [ -f "$incoming/unchanged" ] || return 0
+  cd "$tests"
+  xargs -0 cp -al --parents -t "$(beside "$tests" new)" -- <"$incoming/unchanged"
 }
 overlay() {
-  keep "$1" "unchanged/$2.644" 644
-  keep "$1" "unchanged/$2.755" 755
-  [ ! -d "$incoming/$2" ] || cp -a --remove-destination "$incoming/$2/." "$(beside "$1" new)/"
+  [ ! -d "$incoming/$2" ] || linked --remove-destination "$incoming/$2/." "$(beside "$1" new)/"
 }
 swap() {
   mv "$1" "$(beside "$1" former)" || return 1

@@ -3,7 +3,7 @@ import { ClusterError } from "../errors.ts";
 import type { Connection, RemoteResult } from "../ssh/connection.ts";
 import { isMapping } from "../system/is-mapping.ts";
 import { checkoutArchive } from "./checkout-archive.ts";
-import { changedFiles, parseManifest } from "./checkout-manifest.ts";
+import { changedFiles, isSettled, parseManifest } from "./checkout-manifest.ts";
 import { syncPlan } from "./checkout-plan.ts";
 import { remoteManifestScript, syncStatuses, unpackScript } from "./checkout-scripts.ts";
 import type { Checkout } from "./checkout.ts";
@@ -31,9 +31,9 @@ export interface SyncReport {
 export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
   const variant = await installedVariant(target, signal);
   const whole = syncPlan(checkout, variant, target.layout);
-  const manifest = await runScript(target, remoteManifestScript(whole), undefined, signal);
-  const plan = await changedFiles(whole, parseManifest(manifest), signal);
-  await runScript(target, unpackScript(plan), checkoutArchive(plan), signal);
+  const manifest = parseManifest(await runScript(target, remoteManifestScript(whole), undefined, signal));
+  const plan = await changedFiles(whole, manifest, signal);
+  if (!isSettled(plan, manifest)) await runScript(target, unpackScript(plan), checkoutArchive(plan), signal);
   return {
     files: whole.files.length,
     sentFiles: plan.files.length,
@@ -70,6 +70,7 @@ async function runScript(
     "transfer-failed",
     `The checkout could not be synced to ${reference}: ${reason}. It has its former files.`,
     {
+      hint: "Remove the cause, if it is not the connection, and sync again.",
       transient: result.status === syncStatuses.brokenTransfer,
       facts: { node: reference, status: result.status },
     },

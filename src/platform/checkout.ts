@@ -17,7 +17,7 @@ export interface Checkout {
   readonly contents: ReadonlyMap<Layout["name"], CheckoutContents>;
 }
 
-export interface CheckoutContents {
+interface CheckoutContents {
   readonly tests: readonly ListedFile[];
   /** Empty where the checkout has no bootstrap library. */
   readonly library: readonly ListedFile[];

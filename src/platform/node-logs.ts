@@ -15,6 +15,8 @@ export interface NodeLog {
 }
 
 const nodesAtOnce = 32;
+/** What a text is called that stands for the logs of a node that couldn't be asked, and says why. */
+export const noLogsSuffix = ".no-logs.txt";
 /** Of the end of each log. */
 const tailBytes = 500_000;
 const journalLines = 5000;
@@ -70,8 +72,9 @@ async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: Abo
     );
     return splitLogs(result.stdout, mark).map(({ name, text }) => ({ name: `${reference}.${name}`, text }));
   } catch (error) {
-    const reason = signal.aborted ? "The node did not answer in time." : String(error);
-    return [{ name: `${reference}.no-logs.txt`, text: `${reason}\n` }];
+    const told = error instanceof Error ? error.message : String(error);
+    const reason = signal.aborted ? "The node did not answer in time." : told;
+    return [{ name: `${reference}${noLogsSuffix}`, text: `${reason}\n` }];
   }
 }
 

@@ -60,8 +60,9 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     passes = waits.length === 0 ? passes + 1 : 0;
     if (passes === passesNeeded) return reportOf(answers, clock.now() - startedAtMs);
     pauseMs = waits.length === 0 ? shortestPauseMs : Math.min(pauseMs * 1.3, longestPauseMs);
-    if (clock.now() + pauseMs > request.deadlineMs) throw deadlinePassed(waits, answers, clock.now() - startedAtMs);
-    await clock.sleep(pauseMs, signal);
+    const leftMs = request.deadlineMs - clock.now();
+    if (leftMs <= 0) throw deadlinePassed(waits, answers, clock.now() - startedAtMs);
+    await clock.sleep(Math.min(pauseMs, leftMs), signal);
   }
 }
 

@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection.ts";
-import { lastLines } from "./phases/remote-script.ts";
+import { lastLines, reasonOf } from "./phases/remote-script.ts";
 
 /**
  * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf; whom it asks stands in a file of its own. A loopback address of
@@ -14,16 +14,21 @@ if names "$file" | grep -q '^127[.]0[.]0[.]5[34]$' && [ -n "$(names "$upstream" 
 names "$file"
 `;
 
-/** The IPv4 name servers that a node asks, in its order; none where it has none. Never one that we chose. */
+/** The IPv4 name servers that the first master asks, in its order; none where it has none. Never one that we chose. */
 export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
   const result = await connection.run(
     { argv: ["sh", "-c", resolversScript, "e2e-resolvers"], limitMs: 30_000 },
     signal,
   );
   if (result.status !== 0) {
-    throw new ClusterError("remote-command-failed", "The node's /etc/resolv.conf could not be read.", {
-      facts: { status: result.status, output: lastLines(result.stderr, 5) },
-    });
+    throw new ClusterError(
+      "remote-command-failed",
+      `The first master's /etc/resolv.conf could not be read: ${reasonOf(result)}.`,
+      {
+        hint: "The name servers in it belong into the configuration; name them as resolvers in --extra-config, or use another image.",
+        facts: { status: result.status, output: lastLines(result.stderr, 5) },
+      },
+    );
   }
   return [...new Set(lastLines(result.stdout, 100))];
 }

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import type { Authority } from "./support/authority.ts";
-import { makeAuthority, openssl, tryOpenssl } from "./support/authority.ts";
+import { handshake, makeAuthority, openssl } from "./support/authority.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
 
@@ -51,12 +51,9 @@ const createWords = (id: string, folder: string, key: string): readonly string[]
   state.artifact!,
 ];
 
-/** What openssl says of the web UI's certificate when it trusts this root alone. */
-async function handshake(rootPath: string): Promise<{ readonly status: number; readonly output: string }> {
+async function handshakeWithMaster(rootPath: string): ReturnType<typeof handshake> {
   const master = (await cloud().inspect("default")).nodes[0]!;
-  const trust = ["-CAfile", rootPath, "-no-CAstore", "-no-CApath", "-verify_return_error"];
-  const place = ["-connect", `${master.publicAddress}:443`, "-verify_ip", master.privateAddress];
-  return tryOpenssl(["s_client", ...trust, ...place, "-showcerts"], "Q\n");
+  return handshake({ host: master.publicAddress, address: master.privateAddress }, rootPath);
 }
 
 test("a CA key that doesn't fit is refused with the artifact's words, and nothing is left", async () => {
@@ -93,14 +90,14 @@ test("wait succeeds with that superuser's name and password", async () => {
 }, 400_000);
 
 test("the served certificate chains to the custom CA", async () => {
-  const { status, output } = await handshake(state.own!.rootPath);
+  const { status, output } = await handshakeWithMaster(state.own!.rootPath);
   expect(output).toContain("Verification: OK");
   expect(output).toMatch(/issuer=O = Example, CN = Example Issuing/);
   expect(status).toBe(0);
 });
 
 test("and to no other", async () => {
-  const { status, output } = await handshake(state.other!.rootPath);
+  const { status, output } = await handshakeWithMaster(state.other!.rootPath);
   expect(output).toMatch(/verify error:num=\d+/);
   expect(status).not.toBe(0);
 });

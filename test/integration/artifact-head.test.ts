@@ -275,7 +275,7 @@ test("local files that are missing, folders or no script are told apart", async 
   expect(failures.map(({ id, message }) => `${id}: ${message.replaceAll(path, "/p")}`)).toMatchInlineSnapshot(`
     [
       "artifact-unreachable: The artifact /p/missing cannot be read: there is no such file.",
-      "artifact-invalid: /p/folder is not a release artifact: it is no file.",
+      "artifact-invalid: /p/folder is not a release artifact: it is a folder.",
       "artifact-invalid: /p/text is not a release artifact: it does not begin as a script does (#!).",
       "artifact-unreachable: The artifact /p/text/below cannot be read: there is no such file.",
     ]

@@ -292,9 +292,9 @@ test.skipIf(machinesLack !== undefined)("a node tells its layout by what stands 
   await using machines = await startMachines({ roles: ["master"] });
   const [machine] = machines.machines;
   const connection = await machines.connections.connect(machine!.node, signal);
-  expect(await detectLayout(connection, signal)).toBeUndefined();
+  expect(await detectLayout(connection, "master_0", signal)).toBeUndefined();
   await machine!.write("opt/mesosphere/etc/dcos-version.json", "{}");
-  expect((await detectLayout(connection, signal))?.name).toBe("dcos");
+  expect((await detectLayout(connection, "master_0", signal))?.name).toBe("dcos");
   await machine!.write("var/lib/cluster-e2e/layout", "cluster\n");
-  expect((await detectLayout(connection, signal))?.name).toBe("cluster");
+  expect((await detectLayout(connection, "master_0", signal))?.name).toBe("cluster");
 });

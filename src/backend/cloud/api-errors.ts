@@ -8,11 +8,15 @@ export interface CallContext {
   readonly profile: string | undefined;
   /** Seconds by which this machine's clock is behind the API's (negative: ahead). */
   readonly clockOffSeconds: number;
+  /** The address that requests go to, where it isn't the cloud maker's own. */
+  readonly endpoint: string | undefined;
 }
 
 interface Advice {
   /** EC2's codes; one that ends in `*` stands for all that begin so. */
   readonly codes: readonly string[];
+  /** What the API's own message must say too. */
+  readonly message?: RegExp;
   readonly id: ErrorId;
   readonly transient?: boolean;
   /** What happened, in our words; the API's own message follows. */
@@ -36,9 +40,17 @@ const table: readonly Advice[] = [
       clockHint(context) ?? "Check that key and secret belong together, are active, and may be used in this region.",
   },
   {
-    codes: ["ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestInTheFuture"],
+    codes: ["ExpiredToken", "ExpiredTokenException"],
     id: "credentials-refused",
-    what: (context) => `The session of the credentials from ${context.credentialSource} has expired`,
+    what: sessionExpired,
+    hint: (context) => clockHint(context) ?? renewal(context),
+  },
+  {
+    codes: ["RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"],
+    id: "credentials-refused",
+    // EC2's word for a session that has run out, too.
+    what: (context) =>
+      clockHint(context) === undefined ? sessionExpired(context) : "The cloud refused the time of a request",
     hint: (context) => clockHint(context) ?? renewal(context),
   },
   {
@@ -47,7 +59,7 @@ const table: readonly Advice[] = [
     what: (context) =>
       `The account may not do ec2:${context.action} with the credentials from ${context.credentialSource}`,
     hint: (context) =>
-      `Have ec2:${context.action} allowed for this user or role. An encoded message of the API is in the log.`,
+      `Have ec2:${context.action} allowed for this user or role. What else the API says, encoded, is in the log, and shown with -v.`,
   },
   {
     codes: ["OptInRequired", "PendingVerification", "Blocked"],
@@ -79,10 +91,24 @@ const table: readonly Advice[] = [
     hint: () => "Name an image of this region with --image and --ssh-user, or leave both out.",
   },
   {
-    codes: ["VPCIdNotSpecified", "MissingParameter", "InvalidSubnetID.*", "InvalidSubnet", "DefaultVpcDoesNotExist"],
+    codes: ["VPCIdNotSpecified", "InvalidSubnetID.*", "InvalidSubnet", "DefaultVpcDoesNotExist"],
     id: "no-default-network",
-    what: (context) => `Region ${context.region} has no such network for the machines`,
-    hint: () => "Name a subnet that gives public addresses with --subnet.",
+    what: noNetwork,
+    hint: () => subnetHint,
+  },
+  {
+    codes: ["MissingParameter"],
+    message: /vpc|subnet|network/i,
+    id: "no-default-network",
+    what: noNetwork,
+    hint: () => subnetHint,
+  },
+  {
+    codes: ["InvalidParameterValue", "InvalidParameterCombination", "InvalidParameter", "InvalidBlockDeviceMapping"],
+    id: "cloud-failed",
+    what: (context) => `The cloud refuses a value of ec2:${context.action}`,
+    hint: () =>
+      "Its own words tell which one. Yours are --instance-type, --image, --subnet, --admin-cidr and --custom-tag; if it is none of them, please report it.",
   },
   {
     codes: [
@@ -107,19 +133,29 @@ const table: readonly Advice[] = [
   },
 ];
 
+function sessionExpired(context: CallContext): string {
+  return `The session of the credentials from ${context.credentialSource} has expired`;
+}
+
+const subnetHint = "Name a subnet that gives public addresses with --subnet.";
+
+function noNetwork(context: CallContext): string {
+  return `Region ${context.region} has no network that the machines could be put in`;
+}
+
 /** Turns whatever a request threw into the one error that people can act on. */
 export function callFailure(error: unknown, context: CallContext): ClusterError {
   if (error instanceof ClusterError) return error;
   const { code, message, requestId } = factsOf(error);
   const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
   if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
-  const advice = table.find((entry) => entry.codes.some((pattern) => matches(pattern, code)));
+  const advice = table.find((entry) => isMeant(entry, code, message));
   if (advice === undefined) {
     return new ClusterError(
       "cloud-failed",
       `ec2:${context.action} failed in region ${context.region}: ${message} (${code}).`,
       {
-        hint: "The log holds the request's id, which the cloud's support can look up.",
+        hint: `The cloud's support can look up its request${requestId === undefined ? "" : ` ${requestId}`}.`,
         facts,
         cause: error,
       },
@@ -149,15 +185,20 @@ function unanswered(
   message: string,
   detail: { facts: Record<string, unknown>; cause: unknown },
 ): ClusterError {
+  const place = context.endpoint === undefined ? "" : ` (at ${context.endpoint})`;
   return new ClusterError(
     "cloud-failed",
-    `The API in region ${context.region} did not answer ec2:${context.action}: ${message}.`,
+    `The API in region ${context.region}${place} did not answer ec2:${context.action}: ${message}.`,
     {
-      hint: "Check the network, the proxy variables, and whether the region's name is right.",
+      hint: "Check the network, the proxy variables (HTTPS_PROXY, NO_PROXY), and whether the region's name is right.",
       transient: true,
       ...detail,
     },
   );
+}
+
+function isMeant(entry: Advice, code: string, message: string): boolean {
+  return entry.codes.some((pattern) => matches(pattern, code)) && (entry.message?.test(message) ?? true);
 }
 
 function matches(pattern: string, code: string): boolean {
@@ -179,7 +220,7 @@ function factsOf(error: unknown): { code: string; message: string; requestId: st
   if (!(error instanceof Error)) return { code: "unknown", message: String(error), requestId: undefined };
   const metadata = "$metadata" in error ? (error.$metadata as { readonly requestId?: string } | undefined) : undefined;
   const code = wasAnswered(error) || !("code" in error) ? error.name : String(error.code);
-  return { code, message: error.message.replace(/\.$/, ""), requestId: metadata?.requestId };
+  return { code, message: error.message.replace(/[.?!\s]+$/, ""), requestId: metadata?.requestId };
 }
 
 const encoded = / *Encoded authorization failure message: *(\S+)/;

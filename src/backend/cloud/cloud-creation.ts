@@ -1,5 +1,3 @@
-import type { CustomTag } from "./tags.ts";
-
 /** A general-purpose "large" one. */
 export const defaultInstanceType = "m5.large";
 
@@ -13,4 +11,9 @@ export interface CloudCreation {
   readonly subnetId?: string;
   /** An image of one's own, with the user it lets in. Absent: the newest of the distribution. */
   readonly image?: { readonly id: string; readonly user: string };
+}
+
+export interface CustomTag {
+  readonly key: string;
+  readonly value: string;
 }

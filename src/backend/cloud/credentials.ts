@@ -17,6 +17,8 @@ export interface CredentialSource {
   readonly name: string;
   readonly profile: string | undefined;
   readonly provide: (() => Promise<Identity>) | undefined;
+  /** What to do where the source turns out to have none. */
+  readonly hint: string;
 }
 
 /** Settings that providers which themselves ask services (SSO, roles) should use, such as our request handler. */
@@ -36,8 +38,10 @@ export async function findCredentials(
   const usual = fromVariables(environment, "AWS");
   if (usual !== undefined) return usual;
   const service = ["AWS_WEB_IDENTITY_TOKEN_FILE", ...containerVariables].find((name) => isSet(environment, name));
-  if (service !== undefined)
-    return { name: `the service that ${service} names`, profile: undefined, provide: undefined };
+  if (service !== undefined) {
+    const hint = `Check what ${service} leads to, or unset it and ${usualHint}`;
+    return { name: `the service that ${service} names`, profile: undefined, provide: undefined, hint };
+  }
   return (await fromDefaultProfile(environment, innerClient)) ?? (await fromThisMachine(environment, signal));
 }
 
@@ -57,7 +61,8 @@ function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): Crede
     secretAccessKey: environment[names[1]] ?? "",
     ...(isSet(environment, tokenName) && { sessionToken: environment[tokenName] ?? "" }),
   };
-  return { name: `the variables ${present.join(", ")}`, profile: undefined, provide: () => Promise.resolve(identity) };
+  const provide = (): Promise<Identity> => Promise.resolve(identity);
+  return { name: `the variables ${present.join(", ")}`, profile: undefined, provide, hint: "Set them anew." };
 }
 
 function incomplete(present: readonly string[], missing: readonly string[]): ClusterError {
@@ -74,7 +79,8 @@ async function fromProfile(
   innerClient: InnerClient,
 ): Promise<CredentialSource> {
   const provide = await profileProvider(environment, choice.profile, innerClient);
-  return { name: `profile "${choice.profile}" (${choice.variable})`, profile: choice.profile, provide };
+  const { profile, variable } = choice;
+  return { name: `profile "${profile}" (${variable})`, profile, provide, hint: profileHint(environment, profile) };
 }
 
 /** `undefined` where the shared files have no default profile with credentials. One that is there and fails is an error of its own. */
@@ -85,7 +91,13 @@ async function fromDefaultProfile(
   const profile = "default";
   if (!(await hasDefaultProfile(sharedFiles(environment)))) return undefined;
   const provide = await profileProvider(environment, profile, innerClient);
-  return { name: `profile "${profile}" of the shared credentials file`, profile, provide };
+  const hint = profileHint(environment, profile);
+  return { name: `profile "${profile}" of the shared credentials file`, profile, provide, hint };
+}
+
+function profileHint(environment: Environment, profile: string): string {
+  const { filepath, configFilepath } = sharedFiles(environment);
+  return `Check what ${filepath} and ${configFilepath} say of it; an SSO session is renewed with: aws sso login --profile ${profile}`;
 }
 
 async function profileProvider(
@@ -98,19 +110,23 @@ async function profileProvider(
 }
 
 async function fromThisMachine(environment: Environment, signal: AbortSignal): Promise<CredentialSource> {
-  if (await hasMetadataService(environment, signal)) {
-    return { name: "this machine's own role (instance metadata)", profile: undefined, provide: undefined };
-  }
   const lookedFor = [
     "CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY",
     "CLOUD_PROFILE",
     "AWS_PROFILE",
     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     `a default profile in ${sharedFiles(environment).filepath}`,
-    "instance metadata",
   ];
-  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${lookedFor.join("; ")}.`, {
-    hint: "Set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or CLOUD_PROFILE with a profile of the shared credentials file.",
-    facts: { lookedFor },
+  if (await hasMetadataService(environment, signal)) {
+    const hint = `There is none of these either: ${lookedFor.join("; ")}. Give this machine a role, or ${usualHint}`;
+    return { name: "this machine's own role (instance metadata)", profile: undefined, provide: undefined, hint };
+  }
+  const places = [...lookedFor, "instance metadata"];
+  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${places.join("; ")}.`, {
+    hint: `S${usualHint.slice(1)}`,
+    facts: { lookedFor: places },
   });
 }
+
+const usualHint =
+  "set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or CLOUD_PROFILE with a profile of the shared credentials file.";

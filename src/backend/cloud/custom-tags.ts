@@ -1,4 +1,5 @@
-import { tagNames, type CustomTag } from "./tags.ts";
+import type { CustomTag } from "./cloud-creation.ts";
+import { tagNames } from "./tags.ts";
 
 /** EC2 allows 50 tags on a thing; some are ours, and `Name` comes by itself. */
 const limit = 50 - Object.keys(tagNames).length - 1;

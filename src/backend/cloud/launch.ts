@@ -5,10 +5,11 @@ import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { failureCode, wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
+import type { CustomTag } from "./cloud-creation.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
-import { type CustomTag, type TagValues, toTags } from "./tags.ts";
+import { type TagValues, toTags } from "./tags.ts";
 import { untilVisible } from "./visibility.ts";
 
 /** Room for the artifact, what it unpacks, and images. */
@@ -44,17 +45,27 @@ export async function launchRole(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { plan, role, count } = job;
+  const refusals: Refusal[] = [];
   for (const [attempt, subnet] of plan.subnets.entries()) {
     const name = `${role}-${attempt}`;
     const request = launchRequest(plan, { role, count, subnet });
     try {
       return await ask(api, { name, request, machineIds: undefined }, { ...job, clock }, signal);
     } catch (error) {
-      if (!zoneFull.includes(failureCode(error) ?? "")) throw tooMany(error, { count, role });
-      if (attempt === plan.subnets.length - 1) throw noRoom(error, plan, { role, count, region: api.region });
+      const code = failureCode(error) ?? "";
+      if (!zoneFull.includes(code)) throw tooMany(error, plan, { count, role });
+      refusals.push({ zone: subnet.zone, code, error });
+      if (attempt === plan.subnets.length - 1) throw noRoom(refusals, plan, { role, count, region: api.region });
     }
   }
   return [];
+}
+
+/** What a zone without room answered. */
+interface Refusal {
+  readonly zone: string;
+  readonly code: string;
+  readonly error: unknown;
 }
 
 async function ask(
@@ -131,36 +142,44 @@ export function launchRequest(
   };
 }
 
+/** `us-west-2a, us-west-2b: InsufficientInstanceCapacity; us-west-2d: Unsupported` */
+function zonesText(refusals: readonly Refusal[]): string {
+  const zonesByCode = Map.groupBy(refusals, ({ code }) => code);
+  return [...zonesByCode].map(([code, group]) => `${group.map(({ zone }) => zone).join(", ")}: ${code}`).join("; ");
+}
+
 function noRoom(
-  error: unknown,
+  refusals: readonly Refusal[],
   plan: LaunchPlan,
   asked: { readonly role: Role; readonly count: number; readonly region: string },
 ): ClusterError {
-  const zones = plan.subnets.map((subnet) => subnet.zone);
   const what = `${asked.count} × ${plan.instanceType} for ${asked.role}`;
   return new ClusterError(
     "capacity-lacking",
-    `No zone of region ${asked.region} has room for ${what} now (tried ${zones.join(", ")}).`,
+    `No zone of region ${asked.region} has room for ${what} now (tried ${zonesText(refusals)}).`,
     {
       hint: "Try another --instance-type, such as m5a.large or m6i.large, another --cloud-region, or the same again later.",
       facts: {
         region: asked.region,
-        zones,
+        zones: refusals.map(({ zone }) => zone),
         instanceType: plan.instanceType,
         count: asked.count,
-        code: failureCode(error),
+        code: refusals.at(-1)?.code,
       },
-      cause: error,
+      cause: refusals.at(-1)?.error,
     },
   );
 }
 
 /** Adds how many machines were asked for to the refusal of the account's limit. */
-function tooMany(error: unknown, asked: { readonly role: Role; readonly count: number }): unknown {
+function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role; readonly count: number }): unknown {
   if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
-  return new ClusterError(error.id, `${error.message} Asked for: ${asked.count} for ${asked.role}.`, {
+  const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=", 2) as [string, string]);
+  const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  const parts = counts.map(([role, count]) => `${count} ${role}`).join(", ");
+  return new ClusterError(error.id, `${error.message} Asked for: ${total} × ${plan.instanceType} (${parts}).`, {
     ...(error.hint !== undefined && { hint: error.hint }),
-    facts: { ...error.facts, ...asked },
+    facts: { ...error.facts, ...asked, total, instanceType: plan.instanceType },
     cause: error.cause,
   });
 }

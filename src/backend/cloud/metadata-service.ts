@@ -13,8 +13,8 @@ export async function hasMetadataService(environment: Environment, signal: Abort
   try {
     const url = new URL("/latest/api/token", environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? defaultEndpoint);
     const headers = { "x-aws-ec2-metadata-token-ttl-seconds": "60" };
-    await requestDirectly({ url, method: "PUT", headers, timeoutMs }, signal);
-    return true;
+    // Other clouds have a service at that address too, which knows nothing of such tokens.
+    return (await requestDirectly({ url, method: "PUT", headers, timeoutMs }, signal)).status === 200;
   } catch {
     signal.throwIfAborted();
     return false;

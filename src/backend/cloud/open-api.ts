@@ -73,7 +73,8 @@ async function told<Answer extends { readonly $metadata: { readonly requestId?: 
   } catch (error) {
     if (signal.aborted) tell("given up");
     signal.throwIfAborted();
-    const context = { action, region, credentialSource: source.name, profile: source.profile };
+    const { endpoint } = endpointOf(surroundings.environment);
+    const context = { action, region, endpoint, credentialSource: source.name, profile: source.profile };
     const failure = callFailure(error, { ...context, clockOffSeconds: offset.ms / 1000 });
     tell(`failed (${String(failure.facts["code"])}, request ${String(failure.facts["requestId"])})`);
     const encoded = encodedMessage(error);

@@ -31,19 +31,13 @@ export async function resolveCredentials(
     return await orAborted(provide(), bounded);
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    const reason = (error instanceof Error ? error.message : String(error)).replace(/[.\s]+$/, "");
     throw new ClusterError("no-credentials", `No credentials could be had from ${source.name}: ${reason}.`, {
-      hint: hintFor(source),
+      hint: source.hint,
       facts: { source: source.name, ...(source.profile !== undefined && { profile: source.profile }) },
       cause: error,
     });
   }
-}
-
-function hintFor(source: CredentialSource): string {
-  return source.profile === undefined
-    ? "Check the variables, or set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY."
-    : `Check the profile in the shared credentials and config files; an SSO session is renewed with: aws sso login --profile ${source.profile}`;
 }
 
 /** Providers take no signal: what they do after an abort is of no more interest. */

@@ -1,4 +1,5 @@
 import type { Tag } from "@aws-sdk/client-ec2";
+import type { CustomTag } from "./cloud-creation.ts";
 
 /** The names of our tags, in one place. Everything that a command must know of a cluster is read back from them. */
 export const tagNames = {
@@ -33,9 +34,4 @@ export function toTags(name: string, values: TagValues, custom: readonly CustomT
 export function readTags(tags: readonly Tag[] | undefined): TagValues {
   const values = new Map((tags ?? []).map((tag) => [tag.Key, tag.Value]));
   return Object.fromEntries(Object.entries(tagNames).map(([key, name]) => [key, values.get(name)]));
-}
-
-export interface CustomTag {
-  readonly key: string;
-  readonly value: string;
 }

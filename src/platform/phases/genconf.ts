@@ -85,6 +85,9 @@ async function runGenconf(connection: Connection, signal: AbortSignal): Promise<
   throw new ClusterError(
     "artifact-invalid",
     `The artifact's genconf left none of ${names.join(", ")} in genconf/serve.`,
+    {
+      hint: "Is it a complete release artifact, of a family that this program knows? Its genconf.log is among the logs of the nodes.",
+    },
   );
 }
 

@@ -6,8 +6,9 @@ export interface Authority {
   /** Holds `custom_ca.crt`, `custom_ca.key` and `custom_ca_chain.crt`, and nothing else. */
   readonly folder: string;
   readonly keyPath: string;
-  /** The self-signed certificate that clients trust; it stands outside the folder. */
+  /** The self-signed certificate that clients trust, and its key; they stand outside the folder. */
   readonly rootPath: string;
+  readonly rootKeyPath: string;
 }
 
 /** Makes `folder` with an intermediate authority in it, whose chain leads to a root made for it alone. */
@@ -31,7 +32,7 @@ export async function makeAuthority(folder: string, name: string): Promise<Autho
   const signing = ["-CA", `${root}.crt`, "-CAkey", `${root}.key`, "-CAcreateserial", "-extfile", extensions];
   await openssl(["x509", "-req", "-in", request, "-days", "30", ...signing, "-out", files.certificate]);
   await Bun.write(join(folder, "custom_ca_chain.crt"), Bun.file(`${root}.crt`));
-  return { folder, keyPath: files.key, rootPath: `${root}.crt` };
+  return { folder, keyPath: files.key, rootPath: `${root}.crt`, rootKeyPath: `${root}.key` };
 }
 
 const newKey = (path: string): readonly string[] => ["req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", path];
@@ -43,6 +44,16 @@ const authorityOf = (name: string): readonly string[] => [
   "keyUsage=critical,keyCertSign,cRLSign",
 ];
 
+/** How openssl gets on with a web server when it trusts this root alone; the certificate must bear `address`. */
+export async function handshake(
+  server: { readonly host: string; readonly address: string },
+  rootPath: string,
+): Promise<{ readonly status: number; readonly output: string }> {
+  const trust = ["-CAfile", rootPath, "-no-CAstore", "-no-CApath", "-verify_return_error"];
+  const place = ["-connect", `${server.host}:443`, "-verify_ip", server.address];
+  return tryOpenssl(["s_client", ...trust, ...place, "-showcerts"], "Q\n");
+}
+
 /** What openssl prints; it must end well. */
 export async function openssl(words: readonly string[], stdin = ""): Promise<string> {
   const ended = await tryOpenssl(words, stdin);
@@ -51,7 +62,7 @@ export async function openssl(words: readonly string[], stdin = ""): Promise<str
 }
 
 /** Both streams together, and how it ended. */
-export async function tryOpenssl(
+async function tryOpenssl(
   words: readonly string[],
   stdin = "",
 ): Promise<{ readonly status: number; readonly output: string }> {

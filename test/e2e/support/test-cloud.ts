@@ -11,6 +11,7 @@ interface Announcement {
   readonly secretAccessKey: string;
   readonly region: string;
   readonly checkAddressUrl: string;
+  readonly gatewayAddress: string;
 }
 
 interface TestMachine {
@@ -39,6 +40,8 @@ export interface InspectedNode {
 export interface TestCloud extends AsyncDisposable {
   /** A folder of this cloud's own, removed with it. */
   readonly folder: string;
+  /** This machine, as the cloud's container machines see it. */
+  readonly gatewayAddress: string;
   /** State folder, credentials and endpoints. */
   readonly environment: Readonly<Record<string, string>>;
   run(words: readonly string[], options?: Partial<StartOptions>): Promise<Ended>;
@@ -84,6 +87,7 @@ export async function startTestCloud(driver: "container" | "in-process"): Promis
   });
   return {
     folder: folder.path,
+    gatewayAddress: facts.gatewayAddress,
     environment,
     run: (words, given) => run("cluster-cloud", words, options(given)),
     start: (words, given) => start("cluster-cloud", words, options(given)),

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
+import { findCredentials } from "../../../src/backend/cloud/credentials.ts";
 import { openApi } from "../../../src/backend/cloud/open-api.ts";
 import type { ClusterError } from "../../../src/errors.ts";
 import { accounts } from "../../local-cloud/endpoint/accounts.ts";
@@ -127,4 +128,24 @@ test("no credentials anywhere: quickly, also where packets to the metadata servi
   const startMs = Date.now();
   expect(await listWith(fixture)).toMatchObject({ id: "no-credentials", exitCode: 5 });
   expect(Date.now() - startMs).toBeLessThan(3000);
+});
+
+test("a machine whose role gives nothing: what else there could be is named too", async () => {
+  // Some clouds have a service at that address that knows nothing of roles: it is not taken for EC2's.
+  await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 404 }) });
+  const inner = { region };
+  const other = { HOME: "/nonexistent", AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href };
+  expect(await findCredentials(other, inner, neverAborted).catch((reason: unknown) => reason)).toMatchObject({
+    id: "no-credentials",
+  });
+  await using ec2 = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("token") });
+  const source = await findCredentials(
+    { ...other, AWS_EC2_METADATA_SERVICE_ENDPOINT: ec2.url.href },
+    inner,
+    neverAborted,
+  );
+  expect(source.name).toBe("this machine's own role (instance metadata)");
+  expect(source.hint).toMatch(
+    /CLOUD_ACCESS_KEY_ID and .*; CLOUD_PROFILE; .*default profile in .*Give this machine a role/,
+  );
 });

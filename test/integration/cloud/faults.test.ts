@@ -89,7 +89,7 @@ test("no room anywhere: the zones that were tried are named, and the other roles
   const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 2, public_agent: 0 } });
   expect(outcome).toMatchObject({ id: "capacity-lacking", exitCode: 1 });
   expect((outcome as ClusterError).message).toMatchInlineSnapshot(
-    `"No zone of region us-west-2 has room for 2 × m5.large for agent now (tried us-west-2a, us-west-2b, us-west-2c, us-west-2d)."`,
+    `"No zone of region us-west-2 has room for 2 × m5.large for agent now (tried us-west-2a, us-west-2b, us-west-2c: InsufficientInstanceCapacity; us-west-2d: Unsupported)."`,
   );
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -99,7 +99,7 @@ test("the account's limit: what was asked for is named", async () => {
   fixture.cloud.behaviour.change({ vcpuLimit: 4 });
   const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 40, public_agent: 0 } });
   expect(outcome).toMatchObject({ id: "capacity-lacking", facts: { count: 40, role: "agent" } });
-  expect((outcome as ClusterError).message).toContain("Asked for: 40 for agent.");
+  expect((outcome as ClusterError).message).toContain("Asked for: 41 × m5.large (1 master, 40 agent, 0 public_agent).");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 

@@ -47,7 +47,7 @@ test("an endpoint where nobody is says so, after some tries", async () => {
   const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "cloud-failed", transient: true });
   expect((error as ClusterError).message).toStartWith(
-    "The API in region us-west-2 did not answer ec2:DescribeInstances: ",
+    "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:DescribeInstances: ",
   );
 }, 60_000);
 

@@ -35,6 +35,8 @@ const rocky = { owner: "792107900819", user: "rocky", rootDeviceName: "/dev/sda1
 const alma = { owner: "764336703387", user: "ec2-user", rootDeviceName: "/dev/sda1", rootSizeGiB: 10, arm: "aarch64" };
 const debian = { owner: "136693071363", user: "admin", rootDeviceName: "/dev/xvda", rootSizeGiB: 8, arm: "arm64" };
 const ubuntu = { owner: "099720109477", user: "ubuntu", rootDeviceName: "/dev/sda1", rootSizeGiB: 8, arm: "arm64" };
+/** The main account's own (endpoint/accounts.ts). */
+const own = { owner: "111122223333", user: "admin", rootDeviceName: "/dev/xvda", rootSizeGiB: 8 };
 const amazon = { owner: "137112412989", user: "ec2-user", rootDeviceName: "/dev/xvda", rootSizeGiB: 8 };
 
 /** Names, owners and users as the makers publish them; versions oldest first, each with its date in yyyymmdd. */
@@ -90,6 +92,8 @@ const families: readonly Family[] = [
     "20250804.0 20250804",
     "20250915.0 20250915",
   ]),
+  // For `--image`: Debian with what the dcos layout needs beside it (test/dcos-platform/machine-image).
+  published(own, "debian-12-docker", "our-debian-12-with-docker-VERSION", ["1 20251006"]),
 ];
 
 /** Owner of images that look like the makers', newer than theirs. Whoever launches one wasn't careful. */

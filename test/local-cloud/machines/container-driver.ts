@@ -10,7 +10,10 @@ import { LoopbackBlock } from "./loopback-block.ts";
 import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
 
 /** The image of each distribution that can boot here. */
-const machineImages: Readonly<Record<string, string>> = { "debian-12": "localhost/cluster-e2e-machine:debian-12" };
+const machineImages: Readonly<Record<string, string>> = {
+  "debian-12": "localhost/cluster-e2e-machine:debian-12",
+  "debian-12-docker": "localhost/cluster-e2e-machine:debian-12-docker",
+};
 const cloudLabel = "cluster-e2e.local-cloud";
 const instanceLabel = "cluster-e2e.local-cloud-instance";
 const publishedPorts = [22, 80, 443];

@@ -1,5 +1,4 @@
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
-import type { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/clock.ts";
 import type { CloudApi } from "../api.ts";
 import type { CloudFacts } from "./facts.ts";
@@ -22,7 +21,7 @@ export function accessChecks(facts: CloudFacts, region: string, clock: Clock): r
 
 async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
   const missing = await failureOf(facts.api());
-  if (missing !== undefined) return fail(missing.message + lookedFor(missing), missing.hint ?? "Set credentials.");
+  if (missing !== undefined) return fail(missing.message, missing.hint ?? "Set credentials.");
   const api = await facts.api();
   const refusal = await failureOf(facts.defaultGroups());
   if (refusal?.id === "credentials-refused") return fail(refusal.message, refusal.hint ?? "Renew the credentials.");
@@ -30,11 +29,6 @@ async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
     return skip(`Found (${api.credentialSource}), but not tried: the cloud's API cannot be asked.`);
   }
   return judgeLife(api);
-}
-
-function lookedFor(error: ClusterError): string {
-  const places = error.facts["lookedFor"];
-  return Array.isArray(places) ? ` Looked for: ${places.join("; ")}.` : "";
 }
 
 function judgeLife(api: CloudApi): Outcome {

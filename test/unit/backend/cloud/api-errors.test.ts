@@ -7,6 +7,7 @@ const context = {
   credentialSource: 'profile "dev" (CLOUD_PROFILE)',
   profile: "dev",
   clockOffSeconds: 2,
+  endpoint: undefined,
 };
 
 function answer(code: string, message: string, httpStatusCode = 400): Error {
@@ -29,6 +30,7 @@ test.each([
   ["VPCIdNotSpecified", "no-default-network"],
   ["InvalidSubnetID.NotFound", "no-default-network"],
   ["RequestLimitExceeded", "cloud-failed"],
+  ["InvalidParameterValue", "cloud-failed"],
   ["SomethingNew", "cloud-failed"],
 ] as const)("%s becomes %s", (code, id) => {
   const failure = callFailure(answer(code, "Said so."), context);
@@ -81,4 +83,21 @@ test("no answer at all is a passing failure", () => {
   const failure = callFailure(Object.assign(new TypeError("Unable to connect"), { code: "ECONNREFUSED" }), context);
   expect(failure).toMatchObject({ id: "cloud-failed", transient: true, facts: { code: "ECONNREFUSED" } });
   expect(failure.message).toBe("The API in region us-west-2 did not answer ec2:RunInstances: Unable to connect.");
+  const elsewhere = callFailure(new TypeError("Is it on?"), { ...context, endpoint: "http://127.0.0.1:9" });
+  expect(elsewhere.message).toBe(
+    "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:RunInstances: Is it on.",
+  );
+});
+
+test("a missing parameter is a missing network only where the API says so", () => {
+  expect(callFailure(answer("MissingParameter", "No default VPC for this user"), context).id).toBe(
+    "no-default-network",
+  );
+  expect(callFailure(answer("MissingParameter", "The request must contain ImageId"), context).id).toBe("cloud-failed");
+});
+
+test("a code that nobody knows is told with the request that support can look up", () => {
+  expect(callFailure(answer("SomethingNew", "x"), context).hint).toBe(
+    "The cloud's support can look up its request r-1.",
+  );
 });

@@ -1,0 +1,80 @@
+/** `sync` of a checkout to three masters, against rsync over ssh to the same three side by side: first time, and unchanged. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { startBenchCloud } from "./local-cloud.ts";
+import type { BenchCloud } from "./local-cloud.ts";
+import type { Row } from "./measure.ts";
+import { interleaved, median, time } from "./measure.ts";
+
+const root = join(import.meta.dir, "..", "..");
+const masters = ["master_0", "master_1", "master_2"];
+const files = 2000;
+const fileBytes = 10_000;
+const rounds = 5;
+const limit = 1.5;
+
+export async function measureSync(executable: string): Promise<readonly Row[]> {
+  await using cloud = await startBenchCloud("container", []);
+  const config = await startCluster(executable, cloud);
+  const checkout = join(cloud.folder, "checkout");
+  const tests = join(checkout, "packages", "integration-test", "extra");
+  const [first, unchanged]: { sync: number[]; rsync: number[] }[] = [
+    { sync: [], rsync: [] },
+    { sync: [], rsync: [] },
+  ];
+  for (let round = 0; round < rounds; round += 1) {
+    await writeCheckout(tests, round);
+    for (const kind of [first, unchanged]) {
+      kind?.sync.push((await time([executable, "sync", checkout], cloud.environment)).seconds);
+      kind?.rsync.push(await rsyncToAll(config, `${tests}/`));
+    }
+  }
+  const [roundTrip = Number.NaN] = await interleaved([[executable, "list"]], rounds, cloud.environment);
+  return [row("first time", first, roundTrip), row("unchanged", unchanged, roundTrip)];
+}
+
+function row(what: string, kind: { sync: number[]; rsync: number[] } | undefined, roundTrip: number): Row {
+  const [sync, rsync] = [median(kind?.sync ?? []), median(kind?.rsync ?? [])];
+  return {
+    what: `sync: ${files} files, ${(files * fileBytes) / 1e6} MB, 3 masters, ${what}`,
+    value: `${sync.toFixed(2)} s`,
+    reference: `${rsync.toFixed(2)} s (rsync -a) + ${roundTrip.toFixed(2)} s (list)`,
+    ratio: (sync - roundTrip) / rsync,
+    limit,
+  };
+}
+
+/** Resolves with the path of an OpenSSH configuration for the nodes. */
+async function startCluster(executable: string, cloud: BenchCloud): Promise<string> {
+  const artifact = join(cloud.folder, "artifact.sh");
+  await time([join(root, "test/sample-platform/build"), "--variant", "oss", "--output", artifact]);
+  const counts = "--masters 3 --agents 0 --public-agents 0".split(" ");
+  const words = ["--variant", "oss", "--linux-distribution", "debian-12", ...counts, artifact];
+  await time([executable, "create", ...words], cloud.environment);
+  await time([executable, "wait"], cloud.environment);
+  const config = join(cloud.folder, "cluster.ssh");
+  await Bun.write(config, (await time([executable, "inspect", "--output", "ssh-config"], cloud.environment)).stdout);
+  return config;
+}
+
+/** Other contents in each round, so that everything has to be sent anew. */
+async function writeCheckout(folder: string, round: number): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (let index = 0; index < files; index += 1) {
+    const path = join(folder, `part_${index % 40}`, `test_${index}.py`);
+    await Bun.write(path, `# ${round} ${index}\n`.padEnd(fileBytes, `${index * 7919 + round}\n`));
+  }
+}
+
+async function rsyncToAll(config: string, source: string): Promise<number> {
+  const started = performance.now();
+  await Promise.all(
+    masters.map((master) =>
+      time([
+        ...["rsync", "-a", "--delete", "-e", `ssh -F ${config}`, "--rsync-path", "sudo rsync"],
+        ...[source, `${master}:/opt/cluster/bench-tests/`],
+      ]),
+    ),
+  );
+  return (performance.now() - started) / 1000;
+}

@@ -1,0 +1,127 @@
+/**
+ * Builds the library for Node 20 and later into dist/library: an ES module for each source that it leads to, and type declarations. Bun takes
+ * src/index.ts as it is.
+ * Usage: bun run build:library
+ */
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join, normalize, relative } from "node:path";
+import { buildVersion } from "./build.ts";
+
+const root = join(import.meta.dir, "..");
+const dist = join(root, "dist");
+
+/** What Node 20 lacks, and what stands for it in library/node-20.ts. */
+const substitutes: readonly (readonly [RegExp, string])[] = [
+  [/\bPromise\.withResolvers\b/g, "node20.withResolvers"],
+  [/\bMap\.groupBy\b/g, "node20.groupBy"],
+  [/\bRegExp\.escape\b/g, "node20.escapePattern"],
+];
+
+/** What the library must not reach: Bun itself, and what else is younger than Node 20. */
+const tooNew =
+  /\bBun\.|["']bun(?::\w+)?["']|\bimport\.meta\.(?:dir|file|main|path)\b|\bArray\.fromAsync\b|\bObject\.groupBy\b|\bPromise\.try\b|\bIterator\.|\bnew (?:Async)?DisposableStack\b|\.(?:isSubsetOf|isSupersetOf|isDisjointFrom|symmetricDifference)\(/;
+
+/** Compiles all that src/index.ts leads to; `using` becomes what Node 20 can read. */
+async function compile(outDir: string, project: string): Promise<void> {
+  const compilerOptions = {
+    target: "es2023",
+    module: "esnext",
+    rewriteRelativeImportExtensions: true,
+    noEmit: false,
+    declaration: true,
+    rootDir: root,
+    outDir,
+    typeRoots: [join(root, "node_modules", "@types")],
+  };
+  const files = ["src/index.ts", "scripts/library/node-20.ts"].map((file) => join(root, file));
+  await writeFile(
+    project,
+    JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, files, include: [] }),
+  );
+  const tsc = join(root, "node_modules", ".bin", "tsc");
+  const child = Bun.spawn([process.execPath, "--bun", tsc, "--project", project], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`the library could not be compiled:\n${text}`);
+}
+
+interface Copying {
+  readonly from: string;
+  readonly to: string;
+  readonly first: string;
+  readonly change: (path: string, text: string) => string;
+}
+
+/** Copies a file and those that it leads to: the declarations lead to fewer than the programs. */
+async function copyReached({ from, to, first, change }: Copying): Promise<void> {
+  const ending = first.endsWith(".d.ts") ? ".d.ts" : ".js";
+  const wanted = [first];
+  for (const path of wanted) {
+    const text = (await readFile(join(from, path), "utf8")).replaceAll(relativeImport, "$1.js$2");
+    for (const [, start = ""] of text.matchAll(relativeImport)) {
+      const name = start.slice(start.lastIndexOf('"') + 1);
+      const next = normalize(join(dirname(path), name)) + ending;
+      if (!wanted.includes(next)) wanted.push(next);
+    }
+    await mkdir(dirname(join(to, path)), { recursive: true });
+    await writeFile(join(to, path), change(path, text));
+  }
+}
+
+const relativeImport = /(\b(?:from |import\()"\.[^"]+)\.(?:ts|js)(")/g;
+
+/** A compiled module as Node 20 can run it; throws where it can not. */
+export function forNode20(path: string, text: string, version: string): string {
+  const changed = substitutes.reduce((before, [pattern, substitute]) => before.replace(pattern, substitute), text);
+  const found = changed.split("\n").find((line) => tooNew.test(line) && !/^\s*(?:\/?\*|\/\/)/.test(line));
+  if (found !== undefined) throw new Error(`${path} is reached by the library, but not for Node 20:\n${found.trim()}`);
+  const place = relative(dirname(path), "node-20.js");
+  const lines = [
+    ...(changed === text ? [] : [`import * as node20 from "${place.startsWith(".") ? place : `./${place}`}";\n`]),
+    ...(path === "version.js" ? [`const CLUSTER_E2E_VERSION = ${JSON.stringify(version)};\n`] : []),
+  ];
+  return lines.join("") + changed;
+}
+
+/** Who only types against the library needn't load the cloud's own types, which are many times as large and want a newer compiler. */
+export function withoutPackages(path: string, text: string): string {
+  const found = /(?:from |import\()"([^."][^"]*)"/.exec(text);
+  if (found !== null) throw new Error(`the library's types lead to the package ${found[1]} in ${path}`);
+  return text;
+}
+
+/** Builds it whole or not at all, and gives its folder. */
+export async function buildLibrary(version: string): Promise<string> {
+  await mkdir(dist, { recursive: true });
+  await using folder = await buildFolder();
+  const [compiled, whole, target] = [
+    join(folder.path, "compiled"),
+    join(folder.path, "library"),
+    join(dist, "library"),
+  ];
+  await compile(compiled, join(folder.path, "tsconfig.json"));
+  const places = { from: join(compiled, "src"), to: whole };
+  await copyReached({ ...places, first: "index.js", change: (path, text) => forNode20(path, text, version) });
+  await copyReached({ ...places, first: "index.d.ts", change: withoutPackages });
+  await rename(join(compiled, "scripts", "library", "node-20.js"), join(whole, "node-20.js"));
+  await rm(target, { recursive: true, force: true });
+  await rename(whole, target);
+  return target;
+}
+
+async function buildFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(dist, ".build-library-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+if (import.meta.main) {
+  try {
+    const version = await buildVersion();
+    console.log(`${relative(root, await buildLibrary(version))} ${version}`);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# variant: @HEAD_WORD@
+#
+# Stand-in for a DC/OS @RELEASE@ release in tests; it installs no DC/OS. Usage, as root, in a folder without spaces, with a running Docker:
+#   bash ARTIFACT --genconf | --version | --hash-password PASSWORD
+# Behind the last line of this script stands a tar.
+set -euo pipefail
+
+artifact=${BASH_SOURCE[0]}
+release=@RELEASE@
+image=stand-in/dcos-genconf:$release
+
+fail() {
+  printf '%s\n' "$*" >&2
+  exit 1
+}
+
+check_surroundings() {
+  [ "$(id -u)" -eq 0 ] || fail "$artifact: must be run as root"
+  case $PWD in *' '*) fail "$artifact: the path $PWD holds a space" ;; esac
+  docker info >/dev/null 2>&1 || fail 'docker should be installed and running'
+}
+
+unpack() {
+  local first_line
+  first_line=$(($(awk '/^#__PAYLOAD__$/ { print NR; exit }' "$artifact") + 1))
+  work=$(mktemp -d)
+  trap 'rm -rf -- "$work"' EXIT
+  tail -n "+$first_line" "$artifact" >"$work/payload.tar"
+  echo "@PAYLOAD_SHA256@  $work/payload.tar" | sha256sum --check --status || fail "$artifact: this file is damaged or incomplete"
+  tar -x -f "$work/payload.tar" -C "$work"
+}
+
+# The stray lines of the first run are on stdout, as they are in the real ones.
+load_image() {
+  if docker image inspect "$image" >/dev/null 2>&1; then return 0; fi
+  echo 'Extracting image from this script and loading into docker daemon, this step can take a few minutes'
+  echo "dcos-genconf.$release.tar"
+  docker load --input "$work/dcos-genconf.$release.tar"
+}
+
+# A random salt and the crypt(3) scheme $6$.
+hash_password() {
+  PASSWORD=$1 python3 -W ignore -c 'import crypt, os; print(crypt.crypt(os.environ["PASSWORD"], crypt.METHOD_SHA512))'
+}
+
+# Up to 1.13 it may be given, and does nothing here; from 2.0 it is unknown.
+if [ "${1:-}" = --offline ] && [ "${release%%.*}" = 1 ]; then shift; fi
+case "${1:-}" in
+  --version | --genconf | --hash-password) ;;
+  *)
+    echo "usage: bash $artifact --genconf | --version | --hash-password PASSWORD" >&2
+    exit 2
+    ;;
+esac
+check_surroundings
+unpack
+load_image
+case $1 in
+  --version) printf '{\n  "variant": "%s",\n  "version": "%s"\n}\n' '@VARIANT@' "$release" ;;
+  --genconf)
+    echo '====> EXECUTING CONFIGURATION GENERATION' >&2
+    PYTHONDONTWRITEBYTECODE=1 python3 "$work/genconf.py" '@VARIANT@' "$release" "$work"
+    ;;
+  --hash-password)
+    [ $# -eq 2 ] || fail '--hash-password needs one PASSWORD'
+    echo '====> HASHING PASSWORD TO SHA512' >&2
+    hash_password "$2"
+    ;;
+esac
+exit
+#__PAYLOAD__

@@ -1,0 +1,117 @@
+#!/bin/bash
+# Stand-in for the install script of a DC/OS release: bash dcos_install.sh [--no-block-dcos-setup] master|slave|slave_public
+#
+# Checks the machine, then has the units dcos-download and dcos-setup do the rest: with the flag in the background.
+set -euo pipefail
+
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+bootstrap_url='@BOOTSTRAP_URL@'
+bootstrap_id=@BOOTSTRAP_ID@
+fault_role='@FAULT_ROLE@'
+fault_at='@FAULT_AT@'
+master_ports='53 80 179 443 1050 2181 2379 2380 5050 7070 8080 8101 8123 8181 9000 9942 9990 36771 41281 46839
+  61053 61091 62020 62080 62091 62501 64000'
+has_failed=no
+
+# One line a check, all of them, as the real one has it.
+check() {
+  local what=$1
+  shift
+  if "$@" >/dev/null 2>&1; then
+    echo "Checking $what: PASS"
+  else
+    echo "Checking $what: FAIL"
+    has_failed=yes
+  fi
+}
+
+is_absent() { ! "$@"; }
+has_systemd() { [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge 200 ]; }
+is_free() { [ -z "$(ss --no-header --listening --tcp --udp --numeric "sport = :$1")" ]; }
+
+parse_arguments() {
+  block=yes
+  roles=()
+  local argument
+  for argument in "$@"; do
+    case $argument in
+      --no-block-dcos-setup) block=no ;;
+      master | slave | slave_public) roles+=("$argument") ;;
+      *)
+        echo "ERROR: unknown flag or role: $argument" >&2
+        exit 1
+        ;;
+    esac
+  done
+  if [ "${#roles[@]}" -ne 1 ]; then
+    echo 'ERROR: one role is needed: master, slave or slave_public' >&2
+    exit 1
+  fi
+  role=${roles[0]}
+}
+
+check_machine() {
+  if [ "$(id -u)" -ne 0 ]; then
+    echo 'ERROR: must be run as root' >&2
+    exit 1
+  fi
+  if [ -e /etc/systemd/system/dcos.target ] || [ -e /opt/mesosphere ]; then
+    echo 'Found an existing DC/OS installation. To reinstall DC/OS on this machine you must first uninstall it.' >&2
+    exit 1
+  fi
+  local program port
+  for program in bash curl docker ipset ping systemd-notify tar unzip xz; do
+    check "if $program is installed and in PATH" command -v "$program"
+  done
+  check 'if docker answers' docker info
+  check 'systemd version' has_systemd
+  check 'if group nogroup exists' getent group nogroup
+  check 'if firewalld is not running' is_absent systemctl is-active --quiet firewalld
+  if [ "$role" = master ]; then
+    for port in $master_ports; do check "if port $port is free" is_free "$port"; done
+  fi
+  if [ "$role" = "$fault_role" ] && [ "$fault_at" = install ]; then check 'if the fault that was asked for is away' false; fi
+  if [ "$has_failed" = yes ]; then
+    echo 'This machine is not ready for DC/OS: see the checks that FAIL above.' >&2
+    exit 1
+  fi
+}
+
+write_units() {
+  local archive=$bootstrap_id.bootstrap.tar.xz
+  if [ "$role" = "$fault_role" ] && [ "$fault_at" = download ]; then archive=no-such-archive.tar.xz; fi
+  mkdir -p /etc/mesosphere/roles /etc/mesosphere/setup-flags
+  : >"/etc/mesosphere/roles/$role"
+  echo "$bootstrap_url" >/etc/mesosphere/setup-flags/repository-url
+  cat >/etc/systemd/system/dcos-download.service <<UNIT
+[Unit]
+Description=Pkgpanda: Download DC/OS to this host.
+ConditionPathExists=!/opt/mesosphere/
+
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/curl --noproxy * -fLsS --retry 3 -o /var/tmp/bootstrap.tar.xz $bootstrap_url/bootstrap/$archive
+ExecStart=/bin/mkdir -p /opt/mesosphere
+ExecStart=/bin/tar -x -J -f /var/tmp/bootstrap.tar.xz --no-same-owner -C /opt/mesosphere
+UNIT
+  cat >/etc/systemd/system/dcos-setup.service <<UNIT
+[Unit]
+Description=Pkgpanda: Specialize DC/OS for this host.
+Requires=dcos-download.service
+After=dcos-download.service
+
+[Service]
+Type=oneshot
+ExecStart=/bin/bash /opt/mesosphere/setup $role
+UNIT
+}
+
+parse_arguments "$@"
+check_machine
+write_units
+systemctl daemon-reload
+if [ "$block" = no ]; then
+  systemctl --no-block start dcos-setup
+else
+  systemctl start dcos-setup
+fi

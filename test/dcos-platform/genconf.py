@@ -1,0 +1,141 @@
+"""Generates genconf/serve/ in the working folder: `python3 genconf.py VARIANT RELEASE PAYLOAD_FOLDER`, VARIANT being `ee` or empty.
+
+Exit 1 with one `key: message` line each if the configuration can't be used. A real artifact does this inside its Docker image; here it
+runs on the machine's own Python, since not every test machine can run a container inside a container.
+"""
+
+import ipaddress
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+GENCONF = Path("genconf")
+MASTER_COUNTS = (1, 3, 5, 7, 9)
+LISTS = ("master_list", "agent_list", "public_agent_list")
+SHA512_CRYPT = r"\$6\$(rounds=[0-9]{4,9}\$)?[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{86}"
+
+
+def is_ipv4(value: Any) -> bool:
+    try:
+        return ipaddress.ip_address(value).version == 4
+    except ValueError:
+        return False
+
+
+def common_problems(raw: dict[str, Any]) -> list[str]:
+    found = [f"{key}: must be set" for key in ("bootstrap_url", "cluster_name") if not raw.get(key)]
+    found += [f"{key}: must be static" for key in ("exhibitor_storage_backend", "master_discovery") if raw.get(key) != "static"]
+    for key in LISTS:
+        addresses = raw.get(key, [])
+        if not isinstance(addresses, list) or not all(is_ipv4(address) for address in addresses):
+            found.append(f"{key}: must be a list of IPv4 addresses")
+    if len(raw.get("master_list") or []) not in MASTER_COUNTS:
+        found.append("master_list: must have 1, 3, 5, 7 or 9 masters")
+    if not isinstance(raw.get("resolvers"), list) or not all(is_ipv4(address) for address in raw["resolvers"]):
+        found.append("resolvers: must be a list of IPv4 addresses")
+    return found + detector_problems(raw)
+
+
+def detector_problems(raw: dict[str, Any]) -> list[str]:
+    script = GENCONF / "ip-detect"
+    if not os.access(script, os.X_OK):
+        return ["ip_detect_contents: genconf/ip-detect must be an executable file"]
+    done = subprocess.run([script.resolve()], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0 or not is_ipv4(done.stdout.strip()):
+        return ["ip_detect_contents: genconf/ip-detect must print an IPv4 address"]
+    public = raw.get("ip_detect_public_filename")
+    if public is not None and not Path(str(public)).is_file():
+        return [f"ip_detect_public_filename: no such file: {public}"]
+    return []
+
+
+# The other keys of the enterprise variant are unknown here, and unknown keys pass.
+def open_source_problems(raw: dict[str, Any]) -> list[str]:
+    if "fault_domain_enabled" not in raw:
+        return []
+    return ["fault_domain_enabled: must be calculated, but was explicitly set in the configuration. Remove it."]
+
+
+def enterprise_problems(raw: dict[str, Any], release: str) -> list[str]:
+    found = []
+    if not raw.get("superuser_username"):
+        found.append("superuser_username: must be set")
+    if not re.fullmatch(SHA512_CRYPT, str(raw.get("superuser_password_hash", ""))):
+        found.append("superuser_password_hash: must be a sha512-crypt hash")
+    if raw.get("security", "permissive") not in ("disabled", "permissive", "strict"):
+        found.append("security: must be disabled, permissive or strict")
+    if tuple(map(int, release.split("."))) >= (1, 11) and not str(raw.get("license_key_contents", "")).strip():
+        found.append("license_key_contents: must be set")
+    if raw.get("fault_domain_enabled") not in (True, False, "true", "false"):
+        found.append("fault_domain_enabled: must be true or false")
+    return found
+
+
+def settings(raw: dict[str, Any], variant: str, release: str) -> dict[str, Any]:
+    """What node/setup and the programs on the nodes read."""
+    return {
+        "release": release,
+        "variant": "enterprise" if variant == "ee" else "open",
+        "ssl_enabled": variant == "ee" and raw.get("security", "permissive") != "disabled",
+        "masters": raw["master_list"],
+        "fault": raw.get("stand_in_fault") or {"role": "", "at": ""},
+        "custom_ca": "ca_certificate_path" in raw,
+        "login": {key: raw.get(key, "") for key in ("superuser_username", "superuser_password_hash")},
+        "token": secrets.token_hex(32),
+    }
+
+
+def make_authority(raw: dict[str, Any], folder: Path) -> None:
+    """`ca.crt`, and `ca.key` unless it is the user's own, which reaches the masters by another way."""
+    if "ca_certificate_path" in raw:
+        shutil.copyfile(GENCONF / Path(str(raw["ca_certificate_path"])).name, folder / "ca.crt")
+        return
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /O=Stand-in/CN=CA -addext keyUsage=critical,keyCertSign"
+    files = ["-keyout", folder / "ca.key", "-out", folder / "ca.crt"]
+    subprocess.run([*words.split(), *files], check=True, capture_output=True)
+
+
+def write(raw: dict[str, Any], variant: str, release: str, payload: Path) -> None:
+    serve, node = GENCONF / "serve", payload / "node"
+    shutil.rmtree(serve, ignore_errors=True)
+    (serve / "bootstrap").mkdir(parents=True)
+    facts = settings(raw, variant, release)
+    etc = node / "etc"
+    etc.mkdir()
+    (etc / "settings.json").write_text(json.dumps(facts), encoding="utf-8")
+    shutil.copyfile(GENCONF / "ip-detect", etc / "ip-detect")
+    (etc / "ip-detect").chmod(0o755)
+    if facts["ssl_enabled"]:
+        make_authority(raw, etc)
+    identity = secrets.token_hex(20)
+    archive = serve / "bootstrap" / f"{identity}.bootstrap.tar.xz"
+    subprocess.run(["tar", "-c", "-J", "-f", archive, "-C", node, "."], check=True)
+    script = (payload / "dcos_install.sh").read_text(encoding="utf-8")
+    places = {"@BOOTSTRAP_URL@": str(raw["bootstrap_url"]), "@BOOTSTRAP_ID@": identity}
+    places |= {"@FAULT_ROLE@": facts["fault"]["role"], "@FAULT_AT@": facts["fault"]["at"]}
+    for place, value in places.items():
+        script = script.replace(place, value)
+    (serve / "dcos_install.sh").write_text(script, encoding="utf-8")
+
+
+def main(variant: str, release: str, payload: Path) -> int:
+    raw = yaml.safe_load((GENCONF / "config.yaml").read_text(encoding="utf-8"))
+    own = enterprise_problems(raw, release) if variant == "ee" else open_source_problems(raw)
+    problems = common_problems(raw) + own
+    if problems:
+        print("\n".join(problems), file=sys.stderr)
+        return 1
+    write(raw, variant, release, payload)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))

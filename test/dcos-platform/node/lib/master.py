@@ -1,0 +1,82 @@
+"""A master's web server, and the port at which agents register: `python3 master.py master`.
+
+    GET  /                       200
+    GET  /ca/dcos-ca.crt         the authority of the certificate, on enterprise
+    POST /acs/api/v1/auth/login  enterprise: {"uid", "password"} -> {"token"}, 401 for others
+    GET  /mesos/master/slaves    {"slaves": [...]} for who has a token, else 401; on open source nobody has one
+    POST :5050/register          {"hostname", "role"}, by agents
+"""
+
+import json
+import ssl
+import threading
+import warnings
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import crypt
+
+ROOT = Path("/opt/mesosphere")
+TLS = Path("/var/lib/dcos/pki/tls")
+SETTINGS = json.loads((ROOT / "etc" / "settings.json").read_text(encoding="utf-8"))
+AGENTS: dict[str, dict] = {}
+
+
+class Handler(BaseHTTPRequestHandler):
+    timeout = 30
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            self.answer(200, b"<title>Stand-in</title>")
+        elif self.path == "/ca/dcos-ca.crt" and SETTINGS["ssl_enabled"]:
+            self.answer(200, (ROOT / "etc" / "ca.crt").read_bytes())
+        elif self.path != "/mesos/master/slaves":
+            self.answer(404, b"")
+        elif SETTINGS["variant"] == "open" or self.headers.get("Authorization") != f"token={SETTINGS['token']}":
+            self.answer(401, b"")
+        else:
+            self.answer(200, json.dumps({"slaves": list(AGENTS.values())}).encode())
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/register" and self.server.server_address[1] == 5050:
+            AGENTS[body["hostname"]] = body
+            self.answer(200, b"")
+        elif self.path == "/acs/api/v1/auth/login" and SETTINGS["variant"] == "enterprise":
+            self.log_in(body)
+        else:
+            self.answer(404, b"")
+
+    def log_in(self, body: dict) -> None:
+        login = SETTINGS["login"]
+        hashed = crypt.crypt(body["password"], login["superuser_password_hash"])
+        if body["uid"] == login["superuser_username"] and hashed == login["superuser_password_hash"]:
+            self.answer(200, json.dumps({"token": SETTINGS["token"]}).encode())
+        else:
+            self.answer(401, b"")
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments) -> None:
+        pass
+
+
+def main() -> None:
+    servers = [ThreadingHTTPServer(("", port), Handler) for port in (80, 5050)]
+    if SETTINGS["ssl_enabled"]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(TLS / "server.crt", TLS / "server.key")
+        secure = ThreadingHTTPServer(("", 443), Handler)
+        secure.socket = context.wrap_socket(secure.socket, server_side=True, do_handshake_on_connect=False)
+        servers.append(secure)
+    for server in servers:
+        threading.Thread(target=server.serve_forever).start()
+
+
+main()

@@ -1,0 +1,1 @@
+"""Where a release keeps what its own programs share."""

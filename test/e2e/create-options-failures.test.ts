@@ -1,0 +1,65 @@
+/** A creation that can't go on ends with its reason, and nothing is left. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { serveArtifact } from "./support/artifact-server.ts";
+import { buildArtifact } from "./support/artifacts.ts";
+import { startTestCloud } from "./support/test-cloud.ts";
+import type { TestCloud } from "./support/test-cloud.ts";
+
+const state: { cloud?: TestCloud; artifact?: string } = {};
+const cloud = (): TestCloud => state.cloud!;
+const otherSum = "0123456789abcdef".repeat(4);
+
+beforeAll(async () => {
+  state.cloud = await startTestCloud("container");
+  state.artifact = await buildArtifact("oss", state.cloud.folder);
+}, 300_000);
+
+afterAll(async () => {
+  await state.cloud?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const createWords = (more: readonly string[]): readonly string[] => [
+  ..."create --variant oss --linux-distribution debian-12 --agents 0 --public-agents 0".split(" "),
+  ...more,
+];
+
+async function expectNothingLeft(): Promise<void> {
+  expect(await cloud().machines()).toEqual([]);
+  expect(await cloud().control("groups")).toEqual([]);
+}
+
+test("a local artifact of another sum is refused before anything is launched", async () => {
+  const refused = await cloud().run(createWords(["--artifact-sha256", otherSum, state.artifact!]));
+  expect(refused.stderr).toContain(`not ${otherSum}`);
+  expect(refused.stderr).toContain("[artifact-invalid]");
+  expect(refused).toMatchObject({ status: 1, stdout: "" });
+  const { counts } = (await cloud().control("requests")) as { readonly counts: Readonly<Record<string, number>> };
+  expect(Object.keys(counts)).not.toContainAnyValues(["RunInstances", "CreateSecurityGroup"]);
+});
+
+test("one that a node fetched is refused before it runs there", async () => {
+  await using server = await serveArtifact(state.artifact!, cloud().gatewayAddress);
+  const refused = await cloud().run(createWords(["--artifact-sha256", otherSum, server.url]));
+  expect(refused.stderr).toContain(`not ${otherSum}`);
+  expect(refused.stderr).toContain("[artifact-invalid]");
+  expect(refused).toMatchObject({ status: 1, stdout: "" });
+  await expectNothingLeft();
+}, 300_000);
+
+test("a download that breaks off, wherever it goes, is said to", async () => {
+  await using server = await serveArtifact(state.artifact!, cloud().gatewayAddress, 1_000_000);
+  const failed = await cloud().run(createWords([server.url]));
+  expect(failed.stderr).toContain(server.url);
+  expect(failed.stderr).toContain("cut off");
+  expect(failed.stderr).toContain("[artifact-unreachable]");
+  expect(failed).toMatchObject({ status: 1, stdout: "" });
+  await expectNothingLeft();
+}, 300_000);
+
+test("--timeout ends a creation with 4", async () => {
+  const late = await cloud().run(createWords(["--timeout", "4s", state.artifact!]));
+  expect(late.stderr).toContain("--timeout");
+  expect(late.stderr).toContain("[deadline-passed]");
+  expect(late).toMatchObject({ status: 4, stdout: "" });
+  await expectNothingLeft();
+}, 300_000);

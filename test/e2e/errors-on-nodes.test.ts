@@ -1,0 +1,150 @@
+/** Errors that the nodes give cause to, made to happen in the built executable. See errors.test.ts. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { answering, createWords, striking, testErrors, withFile } from "./support/error-cases.ts";
+import type { ErrorBench, ErrorCase } from "./support/error-cases.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+/** A key pair of nobody's. */
+async function strangeKey(): Promise<{ readonly privateHalf: string; readonly publicHalf: string }> {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "key");
+  await Bun.$`ssh-keygen -q -t ed25519 -N "" -f ${path}`;
+  const [privateHalf, line] = await Promise.all([readFile(path, "utf8"), readFile(`${path}.pub`, "utf8")]);
+  return { privateHalf, publicHalf: line.split(" ")[1]! };
+}
+
+/** The master's web server, which knows no password. */
+async function refusingLogin(given: ErrorBench): Promise<AsyncDisposable> {
+  const ready = "layout=cluster\nstatus=exit 0\nunit=active\ncheck.status=0\n";
+  const answers = await answering({ pattern: "e2e-readiness", stdout: ready, readsStdin: true })(given);
+  const server = Bun.serve({
+    hostname: given.base.nodes[0]!.publicAddress,
+    port: 80,
+    fetch: ({ method }) => new Response("", { status: method === "POST" ? 401 : 200 }),
+  });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await server.stop(true);
+      await answers[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const cases: readonly ErrorCase[] = [
+  {
+    id: "deadline-passed",
+    status: 4,
+    words: ["wait", "-c", "base", "--timeout", "1s"],
+    says: ["not ready after 1 s", "master_0: not installed yet", "longer with --timeout"],
+    hasLog: true,
+  },
+  {
+    id: "node-not-found",
+    status: 3,
+    words: ["run", "-c", "base", "--node", "agent_7", "true"],
+    says: ['Cluster "base" has no node "agent_7"', "Its nodes: master_0"],
+  },
+  {
+    id: "install-failed",
+    status: 1,
+    words: ["wait", "-c", "base"],
+    prepare: answering({
+      pattern: "e2e-readiness",
+      stdout: "layout=cluster\nstatus=exit 7\nunit=failed\nlog=no such package\n",
+      readsStdin: true,
+    }),
+    says: [
+      "The installation failed on master_0: the install script ended with status 7",
+      "  no such package",
+      "/var/lib/cluster-e2e/install.log",
+    ],
+    hasLog: true,
+  },
+  {
+    id: "configuration-refused",
+    status: 1,
+    words: createWords("other"),
+    prepare: answering({ pattern: "artifact\\.sh --genconf", status: 1, stdout: "resolvers: must be a list\n" }),
+    says: ["\nresolvers: must be a list\n", "Change --extra-config"],
+    hasLog: true,
+  },
+  {
+    id: "not-installed",
+    status: 1,
+    words: ["sync", "-c", "base", "checkout"],
+    says: ["The cluster software is not installed on master_0 yet", "wait command"],
+    hasLog: true,
+  },
+  {
+    id: "login-refused",
+    status: 1,
+    words: ["wait", "-c", "base"],
+    prepare: refusingLogin,
+    says: ['refuses the superuser "admin"', "--superuser-username and --superuser-password"],
+    hasLog: true,
+  },
+  {
+    id: "connection-failed",
+    status: 1,
+    words: ["sync", "-c", "base", "checkout"],
+    prepare: withFile("id_ed25519", async () => (await strangeKey()).privateHalf),
+    says: ["master_0 (", "refused the login of admin", "inspect command", "doctor command"],
+    hasLog: true,
+  },
+  {
+    id: "host-key-changed",
+    status: 1,
+    words: ["sync", "-c", "base", "checkout"],
+    prepare: withFile("known_hosts", async (text) => text.replace(/AAAA\S+/, (await strangeKey()).publicHalf)),
+    says: ["master_0 (", "another host key than the pinned one: expected SHA256:", "Nothing was sent"],
+    hasLog: true,
+  },
+  {
+    id: "key-missing",
+    status: 5,
+    words: ["sync", "-c", "base", "checkout"],
+    prepare: withFile("id_ed25519", () => Promise.resolve(undefined)),
+    says: ['key of cluster "base" is not on this machine', "It would be at "],
+  },
+  {
+    id: "remote-command-failed",
+    status: 1,
+    words: ["sync", "-c", "base", "checkout"],
+    prepare: answering({ pattern: "e2e-layout", status: 2, stderr: "Input/output error\n", readsStdin: true }),
+    says: ["master_0 could not be asked what is installed on it: Input/output error", "--no-test-env"],
+    hasLog: true,
+  },
+  {
+    id: "transfer-failed",
+    status: 1,
+    words: ["sync", "-c", "base", "checkout"],
+    prepare: answering(
+      { pattern: "e2e-layout", stdout: "cluster", readsStdin: true },
+      { pattern: "etc/version\\.json", stdout: '{"variant":"enterprise","version":"1"}' },
+      {
+        pattern: "tar -x",
+        status: 12,
+        stderr: "tar: No space left on device\n",
+        readsStdin: true,
+      },
+    ),
+    says: ["could not be synced to master_0: tar: No space left on device", "It has its former files", "sync again"],
+    hasLog: true,
+  },
+  {
+    id: "machine-failed",
+    status: 1,
+    words: createWords("other"),
+    prepare: striking({
+      action: "RunInstances",
+      when: "launch",
+      code: "Client.VolumeLimitExceeded",
+      message: "Volume limit exceeded",
+    }),
+    says: ["master_0 (i-", "Volume limit exceeded", "A limit of the account"],
+    hasLog: true,
+  },
+];
+
+testErrors("errors that nodes give cause to", cases);

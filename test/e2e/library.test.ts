@@ -1,0 +1,137 @@
+/** The library as a program of somebody else's uses it, on real machines: under Bun as it is, and built, under Node. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import { repository } from "./support/executable.ts";
+import { startTestCloud } from "./support/test-cloud.ts";
+import type { TestCloud } from "./support/test-cloud.ts";
+
+const examples = join(repository, "test", "e2e", "example");
+const example = join(examples, "library.ts");
+const license = "license-0123456789-not-to-be-seen";
+const state: { cloud?: TestCloud; artifact?: string } = {};
+const cloud = (): TestCloud => state.cloud!;
+
+/** The Node on the PATH, where it is one that the library is for. */
+const node = await nodeProgram();
+if (node === undefined) console.warn("skipped: there is no Node 20.5 or later on the PATH to use the library with");
+
+beforeAll(async () => {
+  state.cloud = await startTestCloud("container");
+  state.artifact = await buildArtifact("oss", state.cloud.folder);
+}, 300_000);
+
+afterAll(async () => {
+  await state.cloud?.[Symbol.asyncDispose]();
+}, 120_000);
+
+test("the example runs a job under Bun and leaves nothing", async () => {
+  const ran = await run([process.execPath, example, state.artifact!]);
+  expect(ran.stderr).toContain("master_0: Start installation: done");
+  expectJob(ran);
+  await expectNothingLeft();
+}, 500_000);
+
+test.skipIf(node === undefined)(
+  "a consumer type-checks against the built library, and runs a job under Node",
+  async () => {
+    expect((await run([process.execPath, "run", "build:library"])).status).toBe(0);
+    const consumer = await makeConsumer();
+    const tsc = join(repository, "node_modules", ".bin", "tsc");
+    expect(await run([process.execPath, "--bun", tsc, "--project", consumer])).toMatchObject({ status: 0, stdout: "" });
+    const ran = await run([node!, join(consumer, "library.js"), state.artifact!]);
+    expectJob(ran);
+    await expectNothingLeft();
+  },
+  500_000,
+);
+
+test("an enterprise cluster knows its superuser, and a body that fails leaves nothing", async () => {
+  const artifact = await buildArtifact("enterprise", cloud().folder);
+  const ran = await run([process.execPath, join(examples, "library-enterprise.ts"), artifact, license]);
+  expect(ran.stdout, ran.stderr).toBe(
+    [
+      "wrong password: login-refused",
+      "nobody: 65534",
+      "root: root",
+      "not root: admin",
+      "killed: 137",
+      "bytes: 00 ff 0a",
+      "failing: remote-command-failed",
+      "logs: true",
+      "",
+    ].join("\n"),
+  );
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain("The body's own error");
+  expect(ran.stderr).not.toContain(license);
+  await expectNothingLeft();
+}, 500_000);
+
+interface Ran {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function expectJob({ status, stdout, stderr }: Ran): void {
+  expect(stdout, stderr).toMatch(
+    /^The job ran on ip-[\d-]+\.\nagent_0: slurmd is active \(status 0\)\.\npublic_agent_0: slurmd is active \(status 0\)\.\n$/,
+  );
+  expect(status, stderr).toBe(0);
+}
+
+async function expectNothingLeft(): Promise<void> {
+  expect(await cloud().machines()).toEqual([]);
+  const groups = (await cloud().control("groups")) as readonly { readonly groupName: string }[];
+  expect(groups.filter(({ groupName }) => groupName !== "default")).toEqual([]);
+}
+
+async function run(argv: readonly string[]): Promise<Ran> {
+  const child = Bun.spawn([...argv], {
+    cwd: repository,
+    env: { PATH: process.env["PATH"] ?? "", HOME: cloud().folder, ...cloud().environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: 450_000,
+    killSignal: "SIGTERM",
+  });
+  const [status, stdout, stderr] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { status, stdout, stderr };
+}
+
+/** A project of somebody else's, with the package installed, as strict as TypeScript gets. */
+async function makeConsumer(): Promise<string> {
+  const folder = join(cloud().folder, "consumer");
+  await mkdir(join(folder, "node_modules", "@types"), { recursive: true });
+  await symlink(repository, join(folder, "node_modules", "cluster-e2e"));
+  await symlink(join(repository, "node_modules", "@types", "node"), join(folder, "node_modules", "@types", "node"));
+  await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  const compilerOptions = {
+    target: "es2022",
+    lib: ["es2022", "esnext.disposable"],
+    module: "nodenext",
+    types: ["node"],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+  };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["library.ts"] }));
+  await copyFile(example, join(folder, "library.ts"));
+  return folder;
+}
+
+async function nodeProgram(): Promise<string | undefined> {
+  const path = Bun.which("node");
+  if (path === null) return undefined;
+  const version = await new Response(Bun.spawn([path, "--version"], { stdout: "pipe" }).stdout).text();
+  const [, major = 0, minor = 0] = (/^v(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+  return major > 20 || (major === 20 && minor >= 5) ? path : undefined;
+}

@@ -1,0 +1,36 @@
+/** The stand-in for releases of the dcos layout, and machines that have what these need. */
+import { join } from "node:path";
+import { imagesOf } from "../../local-cloud/catalogue/images.ts";
+import { repository } from "./executable.ts";
+
+export type DcosRelease = "1.9.11" | "1.11.12" | "1.13.9" | "2.1.0";
+
+export async function buildDcosArtifact(
+  variant: "oss" | "enterprise",
+  release: DcosRelease,
+  folder: string,
+): Promise<string> {
+  const output = join(folder, `dcos_generate_config.${variant}.${release}.sh`);
+  await finished("build", ["--variant", variant, "--release", release, "--output", output]);
+  return output;
+}
+
+/** Options that launch machines with Docker, unzip and ipset. Makes their image first where it isn't there. */
+export async function dcosMachineWords(region: string): Promise<readonly string[]> {
+  await finished("machine-image", []);
+  const image = imagesOf(region).find(
+    ({ distribution, owner }) => distribution === "debian-12-docker" && owner === "111122223333",
+  );
+  if (image === undefined) throw new Error("the local cloud has no image with Docker");
+  return ["--linux-distribution", "debian-12", "--image", image.id, "--ssh-user", image.user];
+}
+
+async function finished(program: string, words: readonly string[]): Promise<void> {
+  const child = Bun.spawn([join(repository, "test/dcos-platform", program), ...words], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const [status, stderr] = await Promise.all([child.exited, new Response(child.stderr).text()]);
+  if (status !== 0) throw new Error(`test/dcos-platform/${program} failed (${status}):\n${stderr}`);
+}
