@@ -71,8 +71,15 @@ async function rsyncToAll(config: string, source: string): Promise<number> {
   await Promise.all(
     masters.map((master) =>
       time([
-        ...["rsync", "-a", "--delete", "-e", `ssh -F ${config}`, "--rsync-path", "sudo rsync"],
-        ...[source, `${master}:/opt/cluster/bench-tests/`],
+        "rsync",
+        "-a",
+        "--delete",
+        "-e",
+        `ssh -F ${config}`,
+        "--rsync-path",
+        "sudo rsync",
+        source,
+        `${master}:/opt/cluster/bench-tests/`,
       ]),
     ),
   );

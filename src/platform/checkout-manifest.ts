@@ -4,7 +4,7 @@ import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 
 /** What a node has at a path: a file's SHA-256 sum and permission bits, or something that no file of a checkout equals, such as a link. */
-export interface RemoteEntry {
+interface RemoteEntry {
   readonly sum: string | undefined;
   readonly mode: number;
 }

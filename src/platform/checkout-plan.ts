@@ -6,7 +6,7 @@ import { testsSource } from "./checkout.ts";
 import type { Layout } from "./layout.ts";
 
 /** The two places on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
-export type SyncPlace = "tests" | "library";
+type SyncPlace = "tests" | "library";
 
 export interface SyncFile {
   /** Absolute, on this machine. */

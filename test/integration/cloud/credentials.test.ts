@@ -132,13 +132,13 @@ test("no credentials anywhere: quickly, also where packets to the metadata servi
 
 test("a machine whose role gives nothing: what else there could be is named too", async () => {
   // Some clouds have a service at that address that knows nothing of roles: it is not taken for EC2's.
-  await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 404 }) });
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 404 }) });
   const inner = { region };
   const other = { HOME: "/nonexistent", AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href };
   expect(await findCredentials(other, inner, neverAborted).catch((reason: unknown) => reason)).toMatchObject({
     id: "no-credentials",
   });
-  await using ec2 = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("token") });
+  using ec2 = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("token") });
   const source = await findCredentials(
     { ...other, AWS_EC2_METADATA_SERVICE_ENDPOINT: ec2.url.href },
     inner,
