@@ -1,11 +1,12 @@
 /**
  * Measures what the product adds to the time that machines need: start-up, `create` at several sizes, `run`, `sync`. Prints a table of ratios against
  * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, rsync and built executables.
- * Usage: bun run bench [start-up] [create] [sync] [run]
+ * Usage: bun run bench [start-up] [questions] [create] [sync] [run]
  */
 import { join } from "node:path";
 import { createRows, measureCreate } from "./bench/create.ts";
 import type { Row } from "./bench/measure.ts";
+import { measureQuestions } from "./bench/questions.ts";
 import { measureRun } from "./bench/run-command.ts";
 import { measureStartUp } from "./bench/start-up.ts";
 import { measureSync } from "./bench/sync.ts";
@@ -20,6 +21,7 @@ interface Outcome {
 
 const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   "start-up": async () => ({ rows: await measureStartUp(executable) }),
+  questions: async () => ({ rows: await measureQuestions(executable) }),
   create: async () => {
     const figures = await measureCreate(executable);
     return { rows: createRows(figures), figures };

@@ -6,7 +6,7 @@ import { compile } from "../build.ts";
 import type { Row } from "./measure.ts";
 import { interleaved, milliseconds } from "./measure.ts";
 
-const rounds = 40;
+const rounds = 100;
 const limit = 1.5;
 
 export async function measureStartUp(executable: string): Promise<readonly Row[]> {

@@ -67,21 +67,10 @@ async function writeCheckout(folder: string, round: number): Promise<void> {
 }
 
 async function rsyncToAll(config: string, source: string): Promise<number> {
+  const options = ["-a", "--delete", "-e", `ssh -F ${config}`, "--rsync-path", "sudo rsync"];
   const started = performance.now();
   await Promise.all(
-    masters.map((master) =>
-      time([
-        "rsync",
-        "-a",
-        "--delete",
-        "-e",
-        `ssh -F ${config}`,
-        "--rsync-path",
-        "sudo rsync",
-        source,
-        `${master}:/opt/cluster/bench-tests/`,
-      ]),
-    ),
+    masters.map((master) => time(["rsync", ...options, source, `${master}:/opt/cluster/bench-tests/`])),
   );
   return (performance.now() - started) / 1000;
 }

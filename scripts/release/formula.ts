@@ -54,7 +54,7 @@ ${system(
     system "npm", "install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund"
     bun = Dir["node_modules/@oven/bun-*/bin/bun"].first
     odie "npm has no Bun for this machine" if bun.nil?
-    system "./#{bun}", "run", "build"
+    system "./#{bun}", "run", "build:programs"
     system "./#{bun}", "run", "scripts/documents.ts", "dist"
     "dist/share"
   end

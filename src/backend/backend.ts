@@ -1,4 +1,4 @@
-import type { ClusterRecord, Counts, NodeRecord, Variant } from "../cluster/record.ts";
+import type { ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "../cluster/record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Environment } from "../system/environment.ts";
@@ -78,6 +78,8 @@ export interface CreationRequest<Creation> {
   readonly creation: Creation;
   /** TCP ports that people's machines must reach on the nodes, besides 22: of the layout. */
   readonly openPorts: readonly number[];
+  /** Kept with the machines, for those who ask for the web UI's URL; undefined: not known yet. */
+  readonly webScheme: WebScheme | undefined;
 }
 
 export interface ProvisionRequest<Creation> extends CreationRequest<Creation> {

@@ -72,6 +72,7 @@ export async function createForLibrary<Creation>(
       distribution,
       creation,
       // Which layout's artifact will be installed isn't known yet.
+      webScheme: undefined,
       openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
       ownKey: request.sshKey,
       keepOnFailure: request.keepOnFailure ?? false,

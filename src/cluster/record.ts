@@ -6,6 +6,9 @@ export type Role = (typeof roles)[number];
 export const variants = ["oss", "enterprise"] as const;
 export type Variant = (typeof variants)[number];
 
+/** How the platform's web servers are spoken to. */
+export type WebScheme = "http" | "https";
+
 export type Counts = Readonly<Record<Role, number>>;
 
 /** `starting`: not up yet. `running`: up. `ending`: on its way out. `ended`: gone, still remembered by the backend. */
@@ -49,6 +52,8 @@ export interface ClusterRecord {
   readonly expiresAt: Date | undefined;
   /** US dollars at most until the end, as shown to people; absent where machines are free or the price is unknown. */
   readonly maximumCost?: number;
+  /** As the configuration had it when the cluster was created; absent where that wasn't known yet. */
+  readonly webScheme?: WebScheme;
   /** In role order (master, agent, public_agent), then by index. */
   readonly nodes: readonly NodeRecord[];
   /** The folder on this machine with the cluster's key, known hosts and logs. Exists only on the machine that created it. */

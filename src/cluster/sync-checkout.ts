@@ -6,6 +6,7 @@ import type { SyncReport } from "../platform/checkout-sync.ts";
 import { installedLayout } from "../platform/installed-layout.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runAtOnce } from "../system/concurrency.ts";
+import { createFileSums } from "../system/file-hash.ts";
 import type { ClusterRecord } from "./record.ts";
 import { nodeReference } from "./record.ts";
 
@@ -13,6 +14,8 @@ export interface MasterSync extends SyncReport {
   /** Such as `master_0`. */
   readonly node: string;
 }
+
+const filesAtOnce = 8;
 
 /**
  * Syncs a checkout to all masters at once, each all or nothing. Fails as platform/checkout-sync.ts does, for the first master that failed;
@@ -27,9 +30,14 @@ export async function syncCheckout(
   const masters = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
   if (masters.length === 0) {
     throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master to sync to.`, {
+      hint: "The inspect command shows its nodes.",
       facts: { cluster: cluster.id },
     });
   }
+  const sumOf = createFileSums();
+  // Made while the nodes are asked what they have. A file that can't be read is told by whoever sends it.
+  const files = [...checkout.contents.values()].flatMap(({ tests, library }) => [...tests, ...library]);
+  runAtOnce(files, filesAtOnce, async ({ source }) => sumOf(source, signal), signal).catch(() => {});
   return runAtOnce(
     masters,
     masters.length,
@@ -38,7 +46,7 @@ export async function syncCheckout(
       using step = progress.start("Sync", reference);
       const connection = await connections.connect(node, signal);
       const layout = await installedLayout(connection, reference, signal);
-      const report = await syncToNode(checkout, { connection, reference, layout }, signal);
+      const report = await syncToNode(checkout, { connection, reference, layout, sumOf }, signal);
       step.done(`${report.sentFiles} of ${report.files} files sent`);
       return { node: reference, ...report };
     },

@@ -15,11 +15,15 @@ export interface WebUi {
 
 const askLimitMs = 15_000;
 
-/** The web UI on the first running master, as the variant lets expect it: https for enterprise, http for open source. */
+/** The web UI on the first running master, as far as it can be told without asking the node. */
 export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
   const master = firstMaster(cluster);
-  return master === undefined ? undefined : urlOf(master, cluster.variant === "enterprise");
+  return master === undefined ? undefined : urlOf(master, expectsTls(cluster));
 }
+
+/** By the configuration; where that isn't known, as the variant is by default. */
+const expectsTls = ({ webScheme, variant }: ClusterRecord): boolean =>
+  webScheme === undefined ? variant === "enterprise" : webScheme === "https";
 
 /** The same, but the node is asked whether TLS is on, where this machine can log in. */
 export async function findWebUi(
@@ -35,7 +39,7 @@ export async function findWebUi(
     });
   }
   const report = await nodeReport(cluster, master, surroundings, signal);
-  const isTlsEnabled = report?.isTlsEnabled ?? cluster.variant === "enterprise";
+  const isTlsEnabled = report?.isTlsEnabled ?? expectsTls(cluster);
   const layout = layouts.find(({ name }) => name === report?.layout) ?? layoutOf("cluster");
   const url = urlOf(master, isTlsEnabled);
   return { url, authorityUrl: isTlsEnabled ? new URL(layout.caPath, url).href : undefined };

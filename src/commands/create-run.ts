@@ -9,6 +9,7 @@ import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifa
 import { assertSum } from "../platform/artifact-download.ts";
 import type { ArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
+import { webSchemeOf } from "../platform/configuration.ts";
 import { configurationSecrets } from "../platform/configuration-secrets.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
@@ -76,6 +77,7 @@ function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead)
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     creation: driver.creation(input),
     openPorts: layoutOf(head.layout ?? "cluster").publicPorts,
+    webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };
 }
 

@@ -5,6 +5,7 @@ import { errorCode } from "../system/error-code.ts";
 /** `reason` is a sentence that begins in lower case. Nothing of the URL but `shown` may stand in it. */
 export function artifactUnreachable(shown: string, reason: string, detail: ErrorDetail): ClusterError {
   return new ClusterError("artifact-unreachable", `The artifact ${shown} cannot be read: ${reason}`, {
+    hint: "Check ARTIFACT_URL, or download the file yourself and give its path.",
     ...detail,
     facts: { artifact: shown, ...detail.facts },
   });
@@ -12,7 +13,9 @@ export function artifactUnreachable(shown: string, reason: string, detail: Error
 
 /** For an answer with a status other than success. */
 export function answerFailure(shown: string, status: number): ClusterError {
-  const { reason, hint } = refusals[status] ?? { reason: "the server answered" };
+  const { reason, hint } = refusals[status] ?? {
+    reason: status >= 500 ? "the server failed" : "the server answered",
+  };
   return artifactUnreachable(shown, `${reason} (HTTP ${status}).`, {
     transient: status >= 500 || status === 408 || status === 425 || status === 429,
     facts: { status },

@@ -1,6 +1,8 @@
 import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
 import { errorCode } from "../system/error-code.ts";
+import { gather } from "../system/gather.ts";
 import type { TarFile } from "../system/tar.ts";
 import { tarStream } from "../system/tar.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
@@ -12,19 +14,24 @@ import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
  * breaks off between two files. Each call reads the files anew, so that each master has a stream of its own.
  */
 export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
-  tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]);
+  gather(tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]), leastChunkBytes);
+
+const leastChunkBytes = 128 * 1024;
+/** Up to this size a file is read at once. */
+const streamedFromBytes = 1_000_000;
 
 const member = (file: SyncFile): TarFile => ({
   name: `${file.place}/${file.path}`,
   mode: file.mode,
   modifiedMs: file.modifiedMs,
   sizeBytes: file.sizeBytes,
-  contents: () => contents(file.source),
+  contents: () => contents(file),
 });
 
-async function* contents(source: string): AsyncGenerator<Uint8Array, void, undefined> {
+async function* contents({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint8Array, void, undefined> {
   try {
-    for await (const chunk of createReadStream(source)) yield chunk as Uint8Array;
+    if (sizeBytes < streamedFromBytes) yield await readFile(source);
+    else for await (const chunk of createReadStream(source)) yield chunk as Uint8Array;
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
     throw new ClusterError("transfer-failed", `${source} can no longer be read (${errorCode(error)}).`);

@@ -1,5 +1,5 @@
 import { runAtOnce } from "../system/concurrency.ts";
-import { sha256OfFile } from "../system/file-hash.ts";
+import type { FileSums } from "../system/file-hash.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 
@@ -34,11 +34,16 @@ export function parseManifest(stdout: string): RemoteManifest {
 }
 
 /** The same plan, with the files that the node has already moved from `files` to `unchanged`. */
-export async function changedFiles(plan: SyncPlan, manifest: RemoteManifest, signal: AbortSignal): Promise<SyncPlan> {
+export async function changedFiles(
+  plan: SyncPlan,
+  manifest: RemoteManifest,
+  sumOf: FileSums,
+  signal: AbortSignal,
+): Promise<SyncPlan> {
   const isUnchanged = async (file: SyncFile): Promise<boolean> => {
     const present = manifest.get(`${file.place}/${file.path}`);
     if (present?.sum === undefined || present.mode !== file.mode) return false;
-    return present.sum === (await sha256OfFile(file.source, signal));
+    return present.sum === (await sumOf(file.source, signal));
   };
   const unchanged = await runAtOnce(plan.files, filesAtOnce, isUnchanged, signal);
   return {

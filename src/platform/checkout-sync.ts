@@ -1,6 +1,7 @@
 import type { Variant } from "../cluster/record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Connection, RemoteResult } from "../ssh/connection.ts";
+import type { FileSums } from "../system/file-hash.ts";
 import { isMapping } from "../system/is-mapping.ts";
 import { checkoutArchive } from "./checkout-archive.ts";
 import { changedFiles, isSettled, parseManifest } from "./checkout-manifest.ts";
@@ -14,6 +15,8 @@ export interface SyncTarget {
   /** Such as `master_0`: errors name it. */
   readonly reference: string;
   readonly layout: Layout;
+  /** Shared by the targets of one sync. */
+  readonly sumOf: FileSums;
 }
 
 export interface SyncReport {
@@ -32,7 +35,7 @@ export async function syncCheckout(checkout: Checkout, target: SyncTarget, signa
   const variant = await installedVariant(target, signal);
   const whole = syncPlan(checkout, variant, target.layout);
   const manifest = parseManifest(await runScript(target, remoteManifestScript(whole), undefined, signal));
-  const plan = await changedFiles(whole, manifest, signal);
+  const plan = await changedFiles(whole, manifest, target.sumOf, signal);
   if (!isSettled(plan, manifest)) await runScript(target, unpackScript(plan), checkoutArchive(plan), signal);
   return {
     files: whole.files.length,

@@ -1,4 +1,4 @@
-import type { NodeRecord, Role, Variant } from "../cluster/record.ts";
+import type { NodeRecord, Role, Variant, WebScheme } from "../cluster/record.ts";
 
 /** `config.yaml` as a mapping. It may hold the license and password hashes: it goes to the node, never into output, logs or facts. */
 export type Configuration = Readonly<Record<string, unknown>>;
@@ -42,6 +42,12 @@ export const mergeConfiguration = (
   extra: Configuration,
   securityMode: SecurityMode | undefined,
 ): Configuration => ({ ...base, ...extra, ...(securityMode === undefined ? {} : { security: securityMode }) });
+
+/** Whether the masters will speak TLS: the enterprise variant's do unless its security is disabled. */
+export function webSchemeOf(variant: Variant, extra: Configuration, securityMode: SecurityMode | undefined): WebScheme {
+  const security = securityMode ?? extra["security"];
+  return variant === "enterprise" && security !== "disabled" ? "https" : "http";
+}
 
 const addresses = ({ nodes }: BaseConfigurationInput, role: Role): readonly (string | undefined)[] =>
   nodes.filter((node) => node.role === role).map((node) => node.privateAddress);

@@ -14,6 +14,8 @@ beforeAll(async () => {
   state.cloud = await startTestCloud("container");
   state.artifact = await buildArtifact("enterprise", state.cloud.folder);
   await Bun.write(join(state.cloud.folder, "license.txt"), `${license}\n`);
+  await Bun.write(join(state.cloud.folder, "security.yaml"), "security: disabled\n");
+  await Bun.write(join(state.cloud.folder, "licensed.yaml"), `license_key_contents: ${license}\n`);
 }, 300_000);
 
 afterAll(async () => {
@@ -25,6 +27,7 @@ const createWords = () =>
 
 test("without a license the artifact's own words are shown, and nothing is left", async () => {
   const refused = await cloud().run(createWords());
+  expect(refused.stderr).toMatch(/Enterprise [\d.]+ needs a license key, and none was given: see --license-key/);
   expect(refused.stderr).toContain("license_key_contents");
   expect(refused.stderr).toContain("[configuration-refused]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
@@ -33,7 +36,8 @@ test("without a license the artifact's own words are shown, and nothing is left"
 
 test("with a license from the environment it is created, and the license is printed nowhere", async () => {
   const environment = { CLUSTER_LICENSE_KEY_PATH: join(cloud().folder, "license.txt") };
-  const created = await cloud().run([...createWords(), "--security-mode", "strict"], { environment });
+  const words = ["--security-mode", "strict", "--extra-config", join(cloud().folder, "security.yaml")];
+  const created = await cloud().run([...createWords(), ...words], { environment });
   expect(created).toMatchObject({ status: 0, stdout: "default\n" });
   expect(created.stderr).not.toContain(license);
 }, 300_000);
@@ -60,3 +64,25 @@ test("a job runs, and the web UI speaks https", async () => {
     if (await file.exists()) expect(await file.text()).not.toContain(license);
   }
 });
+
+test("--security-mode won over --extra-config, and the license is the file's without its newline, for root alone", async () => {
+  const installer = "/var/lib/cluster-e2e/installer";
+  const line = `cat /opt/cluster/etc/bootstrap-config.json; stat -c '%a %U' ${installer}/genconf/config.yaml ${installer}`;
+  const shown = await cloud().run(["run", line]);
+  expect(shown.stdout).toContain('"security": "strict"');
+  expect(shown.stdout).toEndWith("600 root\n700 root\n");
+  expect((await cloud().run(["run", "cat /opt/cluster/etc/license"])).stdout).toBe(license);
+});
+
+test("without TLS the superuser logs in over HTTP; a license in --extra-config leaves the other sources unread", async () => {
+  const extra = ["--extra-config", join(cloud().folder, "licensed.yaml"), "--security-mode", "disabled"];
+  const words = ["-c", "plain", "--agents", "0", "--license-key", join(cloud().folder, "no-such-file"), ...extra];
+  const environment = { CLUSTER_LICENSE_KEY_PATH: "/no/such/file" };
+  const created = await cloud().run([...createWords(), ...words], { environment });
+  expect(created).toMatchObject({ status: 0, stdout: "plain\n" });
+  expect(created.stderr).not.toContain(license);
+  const refused = await cloud().run(["wait", "-c", "plain", "--superuser-password", "wrong", "--timeout", "5m"]);
+  expect(refused.stderr).toContain("[login-refused]");
+  expect(await cloud().run(["wait", "-c", "plain", "--timeout", "5m"])).toMatchObject({ status: 0, stdout: "" });
+  expect((await cloud().inspect("plain")).webUi).toStartWith("http://");
+}, 600_000);

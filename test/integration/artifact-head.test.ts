@@ -108,7 +108,7 @@ test.each([
   [410, "it is gone from that address (HTTP 410).", 1],
   [400, "the server answered (HTTP 400).", 1],
   [429, "the server answered (HTTP 429).", 4],
-  [503, "the server answered (HTTP 503).", 4],
+  [503, "the server failed (HTTP 503).", 4],
 ])("an answer %d is a failure, asked for %s times over", async (status, reason, asked) => {
   await using server = webServer(() => new Response(`<p>${secret}</p>`, { status }));
   const error = await failure(`${server.origin}/a.sh?X-Signature=${secret}`);

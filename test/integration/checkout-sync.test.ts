@@ -7,6 +7,7 @@ import { readCheckout } from "../../src/platform/checkout.ts";
 import type { Layout } from "../../src/platform/layout.ts";
 import { clusterLayout } from "../../src/platform/layouts/cluster.ts";
 import type { Connection, RemoteCommand } from "../../src/ssh/connection.ts";
+import { createFileSums } from "../../src/system/file-hash.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 
 const signal = new AbortController().signal;
@@ -81,7 +82,11 @@ async function feed(sink: Bun.FileSink, stdin: RemoteCommand["stdin"], cutAfterB
 
 async function sync(place: Bench, connection = localConnection()) {
   const checkout = (await readCheckout(place.checkout)).value!;
-  return syncCheckout(checkout, { connection, reference: "master_0", layout: place.layout }, signal);
+  return syncCheckout(
+    checkout,
+    { connection, reference: "master_0", layout: place.layout, sumOf: createFileSums() },
+    signal,
+  );
 }
 
 const extra = "checkout/packages/integration-test/extra";

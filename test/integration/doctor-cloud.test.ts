@@ -65,29 +65,16 @@ test("each question is asked once, and nothing is changed", async () => {
   expect([...fixture().cloud.instances(), ...fixture().cloud.groups()]).toEqual([]);
 });
 
-test("no longer than the slowest check, whose requests are two deep", async () => {
-  fixture().cloud.behaviour.change({ apiDelayMs: 300 });
-  const startedMs = performance.now();
-  const { results } = await fixture().diagnose({});
-  const tookMs = performance.now() - startedMs;
-  expect(tookMs - Math.max(...results.map(({ ms }) => ms))).toBeLessThan(100);
-  expect(tookMs).toBeLessThan(3 * 300);
-});
-
 test("what hangs is given up at the limit", async () => {
   fixture().cloud.behaviour.change({ apiDelayMs: 3_000 });
-  const startedMs = performance.now();
   const diagnosis = await fixture().diagnose({ limitMs: 400 });
-  expect(performance.now() - startedMs).toBeLessThan(1_500);
   expect(diagnosis.told("image")).toStartWith("fail: There was no answer within 0.4 s. → Try again");
 });
 
 test("an interrupt ends it at once", async () => {
   fixture().cloud.behaviour.change({ apiDelayMs: 3_000 });
-  const startedMs = performance.now();
   const ended = fixture().diagnose({ interruptedAfterMs: 100 });
   expect(await ended.catch((error: unknown) => error)).toHaveProperty("name", "TimeoutError");
-  expect(performance.now() - startedMs).toBeLessThan(1_500);
 });
 
 test("a request that fails fails the check that it is for, not the permission", async () => {

@@ -128,9 +128,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/install.log", "fetching\ndisk is full\n");
-    const startedAtMs = Date.now();
     const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
-    expect(Date.now() - startedAtMs).toBeLessThan(5000);
     expect(error.id).toBe("install-failed");
     expect(error.exitCode).toBe(1);
     expect(error.message).toMatchInlineSnapshot(`

@@ -82,6 +82,7 @@ function newMaking({ api, request }: Provisioning, resolved: ResolvedCreation): 
     creationId,
     counts: countsText(request.counts),
     variant: request.variant,
+    ...(request.webScheme !== undefined && { webScheme: request.webScheme }),
     distribution: request.creation.image === undefined ? request.distribution : `image ${request.creation.image.id}`,
     sshUser: resolved.image.user,
     expiresAt: expiresAt.toISOString(),

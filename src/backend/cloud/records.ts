@@ -86,6 +86,7 @@ function toCluster(members: readonly Instance[], place: Place): ClusterRecord {
     createdAt,
     expiresAt: readExpiry(tags) ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
     ...(cost !== undefined && { maximumCost: cost }),
+    ...((tags.webScheme === "http" || tags.webScheme === "https") && { webScheme: tags.webScheme }),
     nodes,
     directory: creationDirectory(place.root, id, creationId),
   };

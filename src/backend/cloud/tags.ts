@@ -11,6 +11,8 @@ export const tagNames = {
   /** How many nodes of each role were asked for, such as `master=1 agent=2 public_agent=1`. */
   counts: "cluster-e2e:counts",
   variant: "cluster-e2e:variant",
+  /** `http` or `https`, where the creation knew. */
+  webScheme: "cluster-e2e:web-scheme",
   distribution: "cluster-e2e:distribution",
   sshUser: "cluster-e2e:ssh-user",
   /** RFC 3339. */

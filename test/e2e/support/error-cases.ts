@@ -30,6 +30,7 @@ interface Answer {
   readonly stdout?: string;
   readonly stderr?: string;
   readonly readsStdin?: true;
+  readonly delayMs?: number;
   readonly replaceHostKey?: true;
 }
 

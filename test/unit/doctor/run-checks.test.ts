@@ -17,14 +17,19 @@ const after = (ms: number, outcome: Outcome) => async (signal: AbortSignal) => {
 const forEver = () => new Promise<Outcome>(() => {});
 
 test("all checks run side by side, and are told in the order given", async () => {
+  const quickBegan = Promise.withResolvers<void>();
   const checks = [
-    check("slow", after(60, pass("done"))),
-    check("quick", after(1, warn("look", "do this"))),
+    check("slow", async () => {
+      await quickBegan.promise;
+      return pass("done");
+    }),
+    check("quick", async () => {
+      quickBegan.resolve();
+      return warn("look", "do this");
+    }),
     check("middling", after(30, skip("no need"))),
   ];
-  const startedMs = performance.now();
   const results = await runChecks(checks, surroundings, neverAborted);
-  expect(performance.now() - startedMs).toBeLessThan(90);
   expect(results.map(({ name, status }) => `${name} ${status}`)).toEqual(["slow pass", "quick warn", "middling skip"]);
   expect(results[1]).toMatchObject({ message: "look", remedy: "do this" });
 });
@@ -60,9 +65,7 @@ test.each([
   ["the limit of all together", 5_000, 20],
 ])("a check that passes %s has failed, and says so", async (_which, ownMs, allMs) => {
   const checks = [check("hangs", forEver, ownMs), check("well", after(1, pass("done")), ownMs)];
-  const startedMs = performance.now();
   const results = await runChecks(checks, { ...surroundings, limitMs: allMs }, neverAborted);
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
   expect(results[0]).toMatchObject({ status: "fail", message: "There was no answer within 0.02 s." });
   expect(results[1]).toMatchObject({ status: "pass" });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { renderConfiguration } from "../../../src/platform/configuration-file.ts";
 import { configurationSecrets } from "../../../src/platform/configuration-secrets.ts";
-import { baseConfiguration, mergeConfiguration } from "../../../src/platform/configuration.ts";
+import { baseConfiguration, mergeConfiguration, webSchemeOf } from "../../../src/platform/configuration.ts";
 
 const input = {
   clusterName: "default",
@@ -84,4 +84,14 @@ test("secrets are found at any depth, settings are not", () => {
       resolvers: ["10.0.0.2"],
     }),
   ).toEqual(["LICENSE", "$6$hash", "YXV0aA==", "key"]);
+});
+
+test.each([
+  ["oss", {}, undefined, "http"],
+  ["enterprise", {}, undefined, "https"],
+  ["enterprise", { security: "disabled" }, undefined, "http"],
+  ["enterprise", { security: "disabled" }, "permissive", "https"],
+  ["enterprise", { security: "strict" }, "disabled", "http"],
+] as const)("%s with %j and --security-mode %p: the web UI is expected at %s", (variant, extra, mode, scheme) => {
+  expect(webSchemeOf(variant, extra, mode)).toBe(scheme);
 });
