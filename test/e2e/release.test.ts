@@ -1,0 +1,175 @@
+/** A release, met as its users meet it: in a bare system that has neither Node nor Bun nor git. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { startContainer } from "./support/bare-container.ts";
+import { readmeExample } from "./support/readme.ts";
+import type { ReleaseFolder } from "./support/release.ts";
+import { everythingIn, flippedBit, makeRelease } from "./support/release.ts";
+import { shell, tryShell } from "./support/shell.ts";
+
+const made: ReleaseFolder[] = [];
+const release = (): ReleaseFolder => made[0]!;
+beforeAll(async () => {
+  made.push(await makeRelease());
+}, 300_000);
+afterAll(async () => {
+  for (const each of made) await each[Symbol.asyncDispose]();
+});
+
+const limitMs = 120_000;
+const address = (): string => `${release().downloadRoot}/${release().tag}`;
+const platform = `${process.platform}-${process.arch}`;
+/** Everything in /usr/local, /tmp and the home folder, and the lines that README examples leave in their own folder. */
+const census = "find /usr/local /root /tmp | sort";
+
+/** Runs `install.sh` of the release here, with a prefix in a folder of its own. */
+const install = (prefix: string, more = ""): ReturnType<typeof tryShell> =>
+  tryShell(`sh "$0/install.sh" --prefix "$1" ${more}`, [release().files, prefix], release().folder);
+
+test(
+  "the README's instructions install, and uninstalling leaves nothing",
+  async () => {
+    await using container = await startContainer(release().folder);
+    const bare = await container.run(
+      "for each in node bun git; do command -v $each && exit 1; done; mkdir /work; " + census,
+    );
+    expect(bare.status).toBe(0);
+    const environment = { RELEASE: address() };
+    const installed = await container.run(`cd /work\n${await readmeExample("install")}`, environment);
+    expect(installed.output).toContain("/usr/local/bin/cluster-cloud\n");
+    expect(installed.output).not.toContain("not verified");
+    expect(installed.status).toBe(0);
+    const used = await container.run(`
+    cluster-cloud --version
+    grep '^.TH' /usr/local/share/man/man1/cluster-cloud.1
+    bash -c '. /usr/local/share/bash-completion/completions/cluster-cloud; complete -p cluster-cloud'
+    test -s /usr/local/share/zsh/site-functions/_cluster-cloud
+    test -s /usr/local/share/fish/vendor_completions.d/cluster-cloud.fish`);
+    expect(used.output.split("\n")).toEqual([
+      release().tag,
+      expect.stringMatching(`^.TH "CLUSTER\\\\-CLOUD" 1 ".*" "cluster\\\\-cloud ${release().tag}"$`),
+      expect.stringMatching(/^complete .*cluster-cloud$/),
+      "",
+    ]);
+    const verified = await container.run(`cd /work\n${await readmeExample("verify")}`, environment);
+    expect(verified.output).toContain('Good "cluster-e2e-release" signature for cluster-e2e with ED25519 key');
+    const removed = await container.run(`cd /work\n${await readmeExample("uninstall")}`);
+    expect(removed.status).toBe(0);
+    expect((await container.run(census)).output).toBe(bare.output);
+  },
+  limitMs,
+);
+
+test(
+  "the README's recipe for CI runners ends with a program that runs",
+  async () => {
+    await using container = await startContainer(release().folder);
+    const { status, output } = await container.run(await readmeExample("ci"), { RELEASE: address(), HOME: "/root" });
+    expect({ status, output }).toEqual({ status: 0, output: `cluster-cloud-linux-x64: OK\n${release().tag}\n` });
+  },
+  limitMs,
+);
+
+test(
+  "where there is neither xz nor ssh-keygen, the programs come one by one, and the missing signature check is said",
+  async () => {
+    await using container = await startContainer(release().folder);
+    const lack = "rm /usr/bin/xz /usr/bin/ssh-keygen; cd /tmp; ";
+    const line = `sh '${release().files}/install.sh' --from '${release().files}'`;
+    const { status, output } = await container.run(`${lack}${line}; cluster-cloud --version`);
+    expect(output).toContain("the signature is not verified, since there is no ssh-keygen (8.2 or later) here");
+    expect(output).toEndWith(`${release().tag}\n`);
+    expect(status).toBe(0);
+    const refused = await container.run(`${line} --require-signature`);
+    expect(refused.status).toBe(1);
+  },
+  limitMs,
+);
+
+test(
+  "a file with one bit flipped is refused, whichever it is, and nothing is installed",
+  async () => {
+    const prefix = join(release().folder, "flipped");
+    const names = await readdir(release().files);
+    expect(names.length).toBeGreaterThanOrEqual(9);
+    for (const name of names) {
+      await using _flipped = await flippedBit(join(release().files, name));
+      const sums = await tryShell("sha256sum --check --quiet SHA256SUMS", [], release().files);
+      const signature = await tryShell(
+        "ssh-keygen -Y verify -f allowed_signers -I cluster-e2e -n cluster-e2e-release -s SHA256SUMS.sig <SHA256SUMS",
+        [],
+        release().files,
+      );
+      expect([name, sums.status === 0 && signature.status === 0]).toEqual([name, false]);
+      const isInstalled = name === "SHA256SUMS" || name === "SHA256SUMS.sig" || name.endsWith(`-${platform}.tar.xz`);
+      if (!isInstalled) continue;
+      const { status, output } = await install(prefix);
+      expect([name, status, output]).toEqual([name, 1, expect.stringMatching(/is not right|is not what was released/)]);
+      expect(await everythingIn(prefix)).toEqual([]);
+    }
+  },
+  limitMs,
+);
+
+test(
+  "a release that calls itself another is refused, and what was there stays",
+  async () => {
+    const prefix = join(release().folder, "kept");
+    expect((await install(prefix)).status).toBe(0);
+    const before = await everythingIn(prefix);
+    const other = await install(prefix, `--version 2020.01.01.0 --from '${release().files}'`);
+    expect(other.status).toBe(1);
+    expect(other.output).toContain("the release has no cluster-e2e-2020.01.01.0-");
+    await shell(
+      `cp -r "$0" other && cd other && for file in cluster-e2e-$1*; do mv "$file" "$(echo "$file" | sed "s/$1/2020.01.01.0/")"; done
+    rm SHA256SUMS SHA256SUMS.sig && sed -i "s/^signer=.*/signer=''/" install.sh && sha256sum * >SHA256SUMS`,
+      [release().files, release().tag],
+      release().folder,
+    );
+    const renamed = await tryShell(
+      'sh other/install.sh --from other --version 2020.01.01.0 --prefix "$0"',
+      [prefix],
+      release().folder,
+    );
+    expect(renamed.output).toMatch(/could not be unpacked|is of release/);
+    expect(renamed.status).toBe(1);
+    expect(await everythingIn(prefix)).toEqual(before);
+    expect(await shell('"$0/bin/cluster-cloud" --version', [prefix], "/")).toBe(`${release().tag}\n`);
+    // An upgrade over an installation, and its removal, leave nothing either.
+    expect((await install(prefix)).status).toBe(0);
+    expect(await everythingIn(prefix)).toEqual(before);
+    expect((await install(prefix, "--uninstall")).status).toBe(0);
+    expect(await everythingIn(prefix)).toEqual([]);
+  },
+  limitMs,
+);
+
+test(
+  "what cannot be placed leaves what was there",
+  async () => {
+    const prefix = join(release().folder, "half");
+    await shell(
+      'mkdir -p "$0/bin" "$0/share" && echo old >"$0/bin/cluster-cloud" && echo >"$0/share/zsh"',
+      [prefix],
+      "/",
+    );
+    const before = await everythingIn(prefix);
+    const { status, output } = await install(prefix);
+    expect(output).toContain("putting back what was there");
+    expect(status).toBe(1);
+    expect(await everythingIn(prefix)).toEqual(before);
+    expect(await Bun.file(join(prefix, "bin", "cluster-cloud")).text()).toBe("old\n");
+  },
+  limitMs,
+);
+
+test("the executables need no newer C library than 2.17, and carry no path of the machine that built them", async () => {
+  const path = join(release().files, `cluster-cloud-${platform}`);
+  const versions = await shell("grep -aoE 'GLIBC_[0-9.]+' \"$0\" | sort -uV | tail -n 1", [path], "/");
+  expect(versions).toBe("GLIBC_2.17\n");
+  const bytes = Buffer.from(await Bun.file(path).bytes());
+  for (const place of [release().folder, release().checkout, join(import.meta.dir, "..", "..")]) {
+    expect([place, bytes.includes(place)]).toEqual([place, false]);
+  }
+});
