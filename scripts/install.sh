@@ -78,8 +78,13 @@ pick_platform() {
   # A shell that Rosetta translates takes the machine for an Intel one.
   if [ "$system" = darwin ] && [ "$(sysctl -n sysctl.proc_translated 2>/dev/null || :)" = 1 ]; then machine=arm64; fi
   platform=$system-$machine
-  [ "$system" = darwin ] || [ -n "$(find /lib /lib64 -maxdepth 1 -name 'ld-linux-*' 2>/dev/null)" ] ||
+  [ "$system" = darwin ] || has_c_library ||
     refuse "the programs need the GNU C library (2.17 or later), which this system lacks"
+}
+
+has_c_library() {
+  for loader in /lib/ld-linux-* /lib64/ld-linux-*; do [ ! -e "$loader" ] || return 0; done
+  return 1
 }
 
 fetch() { # NAME
@@ -150,7 +155,8 @@ fetch_tree() {
     archive=cluster-e2e-$release-$platform
     fetch_verified "$archive.tar.xz"
     tar -xJf "$work/$archive.tar.xz" -C "$work/tree" || refuse "$archive.tar.xz could not be unpacked"
-    mv "$work/tree/$archive/bin" "$work/tree/$archive/share" "$work/tree/"
+    mv "$work/tree/$archive/bin" "$work/tree/$archive/share" "$work/tree/" 2>/dev/null ||
+      refuse "$archive.tar.xz does not hold what it should"
     rmdir "$work/tree/$archive"
     rm "$work/$archive.tar.xz"
   else

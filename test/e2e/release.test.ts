@@ -48,8 +48,8 @@ test(
     test -s /usr/local/share/fish/vendor_completions.d/cluster-cloud.fish`);
     expect(used.output.split("\n")).toEqual([
       release().tag,
-      expect.stringMatching(`^.TH "CLUSTER\\\\-CLOUD" 1 ".*" "cluster\\\\-cloud ${release().tag}"$`),
-      expect.stringMatching(/^complete .*cluster-cloud$/),
+      expect.stringContaining(`"cluster\\-cloud ${release().tag}"`),
+      expect.stringContaining("complete -o"),
       "",
     ]);
     const verified = await container.run(`cd /work\n${await readmeExample("verify")}`, environment);
@@ -121,10 +121,13 @@ test(
     const other = await install(prefix, `--version 2020.01.01.0 --from '${release().files}'`);
     expect(other.status).toBe(1);
     expect(other.output).toContain("the release has no cluster-e2e-2020.01.01.0-");
+    const earlier = "2020.01.01.0";
     await shell(
-      `cp -r "$0" other && cd other && for file in cluster-e2e-$1*; do mv "$file" "$(echo "$file" | sed "s/$1/2020.01.01.0/")"; done
-    rm SHA256SUMS SHA256SUMS.sig && sed -i "s/^signer=.*/signer=''/" install.sh && sha256sum * >SHA256SUMS`,
-      [release().files, release().tag],
+      `cp -r "$0" other && cd other && rm SHA256SUMS SHA256SUMS.sig && sed -i "s/^signer=.*/signer=''/" install.sh
+      for file in cluster-e2e-$1*; do mv "$file" "$(echo "$file" | sed "s/$1/$2/")"; done
+      tar -xJf *.tar.xz && mv "cluster-e2e-$1-$3" "cluster-e2e-$2-$3" && XZ_OPT=-0 tar -cJf *.tar.xz "cluster-e2e-$2-$3"
+      rm -r "cluster-e2e-$2-$3" && sha256sum * >SHA256SUMS`,
+      [release().files, release().tag, earlier, platform],
       release().folder,
     );
     const renamed = await tryShell(
@@ -132,7 +135,7 @@ test(
       [prefix],
       release().folder,
     );
-    expect(renamed.output).toMatch(/could not be unpacked|is of release/);
+    expect(renamed.output).toContain(`cluster-cloud is of release ${release().tag}, not ${earlier}`);
     expect(renamed.status).toBe(1);
     expect(await everythingIn(prefix)).toEqual(before);
     expect(await shell('"$0/bin/cluster-cloud" --version', [prefix], "/")).toBe(`${release().tag}\n`);
