@@ -67,11 +67,16 @@ export async function createCluster<Creation>(
       either,
     );
   } catch (error) {
-    if (!state.hasEvidence) await rm(folder.directory, { recursive: true, force: true });
+    if (!creation.keepOnFailure) await forget(folder.directory, state.hasEvidence);
     throw error;
   } finally {
     clearTimeout(limit);
   }
+}
+
+/** Of a creation that failed, only what tells why is kept: its key opens nothing any more. */
+async function forget(directory: string, hasEvidence: boolean): Promise<void> {
+  await rm(hasEvidence ? creationFiles(directory).privateKey : directory, { recursive: true, force: true });
 }
 
 /** The creation's own folder on this machine, with the key that opens the nodes. */

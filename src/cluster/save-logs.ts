@@ -1,8 +1,10 @@
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, NamedText, Surroundings } from "../backend/backend.ts";
+import { ClusterError } from "../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections } from "./cluster-connections.ts";
 import type { ClusterRecord } from "./record.ts";
 
@@ -32,7 +34,7 @@ export async function saveLogs(
   const { clock, progress } = surroundings;
   const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
   const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
-  await makePrivateFolder(folder);
+  await makeFolder(folder);
   using step = progress.start("Collect logs");
   await using connections = openConnections(cluster.directory, surroundings);
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
@@ -40,6 +42,20 @@ export async function saveLogs(
   step.done(`${texts.length} files`);
   for (const line of silentNodes(texts)) progress.warn(line);
   return { folder, files: texts.map(({ name }) => name) };
+}
+
+/** One that is there already keeps its mode: it may be anybody's, such as /tmp. The files are for this user alone in any case. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ClusterError("bad-usage", `The logs cannot be put into ${folder}: ${reason}.`, {
+      hint: "Name a folder, or one that can be made.",
+      facts: { folder },
+      cause: error,
+    });
+  }
 }
 
 /** Nodes whose logs could not be had, a line for each reason. */

@@ -25,7 +25,7 @@ export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
 const expectsTls = ({ webScheme, variant }: ClusterRecord): boolean =>
   webScheme === undefined ? variant === "enterprise" : webScheme === "https";
 
-/** The same, but the node is asked whether TLS is on, where this machine can log in. */
+/** The same, but the node is asked whether TLS is on, where this machine can log in and the platform is there to tell. */
 export async function findWebUi(
   cluster: ClusterRecord,
   surroundings: Surroundings,

@@ -67,14 +67,15 @@ async function runScript(
   const command = { argv: ["sh", "-c", script], sudo: true, limitMs, ...(stdin === undefined ? {} : { stdin }) };
   const result = await connection.run(command, signal);
   if (result.status === 0) return result.stdout;
-  const reason = lastLine(result);
+  const isFull = /no space left on device|disk quota exceeded/i.test(result.stderr);
+  const reason = isFull ? "no space is left on its disk" : lastLine(result);
   if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, reason);
   throw new ClusterError(
     "transfer-failed",
     `The checkout could not be synced to ${reference}: ${reason}. It has its former files.`,
     {
       hint: "Remove the cause, if it is not the connection, and sync again.",
-      transient: result.status === syncStatuses.brokenTransfer,
+      transient: result.status === syncStatuses.brokenTransfer && !isFull,
       facts: { node: reference, status: result.status },
     },
   );

@@ -86,7 +86,7 @@ async function masterWaits(
   const check = {
     variant: cluster.variant,
     layout,
-    isTlsEnabled: report.isTlsEnabled,
+    isTlsEnabled: report.isTlsEnabled ?? false,
     masters: masters.map((answer) => answer.node),
     agentCount: answers.length - masters.length,
     login: request.login,

@@ -125,11 +125,11 @@ const cases: readonly ErrorCase[] = [
       {
         pattern: "tar -x",
         status: 12,
-        stderr: "tar: No space left on device\n",
+        stderr: "tar: Input/output error\n",
         readsStdin: true,
       },
     ),
-    says: ["could not be synced to master_0: tar: No space left on device", "It has its former files", "sync again"],
+    says: ["could not be synced to master_0: tar: Input/output error", "It has its former files", "sync again"],
     hasLog: true,
   },
   {

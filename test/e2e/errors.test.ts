@@ -11,6 +11,12 @@ const cases: readonly ErrorCase[] = [
   {
     id: "bad-usage",
     status: 2,
+    words: ["logs", "-c", "base", "--output-dir", "page.html"],
+    says: ["The logs cannot be put into ", "page.html: ", "Name a folder"],
+  },
+  {
+    id: "bad-usage",
+    status: 2,
     words: createWords("other", "--ssh-key", "page.html", "--workspace-dir", "none"),
     says: [
       "--ssh-key: ",

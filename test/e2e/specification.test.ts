@@ -1,6 +1,6 @@
 /** Words of the specification that no other test takes at their word: commands, options and defaults, and what has no machine to be seen on. */
 import { expect, test } from "bun:test";
-import { chmod, readFile, writeFile } from "node:fs/promises";
+import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { answering, createWords, describeOnBench } from "./support/error-cases.ts";
 import { run } from "./support/executable.ts";
@@ -177,6 +177,9 @@ describeOnBench("words of the specification", (bench) => {
 
   test("web opens the browser at the web UI, prints its URL, and says what the browser must trust", async () => {
     const { cloud, base } = bench();
+    const url = `https://${base.nodes[0]!.publicAddress}/`;
+    // Before the platform is there to ask, it is the configuration that tells.
+    expect((await cloud.run(["web", "-c", "base"], { environment: { PATH: "/nowhere" } })).stdout).toBe(`${url}\n`);
     const config = 'config={"ssl_enabled": true}\n';
     const ready = `layout=cluster\nstatus=exit 0\ncheck.status=0\n${config}`;
     await using _ready = await answering({ pattern: "e2e-readiness", stdout: ready, readsStdin: true })(bench());
@@ -184,7 +187,6 @@ describeOnBench("words of the specification", (bench) => {
     const opener = join(folder.path, "xdg-open");
     await writeFile(opener, `#!/bin/sh\necho "$1" >${folder.path}/opened\n`);
     await chmod(opener, 0o755);
-    const url = `https://${base.nodes[0]!.publicAddress}/`;
     const environment = { PATH: `${folder.path}:${process.env["PATH"]}` };
     const ran = await cloud.run(["web", "-c", "base"], { environment });
     expect(ran).toMatchObject({ status: 0, stdout: `${url}\n` });
@@ -195,6 +197,16 @@ describeOnBench("words of the specification", (bench) => {
     const blind = await cloud.run(["web", "-c", "base"], { environment: { PATH: folder.path.replace(/$/, "-none") } });
     expect(blind).toMatchObject({ status: 0, stdout: `${url}\n` });
     expect(blind.stderr).toContain("No browser could be started");
+  });
+
+  test("logs takes a folder that is there as it is, and keeps what it writes to this user", async () => {
+    const { cloud } = bench();
+    await using folder = await temporaryFolder();
+    await chmod(folder.path, 0o755);
+    const saved = await cloud.run(["logs", "-c", "base", "--output-dir", folder.path]);
+    expect(saved).toMatchObject({ status: 0, stdout: `${folder.path}\n` });
+    expect((await stat(folder.path)).mode & 0o777).toBe(0o755);
+    expect((await stat(join(folder.path, "master_0.console.txt"))).mode & 0o777).toBe(0o600);
   });
 
   test("two creates of one id at the same moment: one of them is refused", async () => {

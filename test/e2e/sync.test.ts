@@ -203,3 +203,17 @@ test("a cluster that isn't installed ends with 1 and says so", async () => {
 test("no such cluster ends with 3", async () => {
   expect(await cloud().run(["sync", "-c", "nobody", state.oss!])).toMatchObject({ status: 3, stdout: "" });
 });
+
+test("a master whose disk is full keeps its former files and is named; the others have the new ones", async () => {
+  const active = "/opt/cluster/active";
+  const small = `cp -a ${active} /root/active && mount -t tmpfs -o size=400k tmpfs ${active} && cp -a /root/active/. ${active}`;
+  expect(await cloud().run(["run", "--no-test-env", "--node", "master_1", small])).toMatchObject({ status: 0 });
+  const before = await filesOn("default", "master_1", testsFolder);
+  await Bun.write(join(state.oss!, "packages/integration-test/extra/large.bin"), Buffer.alloc(1_000_000, 7));
+  const full = await cloud().run(["sync", state.oss!]);
+  expect(full.stderr).toContain("master_1: no space is left on its disk. It has its former files.");
+  expect(full.stderr).toContain("[transfer-failed]");
+  expect(full).toMatchObject({ status: 1, stdout: "" });
+  expect(await filesOn("default", "master_1", testsFolder)).toEqual(before);
+  expect(await filesOn("default", "master_2", testsFolder)).toContain("./large.bin");
+}, 60_000);

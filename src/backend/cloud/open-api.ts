@@ -64,6 +64,7 @@ async function told<Answer extends { readonly $metadata: { readonly requestId?: 
 ): Promise<Answer> {
   const { clock, progress } = surroundings;
   const startedMs = clock.now();
+  using _slow = slowNote(() => progress.note(`Waiting for ec2:${action} in ${region}: the API is slow to answer.`));
   const tell = (outcome: string): void =>
     progress.detail(2, `ec2:${action} in ${region} ${outcome} after ${clock.now() - startedMs} ms`);
   try {
@@ -81,6 +82,14 @@ async function told<Answer extends { readonly $metadata: { readonly requestId?: 
     if (encoded !== undefined) progress.detail(1, `Encoded authorization message: ${encoded}`);
     throw failure;
   }
+}
+
+/** From here on people are told what they wait for; most calls take a tenth of it. */
+const slowAfterMs = 5_000;
+
+function slowNote(tell: () => void): Disposable {
+  const timer = setTimeout(tell, slowAfterMs);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 /** Given by hand, not left to the SDK, so that the environment handed in is the one that counts. */

@@ -11,7 +11,8 @@ export interface NodeReport {
   /** Undefined: the check was not run, or is not there yet. */
   readonly checkStatus: number | undefined;
   readonly checkOutput: string;
-  readonly isTlsEnabled: boolean;
+  /** Undefined: the platform has not said so yet. */
+  readonly isTlsEnabled: boolean | undefined;
   /** The last lines of what tells why an installation failed. */
   readonly log: readonly string[];
 }
@@ -41,6 +42,6 @@ function pairOf(line: string): readonly { readonly key: string; readonly value: 
 }
 
 /** Both layouts keep `ssl_enabled` there, as a boolean or as its text. */
-function saysTls(config: string): boolean {
-  return /"ssl_enabled"\s*:\s*"?true\b/i.test(config);
+function saysTls(config: string): boolean | undefined {
+  return config === "" ? undefined : /"ssl_enabled"\s*:\s*"?true\b/i.test(config);
 }

@@ -89,7 +89,7 @@ log=x=1
 });
 
 test.each([
-  ["", false],
+  ["", undefined],
   ['{"ssl_enabled": false}', false],
   ['{"ssl_enabled": true}', true],
   ['{"not_ssl_enabled": true}', false],
