@@ -1,11 +1,12 @@
 /**
  * Makes a release: builds every program for every platform, and puts what people download into dist/release.
- * Usage: bun run release [--dry-run [--quick]] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
+ * Usage: bun run release [--dry-run [--quick] [--platform NAME]...] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
  *   --url          releases can be downloaded from URL/<tag>/
  *   --repository   where the sources are cloned from
  *   --signing-key  an SSH key, to sign the checksums with; only a dry run goes without
  *   --dry-run      commits and tags nothing
- *   --quick        builds for this machine only and compresses lightly; for trying out
+ *   --quick        compresses lightly; for trying out
+ *   --platform     builds for this one only, such as linux-x64; for trying out
  * It publishes nothing: at its end it says what to push and to upload.
  */
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
@@ -18,7 +19,8 @@ import { declaredPrograms } from "./release/declarations.ts";
 import type { PlatformBuild } from "./release/executables.ts";
 import { buildPlatform } from "./release/executables.ts";
 import { writeReleaseFiles } from "./release/files.ts";
-import { ownPlatform, platforms } from "./release/platforms.ts";
+import type { Platform } from "./release/platforms.ts";
+import { platforms } from "./release/platforms.ts";
 import { nextTag } from "./release/version-tag.ts";
 
 const root = join(import.meta.dir, "..");
@@ -29,6 +31,7 @@ interface Choices {
   readonly signingKey: string | undefined;
   readonly isDryRun: boolean;
   readonly isQuick: boolean;
+  readonly platforms: readonly Platform[];
   readonly output: string;
 }
 
@@ -41,13 +44,17 @@ function choices(argv: readonly string[]): Choices {
       "signing-key": { type: "string" },
       "dry-run": { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
+      platform: { type: "string", multiple: true, default: platforms.map(({ name }) => name) },
       output: { type: "string", default: join(root, "dist", "release") },
     },
   });
   const { url, repository, "signing-key": signingKey, "dry-run": isDryRun, quick: isQuick } = values;
   if (url === undefined || repository === undefined) throw new Error("Give --url and --repository.");
   if (signingKey === undefined && !isDryRun) throw new Error("Give --signing-key: only a dry run goes without.");
-  if (isQuick && !isDryRun) throw new Error("--quick is for dry runs only.");
+  const chosen = platforms.filter(({ name }) => values.platform.includes(name));
+  if ((isQuick || chosen.length < platforms.length) && !isDryRun) {
+    throw new Error("--quick and --platform are for dry runs only.");
+  }
   const key = signingKey === undefined ? undefined : resolve(signingKey);
   return {
     url: url.replace(/\/+$/, ""),
@@ -55,15 +62,16 @@ function choices(argv: readonly string[]): Choices {
     signingKey: key,
     isDryRun,
     isQuick,
+    platforms: chosen,
     output: resolve(values.output),
   };
 }
 
 /** Builds for each platform; what may not be released is said, and left out. */
-async function buildAll(work: string, version: string, isQuick: boolean): Promise<readonly PlatformBuild[]> {
+async function buildAll(work: string, version: string, wanted: readonly Platform[]): Promise<readonly PlatformBuild[]> {
   const names = await programs();
   const fit: PlatformBuild[] = [];
-  for (const platform of isQuick ? platforms.filter((each) => each === ownPlatform()) : platforms) {
+  for (const platform of wanted) {
     const folder = join(work, platform.name);
     const build = await buildPlatform(platform, { root, folder, programs: names, version });
     if (build.faults.length === 0) fit.push(build);
@@ -84,7 +92,7 @@ async function main(): Promise<void> {
   try {
     const folder = join(work, "files");
     await mkdir(folder);
-    const builds = await buildAll(work, tag, chosen.isQuick);
+    const builds = await buildAll(work, tag, chosen.platforms);
     const { repository, signingKey, url: downloadRoot } = chosen;
     const compressionLevel = chosen.isQuick ? 0 : 6;
     const release = { root, folder, tag, time, downloadRoot, repository, signingKey, changelog, compressionLevel };

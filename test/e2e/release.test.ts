@@ -1,8 +1,10 @@
 /** A release, met as its users meet it: in a bare system that has neither Node nor Bun nor git. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { startContainer } from "./support/bare-container.ts";
+import { repository } from "./support/executable.ts";
 import { readmeExample } from "./support/readme.ts";
 import type { ReleaseFolder } from "./support/release.ts";
 import { everythingIn, flippedBit, makeRelease } from "./support/release.ts";
@@ -168,11 +170,66 @@ test(
 );
 
 test("the executables need no newer C library than 2.17, and carry no path of the machine that built them", async () => {
-  const path = join(release().files, `cluster-cloud-${platform}`);
-  const versions = await shell("grep -aoE 'GLIBC_[0-9.]+' \"$0\" | sort -uV | tail -n 1", [path], "/");
-  expect(versions).toBe("GLIBC_2.17\n");
-  const bytes = Buffer.from(await Bun.file(path).bytes());
-  for (const place of [release().folder, release().checkout, join(import.meta.dir, "..", "..")]) {
-    expect([place, bytes.includes(place)]).toEqual([place, false]);
+  for (const name of (await readdir(release().files)).filter((each) => /^cluster-[a-z]+-linux-/.test(each))) {
+    const path = join(release().files, name);
+    const versions = await shell("grep -aoE 'GLIBC_[0-9.]+' \"$0\" | sort -uV | tail -n 1", [path], "/");
+    expect([name, versions]).toEqual([name, "GLIBC_2.17\n"]);
+    const bytes = Buffer.from(await Bun.file(path).bytes());
+    for (const place of [release().folder, repository])
+      expect([name, place, bytes.includes(place)]).toEqual([name, place, false]);
+    // The cloud's SDK is in the program for the cloud alone.
+    expect([name, bytes.includes("AmazonEC2")]).toEqual([name, name.startsWith("cluster-cloud-")]);
   }
 });
+
+const emulated = "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1";
+const lack =
+  Bun.which("qemu-aarch64-static") === null || !existsSync(emulated) ? "qemu for ARM is not here" : undefined;
+
+test.skipIf(lack !== undefined)(
+  `the executables for ARM start (${lack ?? "under qemu"})`,
+  async () => {
+    const names = (await readdir(release().files)).filter((each) => /^cluster-[a-z]+-linux-arm64$/.test(each));
+    expect(names).not.toEqual([]);
+    for (const name of names) {
+      const line = 'qemu-aarch64-static -L /usr/aarch64-linux-gnu "$0" --version';
+      expect(await shell(line, [join(release().files, name)], "/")).toBe(`${release().tag}\n`);
+    }
+  },
+  limitMs,
+);
+
+test(
+  "the same sources give the same bytes, whichever folder they lie in",
+  async () => {
+    // With packages of its own: a link to others would lead both builds to the same folder.
+    const other = join(release().folder, "somewhere", "else");
+    await shell(
+      'mkdir -p "$1" && cp -R "$0/." "$1" && rm "$1/node_modules" && cp -R "$2" "$1/node_modules" && rm -rf "$1/dist" "$0/dist"',
+      [release().checkout, other, join(repository, "node_modules")],
+      "/",
+    );
+    const build = '"$0" run scripts/build.ts >&2 && cd dist && sha256sum cluster-*';
+    const [one, two] = [release().checkout, other].map(async (checkout) => shell(build, [process.execPath], checkout));
+    const sums = (text: string): readonly string[] => text.split("\n").filter((line) => /^[0-9a-f]{64} /.test(line));
+    expect(sums(await one!)).toHaveLength(1);
+    expect(sums(await two!)).toEqual(sums(await one!));
+  },
+  limitMs,
+);
+
+test(
+  "a checkout with a change, or that a check finds fault with, is not released",
+  async () => {
+    const line = '"$0" run release --dry-run --url http://127.0.0.1 --repository http://127.0.0.1';
+    const change = join(release().checkout, "src", "new.ts");
+    await Bun.write(change, "export const unused = 1;\n");
+    const dirty = await tryShell(line, [process.execPath], release().checkout);
+    expect(dirty).toMatchObject({ status: 1, output: expect.stringContaining("?? src/new.ts") });
+    await shell("git add -A && git commit -qm 'Add what nobody uses'", [], release().checkout);
+    const red = await tryShell(line, [process.execPath], release().checkout);
+    expect(red).toMatchObject({ status: 1, output: expect.stringContaining("`bun run check` fails") });
+    await shell("git reset -q --hard HEAD~1", [], release().checkout);
+  },
+  limitMs,
+);

@@ -37,7 +37,7 @@ export async function commitOfThis(folder: string): Promise<string> {
   return checkout;
 }
 
-/** Makes it for this machine's platform only, signed by a key made for it. */
+/** Makes it for this machine's platform and for ARM only, signed by a key made for it. */
 export async function makeRelease(): Promise<ReleaseFolder> {
   const folder = await temporaryFolder();
   const server = serveFolder(join(folder.path, "served"));
