@@ -28,12 +28,12 @@ const programs = (await readdir(join(repository, "dist"))).filter((name) => /^cl
 const commands = programs.flatMap((program) => ["--version", "list", "completion bash"].map((line) => [program, line]));
 
 test.each(commands)("%s %s opens nothing that lies in the folder", async (program, line) => {
-  const words = line!.split(" ");
+  const words = line.split(" ");
   await using folder = await hostileFolder();
   const trace = join(folder.path, "trace");
   const environment = { XDG_STATE_HOME: folder.path, HOME: folder.path, AWS_EC2_METADATA_DISABLED: "true" };
   const child = Bun.spawn(
-    ["strace", "-f", "-e", "trace=open,openat,openat2,stat,readlink", "-o", trace, executablePath(program!), ...words],
+    ["strace", "-f", "-e", "trace=open,openat,openat2,stat,readlink", "-o", trace, executablePath(program), ...words],
     {
       cwd: folder.path,
       env: { PATH: process.env["PATH"] ?? "", ...environment },
@@ -46,6 +46,6 @@ test.each(commands)("%s %s opens nothing that lies in the folder", async (progra
   expect(opened).toContain("openat");
   expect(opened).not.toMatch(/bunfig\.toml|"[^"]*\.env"|evil\.ts|package\.json|tsconfig\.json|node_modules/);
   expect(await Bun.file(join(folder.path, "ran")).exists()).toBe(false);
-  const plain = await run(program!, words, { cwd: folder.path, environment });
+  const plain = await run(program, words, { cwd: folder.path, environment });
   expect(plain.status).toBe(program === "cluster-cloud" && line === "list" ? 5 : 0);
 });
