@@ -44,14 +44,14 @@ function choices(argv: readonly string[]): Choices {
       "signing-key": { type: "string" },
       "dry-run": { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
-      platform: { type: "string", multiple: true, default: platforms.map(({ name }) => name) },
+      platform: { type: "string", multiple: true },
       output: { type: "string", default: join(root, "dist", "release") },
     },
   });
   const { url, repository, "signing-key": signingKey, "dry-run": isDryRun, quick: isQuick } = values;
   if (url === undefined || repository === undefined) throw new Error("Give --url and --repository.");
   if (signingKey === undefined && !isDryRun) throw new Error("Give --signing-key: only a dry run goes without.");
-  const chosen = platforms.filter(({ name }) => values.platform.includes(name));
+  const chosen = platforms.filter(({ name }) => values.platform?.includes(name) ?? true);
   if ((isQuick || chosen.length < platforms.length) && !isDryRun) {
     throw new Error("--quick and --platform are for dry runs only.");
   }

@@ -1,5 +1,5 @@
 /** A release as its maker would try it out, from a commit of exactly what stands in this checkout, served on loopback. */
-import { mkdir, readdir, rm, symlink } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join, normalize } from "node:path";
 import { repository } from "./executable.ts";
 import { shell } from "./shell.ts";
@@ -101,8 +101,9 @@ export async function flippedBit(path: string): Promise<AsyncDisposable> {
     const bytes = await Bun.file(path).bytes();
     const middle = Math.floor(bytes.length / 2);
     bytes[middle] = bytes[middle]! ^ 1;
+    const { mode } = await stat(path);
     await rm(path);
-    await Bun.write(path, bytes);
+    await writeFile(path, bytes, { mode });
   };
   await flip();
   return { [Symbol.asyncDispose]: flip };
