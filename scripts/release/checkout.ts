@@ -25,5 +25,8 @@ export async function releasableCheckout(root: string): Promise<Checkout> {
 /** Commits the changelog as it was cut, and tags that commit. */
 export async function commitAndTag(root: string, tag: string, notes: string): Promise<void> {
   await output(["git", "commit", "--quiet", "--message", `Release ${tag}`, "--", "CHANGELOG.md"], { cwd: root });
-  await output(["git", "tag", "--annotate", tag, "--file", "-"], { cwd: root, stdin: `${tag}\n\n${notes}\n` });
+  await output(["git", "tag", "--annotate", "--cleanup=verbatim", tag, "--file", "-"], {
+    cwd: root,
+    stdin: `${tag}\n\n${notes}\n`,
+  });
 }

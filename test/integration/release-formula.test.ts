@@ -85,8 +85,8 @@ test.skipIf(lack !== undefined)("Homebrew builds its head from source with the p
     url: [repository, { using: "git", branch: "main" }],
     commands: [
       ["npm", "install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund"],
-      [`./${bun}`, "run", "build:programs"],
-      [`./${bun}`, "run", "scripts/documents.ts", "dist"],
+      [`./${bun}`, "scripts/build.ts"],
+      [`./${bun}`, "scripts/documents.ts", "dist"],
     ],
     installs: installs(["dist/cluster-cloud", "dist/cluster-other"], "dist/share"),
     asked,
