@@ -41,7 +41,7 @@ export async function awaitFirstBoot(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const argv = ["sh", "-c", script, "e2e-first-boot", machine.hasDeadline ? deadlineUnit : ""];
-  const result = await connection.run({ argv, sudo: true, limitMs }, signal);
+  const result = await connection.run({ argv, sudo: true, limitMs, task: "its first boot" }, signal);
   const lines = result.stdout.trim();
   switch (result.status) {
     case exitStatus.well:

@@ -114,7 +114,7 @@ async function readText(
   } catch (error) {
     const isUsersFault = error instanceof BadValue || (error instanceof ClusterError && error.id === "bad-usage");
     if (!isUsersFault) throw error;
-    const hint = error instanceof ClusterError && error.hint !== undefined ? `. ${error.hint}` : "";
+    const hint = error instanceof ClusterError && error.hint !== undefined ? ` ${error.hint}` : "";
     problems.add(`${source}: ${error.message}${hint}`);
     return [];
   }

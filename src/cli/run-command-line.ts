@@ -141,7 +141,7 @@ async function finish(settled: Settled, session: Session, run: Run): Promise<voi
 async function tellLoss(session: Session, run: Run): Promise<void> {
   const loss = new ClusterError(
     "output-lost",
-    `The result could not be written: ${run.terminal.stdoutFailure?.message}`,
+    `The result could not be written: ${run.terminal.stdoutFailure?.message}.`,
   );
   const report = reportError(loss, { programName: run.program.name, logPath: session.log.path });
   tell(report, session, run);

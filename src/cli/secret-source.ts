@@ -30,7 +30,9 @@ async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Pr
   const stty = (word: string): boolean =>
     spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: { ...parts.environment } }).status === 0;
   if (!stty("-echo"))
-    throw new ClusterError("machine-not-set-up", "stty can't stop the terminal from showing a secret");
+    throw new ClusterError("machine-not-set-up", "stty can't stop the terminal from showing a secret.", {
+      hint: "Give the secret on the first line of stdin instead.",
+    });
   const restore = (): string => {
     stty("echo");
     return "";
@@ -51,14 +53,14 @@ async function readLine(signal: AbortSignal): Promise<string> {
   for (;;) {
     const byte = await readByte(signal);
     if (byte === undefined && bytes.length === 0) {
-      throw new ClusterError("bad-usage", 'stdin ended before the secret that "-" stands for', {
+      throw new ClusterError("bad-usage", 'stdin ended before the secret that "-" stands for.', {
         hint: "Give it on the first line of stdin, or start the program on a terminal to be asked.",
       });
     }
     if (byte === undefined || byte === 0x0a) break;
     bytes.push(byte);
     if (bytes.length > longestBytes)
-      throw new ClusterError("bad-usage", `The secret on stdin is longer than ${longestBytes} bytes`);
+      throw new ClusterError("bad-usage", `The secret on stdin is longer than ${longestBytes} bytes.`);
   }
   return Buffer.from(bytes).toString().replace(/\r$/, "");
 }

@@ -33,8 +33,8 @@ export function openConnections(
   };
 }
 
-/** SSH itself can't know which of this program's commands tell more. */
-function withAdvice(error: unknown): unknown {
+/** A failed connection with what to do about it: SSH itself can't know which of this program's commands tell more. Any other error as it is. */
+export function withAdvice(error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed" || error.hint !== undefined) return error;
   const { message, facts, transient, cause } = error;
   return new ClusterError(error.id, message, {

@@ -111,7 +111,7 @@ async function readScript(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new ClusterError("bad-usage", `ipDetectPath: the script ${path} cannot be read`, { cause: error });
+    throw new ClusterError("bad-usage", `ipDetectPath: the script ${path} cannot be read.`, { cause: error });
   }
 }
 
@@ -121,7 +121,7 @@ async function filesForGenconf(folder: string | undefined): Promise<readonly Fil
 
 async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
   if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
-  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, unlike ${target}`);
+  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, unlike ${target}.`);
 }
 
 /** The value of what a caller gave, or all its problems as one `bad-usage`. */

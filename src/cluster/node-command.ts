@@ -76,7 +76,7 @@ function withVariables(
 
 function checkedName(name: string): string {
   if (/^[A-Za-z_]\w*$/.test(name)) return name;
-  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable`);
+  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable.`);
 }
 
 const shownLines = 20;

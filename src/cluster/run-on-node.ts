@@ -9,9 +9,11 @@ import { firstToAnswer } from "../ssh/first-to-answer.ts";
 import { findSsh } from "../ssh/local-ssh.ts";
 import { runSession } from "../ssh/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
+import type { ConnectionPool } from "../ssh/pool.ts";
 import { creationFiles } from "../system/creation-folder.ts";
+import type { Environment } from "../system/environment.ts";
 import { writePrivateFile } from "../system/private-file.ts";
-import { openConnections } from "./cluster-connections.ts";
+import { openConnections, withAdvice } from "./cluster-connections.ts";
 import { findNode } from "./node-reference.ts";
 import type { ClusterRecord, NodeRecord } from "./record.ts";
 import { nodeReference } from "./record.ts";
@@ -47,23 +49,41 @@ export async function runOnNode(
   // Its absence is this machine's fault, not the connection's.
   findSsh(surroundings.environment);
   const configuration = await sshConfig(cluster);
-  const files = creationFiles(cluster.directory);
-  await writePrivateFile(files.sshConfig, configuration);
+  await writePrivateFile(creationFiles(cluster.directory).sshConfig, configuration);
   onConnecting();
   await using connections = openConnections(cluster.directory, surroundings);
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: surroundings.progress }, signal);
   }
+  try {
+    return await converse(cluster, request, { candidates, connections, environment: surroundings.environment }, signal);
+  } catch (error) {
+    throw withAdvice(error);
+  }
+}
+
+interface Way {
+  readonly candidates: Candidates;
+  readonly connections: ConnectionPool;
+  readonly environment: Environment;
+}
+
+async function converse(
+  cluster: ClusterRecord,
+  request: RunRequest,
+  { candidates, connections, environment }: Way,
+  signal: AbortSignal,
+): Promise<number> {
   const node = await firstToAnswer(candidates, greetingLimitMs, signal);
   return await runSession(
     {
-      sshConfigFile: files.sshConfig,
+      sshConfigFile: creationFiles(cluster.directory).sshConfig,
       host: nodeReference(node),
       sudo: true,
       loginUser: node.ssh.user,
       terminal: request.isTerminal,
       stdio: ["inherit", "inherit", "inherit"],
-      environment: surroundings.environment,
+      environment,
       script: sessionScript(cluster, node, request),
       connect: async (inner) => connections.connect(node, inner),
     },
@@ -97,5 +117,10 @@ function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunR
     return { whenExists, ...environment, variables: { ...environment.variables, ...variables } };
   };
   const settings = layouts.map((layout) => settingsFor(layout, layout.testsFolder));
-  return { settings: [...settings, settingsFor(layoutOf("cluster"), undefined)], words: request.words };
+  return {
+    settings: [...settings, settingsFor(layoutOf("cluster"), undefined)],
+    words: request.words,
+    missingFolderHint:
+      "It comes with the platform: the wait command tells when that is installed; --no-test-env runs without it.",
+  };
 }

@@ -47,7 +47,10 @@ export async function syncCheckout(checkout: Checkout, target: SyncTarget, signa
 /** The variant that the node itself tells; `not-installed` where it has no version file yet. */
 async function installedVariant(target: SyncTarget, signal: AbortSignal): Promise<Variant> {
   const { connection, reference, layout } = target;
-  const result = await connection.run({ argv: ["cat", layout.versionFile], sudo: true, limitMs: shortLimitMs }, signal);
+  const result = await connection.run(
+    { argv: ["cat", layout.versionFile], sudo: true, limitMs: shortLimitMs, task: "reading its version file" },
+    signal,
+  );
   if (result.status !== 0) throw notInstalled(reference, `${layout.versionFile} does not exist`);
   const body = parsedJson(result.stdout);
   const variant = isMapping(body) ? layout.installedVariant(body) : undefined;
@@ -64,7 +67,13 @@ async function runScript(
   stdin: AsyncIterable<Uint8Array> | undefined,
   signal: AbortSignal,
 ): Promise<string> {
-  const command = { argv: ["sh", "-c", script], sudo: true, limitMs, ...(stdin === undefined ? {} : { stdin }) };
+  const command = {
+    argv: ["sh", "-c", script],
+    sudo: true,
+    limitMs,
+    task: "syncing the checkout",
+    ...(stdin === undefined ? {} : { stdin }),
+  };
   const result = await connection.run(command, signal);
   if (result.status === 0) return result.stdout;
   const isFull = /no space left on device|disk quota exceeded/i.test(result.stderr);

@@ -17,7 +17,7 @@ names "$file"
 /** The IPv4 name servers that the first master asks, in its order; none where it has none. Never one that we chose. */
 export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
   const result = await connection.run(
-    { argv: ["sh", "-c", resolversScript, "e2e-resolvers"], limitMs: 30_000 },
+    { argv: ["sh", "-c", resolversScript, "e2e-resolvers"], limitMs: 30_000, task: "reading its name servers" },
     signal,
   );
   if (result.status !== 0) {

@@ -52,7 +52,7 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
 /** ssh expands `%` in these paths; some versions also `\` and `${…}`, others know no way to write those. */
 function quotedPath(path: string): string {
   if (/["\\\n]|\$\{/.test(path)) {
-    throw new ClusterError("machine-not-set-up", `ssh can't be given the path ${path}`, {
+    throw new ClusterError("machine-not-set-up", `ssh can't be given the path ${path}.`, {
       hint: "Set XDG_STATE_HOME to a folder without quotes, backslashes and ${ in its path.",
     });
   }

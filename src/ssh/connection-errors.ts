@@ -41,47 +41,47 @@ function describeFailure(
   switch (error.level) {
     case "client-authentication":
       return {
-        message: `${address} refused the login of ${target.user} with the cluster's key`,
+        message: `${address} refused the login of ${target.user} with the cluster's key.`,
         transient: mayStillBoot,
       };
     case "handshake":
       return {
-        message: `${address} and this program don't agree on how to speak: ${error.message}`,
+        message: `${address} and this program don't agree on how to speak: ${error.message}.`,
         transient: mayStillBoot,
       };
     case "client-timeout":
       return {
-        message: `${address} accepted the connection but its SSH server didn't answer in time`,
+        message: `${address} accepted the connection but its SSH server didn't answer in time.`,
         transient: true,
       };
     default:
-      return { message: `${address} can't be reached: ${reasonOf(error)}`, transient: true };
+      return { message: `${address} can't be reached: ${reasonOf(error)}.`, transient: true };
   }
 }
 
 /** The connection was there and is gone. */
 export function connectionLost(target: Target, error: Error | undefined): ClusterError {
   const reason = error === undefined ? "closed by the other side" : reasonOf(error);
-  const message = `The connection to ${addressOf(target)} was lost: ${reason}`;
+  const message = `The connection to ${addressOf(target)} was lost: ${reason}.`;
   return new ClusterError("connection-failed", message, { transient: true, facts: factsOf(target), cause: error });
 }
 
 /** The connection was there until this program itself let go of it. */
 export function connectionClosed(target: Target): ClusterError {
-  return new ClusterError("connection-failed", `The connection to ${addressOf(target)} is closed`, {
+  return new ClusterError("connection-failed", `The connection to ${addressOf(target)} is closed.`, {
     facts: factsOf(target),
   });
 }
 
 /** The connection stands, but the node gave no room for a command. */
 export function channelRefused(target: Target, error: Error): ClusterError {
-  const message = `${addressOf(target)} didn't take a command: ${error.message}`;
+  const message = `${addressOf(target)} didn't take a command: ${error.message}.`;
   return new ClusterError("connection-failed", message, { transient: true, facts: factsOf(target), cause: error });
 }
 
 export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], seen: Uint8Array): ClusterError {
   const expected = accepted.map(fingerprint).join(" or ");
-  const message = `${addressOf(target)} showed another host key than the pinned one: expected ${expected}, seen ${fingerprint(seen)}`;
+  const message = `${addressOf(target)} showed another host key than the pinned one: expected ${expected}, seen ${fingerprint(seen)}.`;
   return new ClusterError("host-key-changed", message, {
     hint: "Either another machine has this address now, or somebody listens in. Nothing was sent. Create the cluster anew if its machines have ended.",
     facts: { ...factsOf(target), expected, seen: fingerprint(seen) },

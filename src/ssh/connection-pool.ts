@@ -58,7 +58,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
       open.set(keyOf(node), connection);
     },
     [Symbol.asyncDispose]: async () => {
-      disposal.abort(new ClusterError("connection-failed", "The cluster's connections are closed"));
+      disposal.abort(new ClusterError("connection-failed", "The cluster's connections are closed."));
       await Promise.allSettled(opening.values());
       await Promise.all([...open.values()].map((connection) => connection[Symbol.asyncDispose]()));
       open.clear();
@@ -92,7 +92,7 @@ async function readPrivateKey(path: string): Promise<string> {
     return await readFile(path, "utf8");
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ClusterError("key-missing", `The cluster's SSH key can't be read: ${reason}`, {
+    throw new ClusterError("key-missing", `The cluster's SSH key can't be read: ${reason}.`, {
       hint: "The cluster was created on another machine, or by another user: use it there, or copy the key to this path.",
       facts: { path },
       cause: error,
@@ -102,7 +102,7 @@ async function readPrivateKey(path: string): Promise<string> {
 
 /** Another process may be creating the cluster and pin the key any moment, so asking again makes sense. */
 const hostKeyUnknown = (name: string, path: string): ClusterError =>
-  new ClusterError("connection-failed", `The host key of ${name} is not in ${path}`, {
+  new ClusterError("connection-failed", `The host key of ${name} is not in ${path}.`, {
     hint: "Either the cluster is still being created, or it was created on another machine: use it there, or copy that file to this path.",
     transient: true,
     facts: { node: name, path },

@@ -21,6 +21,8 @@ export interface RemoteCommand {
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** Milliseconds without an end after which the command is given up (`deadline-passed`). */
   readonly limitMs?: number;
+  /** What it does, for the message that it was given up, such as "replacing its host key"; without it, its first words stand there. */
+  readonly task?: string;
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
 }
 

@@ -124,6 +124,7 @@ async function replaceHostKey(
       sudo: true,
       stdin: switchOncePinned(),
       limitMs: replaceLimitMs,
+      task: "replacing its host key",
       onOutput: (stream, chunk) => {
         if (stream === "stdout") printed.text += chunk;
         const key = findPublicKey(printed.text);
@@ -146,8 +147,9 @@ function findPublicKey(text: string): Buffer | undefined {
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
   const { name } = targetOf(destination);
-  const reason = stderr.trim().split("\n").at(-1) ?? "";
-  return new ClusterError("remote-command-failed", `${name} could not be given its own host key: ${reason}`, {
+  const reason = stderr.trim().split("\n").at(-1) || "it did not say why";
+  return new ClusterError("remote-command-failed", `${name} could not be given its own host key: ${reason}.`, {
+    hint: "Its disk may be full, or its image too unlike the distribution: choose another image, or try again.",
     transient,
     facts: { node: name },
   });

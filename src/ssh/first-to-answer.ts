@@ -48,7 +48,7 @@ async function answer<Node extends Destination>(
 
 function noneAnswers(nodes: readonly Destination[], cause: unknown): ClusterError {
   const names = nodes.map((node) => targetOf(node).name);
-  return new ClusterError("connection-failed", `None of ${names.join(", ")} answers on SSH`, {
+  return new ClusterError("connection-failed", `None of ${names.join(", ")} answers on SSH.`, {
     transient: true,
     facts: { nodes: names },
     cause,

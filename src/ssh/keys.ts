@@ -80,7 +80,7 @@ async function readText(path: string): Promise<string> {
   } catch (error) {
     throw new ClusterError(
       "bad-usage",
-      `The SSH key ${path} can't be read: ${error instanceof Error ? error.message : ""}`,
+      `The SSH key ${path} can't be read: ${error instanceof Error ? error.message : String(error)}.`,
       {
         hint: "Name the file of a private key.",
         cause: error,
@@ -90,11 +90,11 @@ async function readText(path: string): Promise<string> {
 }
 
 const noPrivateKey = (path: string): ClusterError =>
-  new ClusterError("bad-usage", `${path} is no private key`, {
+  new ClusterError("bad-usage", `${path} is no private key.`, {
     hint: "Name the private half in OpenSSH's or PEM format: usually the file beside it without .pub.",
   });
 
 function unusable(path: string, error: Error): ClusterError {
   const hint = `If it has a passphrase, make a copy without one: cp KEY COPY && ssh-keygen -p -N '' -f COPY`;
-  return new ClusterError("bad-usage", `The SSH key ${path} can't be used: ${error.message}`, { hint, cause: error });
+  return new ClusterError("bad-usage", `The SSH key ${path} can't be used: ${error.message}.`, { hint, cause: error });
 }

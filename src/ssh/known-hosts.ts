@@ -70,7 +70,8 @@ function parse(text: string): [string, Buffer][] {
 
 function notWritten(path: string, error: unknown): ClusterError {
   const reason = error instanceof Error ? error.message : String(error);
-  return new ClusterError("machine-not-set-up", `The cluster's host keys can't be written to ${path}: ${reason}`, {
+  return new ClusterError("machine-not-set-up", `The cluster's host keys can't be written to ${path}: ${reason}.`, {
+    hint: "Make room there, or give yourself the right to write; XDG_STATE_HOME names another place for state.",
     cause: error,
   });
 }

@@ -130,8 +130,9 @@ function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly 
 }
 
 function limitPassed(link: Link, command: RemoteCommand, limitMs: number): ClusterError {
-  const what = command.argv.slice(0, 2).join(" ");
-  return new ClusterError("deadline-passed", `${link.target.name}: "${what}" did not end within ${limitMs / 1000} s`, {
+  const task = command.task ?? `"${command.argv.slice(0, 2).join(" ")}"`;
+  return new ClusterError("deadline-passed", `${link.target.name}: ${task} did not end within ${limitMs / 1000} s.`, {
+    hint: "The node hangs, or is very slow. Try again, and see its console output and logs for what holds it up.",
     facts: { node: link.target.name, limitMs },
   });
 }

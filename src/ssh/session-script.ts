@@ -7,6 +7,8 @@ export interface SessionScript {
   readonly settings: readonly SessionSettings[];
   /** One word is a shell line; several are run exactly as they are. */
   readonly words: readonly string[];
+  /** Stands behind the message that a working directory is not on the node: what to do about it. */
+  readonly missingFolderHint: string;
 }
 
 export interface SessionSettings {
@@ -24,10 +26,11 @@ export interface SessionSettings {
  * The shell text of a session. It stays the parent of the command (no `exec`), or a command that dies by a signal would end the whole session by
  * it, which ssh shows as 255 and not as 128 + n.
  */
-export function renderSessionScript({ settings, words }: SessionScript): string {
+export function renderSessionScript({ settings, words, missingFolderHint }: SessionScript): string {
   const [line, ...more] = words;
+  const render = (one: SessionSettings): string => renderSettings(one, missingFolderHint);
   return [
-    ...settings.map((one, index) => `${index === 0 ? "if" : "elif"} ${condition(one)}; then\n${renderSettings(one)}`),
+    ...settings.map((one, index) => `${index === 0 ? "if" : "elif"} ${condition(one)}; then\n${render(one)}`),
     ...(settings.length === 0 ? [] : ["fi"]),
     more.length === 0 ? `eval ${quote([line ?? ""])}` : quote(words),
     "exit $?",
@@ -38,22 +41,25 @@ export function renderSessionScript({ settings, words }: SessionScript): string 
 const condition = ({ whenExists }: SessionSettings): string =>
   whenExists === undefined ? ":" : `[ -e ${quote([whenExists])} ]`;
 
-function renderSettings({ environmentFile, variables, workingDirectory }: SessionSettings): string {
+function renderSettings(
+  { environmentFile, variables, workingDirectory }: SessionSettings,
+  missingFolderHint: string,
+): string {
   return [
     ...(environmentFile === undefined ? [] : [readFile(quote([environmentFile]))]),
     ...Object.entries(variables).map(([name, value]) => `export ${checkedName(name)}=${quote([value])}`),
-    workingDirectory === undefined ? "cd" : enter(workingDirectory),
+    workingDirectory === undefined ? "cd" : enter(workingDirectory, missingFolderHint),
   ].join("\n");
 }
 
 const readFile = (path: string): string => `if [ -r ${path} ]; then . ${path}; fi`;
 
-function enter(folder: string): string {
-  const complaint = quote([`The folder ${folder} is not on this node`]);
+function enter(folder: string, hint: string): string {
+  const complaint = quote([`The folder ${folder} is not on this node. ${hint}`]);
   return `cd -- ${quote([folder])} 2>/dev/null || { echo ${complaint} >&2; exit 255; }`;
 }
 
 function checkedName(name: string): string {
   if (/^[A-Za-z_]\w*$/.test(name)) return name;
-  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable`);
+  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable.`);
 }

@@ -4,6 +4,8 @@ import type { Connection } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
 import { childEnvironment, findSsh } from "./local-ssh.ts";
+import { createLoginMark } from "./login-mark.ts";
+import type { LoginMark } from "./login-mark.ts";
 import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";
 import type { SessionCarriage } from "./session-line.ts";
 import { renderSessionScript } from "./session-script.ts";
@@ -24,7 +26,7 @@ export interface SessionRequest {
   readonly stdio: SessionStdio;
   /** Of this program. */
   readonly environment: Environment;
-  /** A second way to the node. Used at once for a session with a terminal, otherwise only to end what an interrupted session has started. */
+  /** A second way to the node. Used at once for a session with a terminal, otherwise only after one that was interrupted or ended with 255. */
   connect(signal: AbortSignal): Promise<Connection>;
 }
 
@@ -32,11 +34,13 @@ type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | num
 
 /**
  * Runs a person's command through this machine's `ssh`. Resolves with the remote command's own status, 128 + n where it died by a signal, or with
- * 255 after a line of ssh's on stderr. Rejects where the way for the script fails; on abort with the signal's reason, after the remote processes
- * were told to end.
+ * 255 after a line of ssh's on stderr. Rejects with `connection-failed`, after what ssh had to say, where it did not log in or where the node has
+ * gone away; where the way for the script fails; and on abort with the signal's reason, after the remote processes were told to end.
  */
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
-  const session = start(request);
+  const carriage = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
+  await using mark = createLoginMark(`${request.sshConfigFile}.${carriage.token}`);
+  const session = start(request, carriage, mark);
   using end = eitherSignal([signal, session.ended]);
   const carried = carry(session, request, end.signal);
   try {
@@ -46,17 +50,20 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
     // So ends ssh on an interrupt from the keyboard too, perhaps before this program hears of it.
     await Promise.race([rejection(signal), Bun.sleep(interruptDelayMs)]);
     if (session.child.signalCode !== null) throw sshKilled(session.child.signalCode);
-    return status;
   } catch (error) {
     await endSession(session, request);
     throw error;
   }
+  if (!mark.isSet()) throw loginFailed(request.host);
+  if (!(await answers(request))) throw nodeGone(request.host);
+  return sshFailed;
 }
 
 /** What ssh exits with for failures of its own. */
 const sshFailed = 255;
 const interruptDelayMs = 50;
 const endingPatienceMs = 3_000;
+const answerPatienceMs = 5_000;
 
 interface Session {
   readonly carriage: SessionCarriage;
@@ -70,21 +77,20 @@ interface Session {
   readonly way: { connection?: Connection };
 }
 
-function start(request: SessionRequest): Session {
+function start(request: SessionRequest, carriage: SessionCarriage, mark: LoginMark): Session {
   const ssh = findSsh(request.environment);
-  const carriage = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
   const script = sealed(renderSessionScript(request.script), carriage.token);
   const [mode, line] = request.terminal
     ? ["-t", terminalLine(carriage)]
     : ["-T", pipedLine(carriage, Buffer.byteLength(script))];
   const [stdin, stdout, stderr] = request.stdio;
-  const child = Bun.spawn([ssh, "-F", request.sshConfigFile, mode, request.host, line], {
+  const child = Bun.spawn([ssh, "-F", request.sshConfigFile, ...mark.options, mode, request.host, line], {
     stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
-    env: childEnvironment(request.environment),
+    env: { ...childEnvironment(request.environment), ...mark.environment },
   });
   const ended = new AbortController();
   const status = child.exited.then((code) => {
-    ended.abort(new ClusterError("connection-failed", "ssh has ended"));
+    ended.abort(new ClusterError("connection-failed", "ssh has ended."));
     return child.signalCode === null ? code : sshFailed;
   });
   return { carriage, script, child, status, ended: ended.signal, way: {} };
@@ -118,7 +124,7 @@ async function deliver(
   const result = await way.connection.run(deliverCommand(carriage, script), signal);
   if (result.status === 0) return;
   const reason = result.stderr.trim() || `status ${result.status}`;
-  throw new ClusterError("transfer-failed", `The command could not be sent to ${request.host}: ${reason}`);
+  throw new ClusterError("transfer-failed", `The command could not be sent to ${request.host}: ${reason}.`);
 }
 
 /** Remote processes first, by way of the other connection: ssh alone, without a terminal, would leave them running. */
@@ -136,5 +142,27 @@ async function endSession({ carriage, child, status, way }: Session, request: Se
   clearTimeout(insist);
 }
 
+/** Asked after a 255 that may be the command's own or ssh's: of a node that falls silent ssh says nothing below its LogLevel INFO. */
+async function answers(request: SessionRequest): Promise<boolean> {
+  const patience = AbortSignal.timeout(answerPatienceMs);
+  try {
+    const connection = await request.connect(patience);
+    await connection.run({ argv: ["true"] }, patience);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
-  new ClusterError("connection-failed", `ssh was ended from outside, by ${signalName}`);
+  new ClusterError("connection-failed", `ssh was ended from outside, by ${signalName}.`);
+
+const loginFailed = (host: string): ClusterError =>
+  new ClusterError("connection-failed", `ssh could not log in to ${host}; nothing was run there.`, {
+    facts: { node: host },
+  });
+
+const nodeGone = (host: string): ClusterError =>
+  new ClusterError("connection-failed", `${host} no longer answers; whether the command ended there is not known.`, {
+    facts: { node: host },
+  });

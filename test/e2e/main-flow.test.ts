@@ -150,5 +150,7 @@ test("a host key that was never seen is refused with 255", async () => {
   await Bun.write(knownHosts, pinned);
   expect(refused).toMatchObject({ status: 255, stdout: "" });
   expect(refused.stderr).toContain("host key");
+  expect(refused.stderr).toContain("Error: ssh could not log in to master_0; nothing was run there.\n");
+  expect(refused.stderr).toEndWith("\n[connection-failed]\n");
   expect((await cloud().run(["run", "true"])).status).toBe(0);
 });

@@ -143,10 +143,17 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect((await connection.run({ argv: ["pgrep", "-f", "sleep 63"] }, signal)).stdout).toBe("");
   });
 
-  test("a limit that passes is told", async () => {
+  test.each([
+    [{}, '"sleep 64"'],
+    [{ task: "replacing its host key" }, "replacing its host key"],
+  ])("a limit that passes is told, with what it was for: %j", async (task, what) => {
     await using connection = await connectTo(server(), {});
-    const error = await failureOf(connection.run({ argv: ["sleep", "64"], limitMs: 300 }, signal));
-    expect(error).toMatchObject({ id: "deadline-passed", message: 'master_0: "sleep 64" did not end within 0.3 s' });
+    const error = await failureOf(connection.run({ argv: ["sleep", "64"], limitMs: 300, ...task }, signal));
+    expect(error).toMatchObject({
+      id: "deadline-passed",
+      message: `master_0: ${what} did not end within 0.3 s.`,
+      hint: expect.stringContaining("Try again"),
+    });
     expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 64"] }, signal)).status).toBe(1);
   });
 
@@ -170,7 +177,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const error = await failureOf(connection.run({ argv: ["sh", "-c", "echo $PPID; sleep 5"], onOutput }, signal));
     for (const session of sessions) process.kill(session, "SIGKILL");
     expect(error).toMatchObject({ id: "connection-failed", transient: true });
-    expect(error.message).toEndWith("was lost: it doesn't answer any more");
+    expect(error.message).toEndWith("was lost: it doesn't answer any more.");
   });
 
   test("one that is disposed of takes no more commands", async () => {
@@ -178,7 +185,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const running = failureOf(connection.run({ argv: ["sleep", "3"] }, signal));
     await Bun.sleep(100);
     await connection[Symbol.asyncDispose]();
-    expect((await running).message).toBe(`The connection to master_0 (127.0.0.1 port ${server().port}) is closed`);
+    expect((await running).message).toBe(`The connection to master_0 (127.0.0.1 port ${server().port}) is closed.`);
     expect(connection.isOpen).toBe(false);
   });
 
@@ -188,7 +195,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const seen = fingerprint(wireKey(server().firstHostKey.publicKey));
     expect(error).toMatchObject({ id: "host-key-changed", transient: false, facts: { node: "master_0", seen } });
     expect(error.message).toBe(
-      `master_0 (127.0.0.1 port ${server().port}) showed another host key than the pinned one: expected ${fingerprint(other)}, seen ${seen}`,
+      `master_0 (127.0.0.1 port ${server().port}) showed another host key than the pinned one: expected ${fingerprint(other)}, seen ${seen}.`,
     );
     expect(await server().log()).not.toContain("another-user");
     await failureOf(connectTo(server(), { hostKeys: [other], user: "another-user" }));
@@ -199,7 +206,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const { privateKey } = generateKeyPair("other");
     const error = await failureOf(connectTo(server(), { privateKey, authenticationMayComeLater }));
     expect(error).toMatchObject({ id: "connection-failed", transient: authenticationMayComeLater });
-    expect(error.message).toEndWith(`refused the login of ${server().user} with the cluster's key`);
+    expect(error.message).toEndWith(`refused the login of ${server().user} with the cluster's key.`);
   });
 
   test("details say what runs and what it prints, each line with the node's name", async () => {
@@ -220,13 +227,13 @@ test("a port without a server is refused, for now", async () => {
   const port = await freePort();
   const error = await failureOf(connectTo({ ...nowhere, port }, {}));
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
-  expect(error.message).toBe(`master_0 (127.0.0.1 port ${port}) can't be reached: connection refused`);
+  expect(error.message).toBe(`master_0 (127.0.0.1 port ${port}) can't be reached: connection refused.`);
 });
 
 test("an unknown name is told", async () => {
   const error = await failureOf(connectTo({ ...nowhere, port: 22 }, { host: "no-such-node.invalid" }));
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
-  expect(error.message).toMatch(/its name (is not known|can't be looked up now)$/);
+  expect(error.message).toMatch(/its name (is not known|can't be looked up now)\.$/);
 });
 
 /** A TCP server that does one thing to everybody who connects. */
@@ -248,9 +255,13 @@ async function listen(onSocket: (socket: Socket) => void): Promise<AsyncDisposab
 }
 
 test.each([
-  ["closes at once", (socket: Socket) => socket.end(), /connection closed before its SSH server answered$/],
-  ["resets", (socket: Socket) => socket.resetAndDestroy(), /connection (reset|closed before its SSH server answered)$/],
-  ["says nothing", () => {}, /accepted the connection but its SSH server didn't answer in time$/],
+  ["closes at once", (socket: Socket) => socket.end(), /connection closed before its SSH server answered\.$/],
+  [
+    "resets",
+    (socket: Socket) => socket.resetAndDestroy(),
+    /connection (reset|closed before its SSH server answered)\.$/,
+  ],
+  ["says nothing", () => {}, /accepted the connection but its SSH server didn't answer in time\.$/],
   ["speaks HTTP", (socket: Socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), /master_0/],
 ])("a server that %s is told, and may pass", async (_name, onSocket, message) => {
   await using server = await listen(onSocket);

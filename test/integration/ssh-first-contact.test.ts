@@ -162,7 +162,7 @@ test("a node that isn't there yet is asked until the deadline, and the last reas
   expect(await failureOf(meeting)).toMatchObject({ id: "connection-failed", transient: true });
   expect(Date.now() - begun).toBeWithin(400, 1_500);
   expect(details).toEqual([
-    `master_0: not yet: master_0 (127.0.0.1 port ${port}) can't be reached: connection refused`,
+    `master_0: not yet: master_0 (127.0.0.1 port ${port}) can't be reached: connection refused.`,
   ]);
 });
 

@@ -116,7 +116,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     expect(await failureOf(firstToAnswer([dead, { ...dead, index: 2 }], 1_000, signal))).toMatchObject({
       id: "connection-failed",
       transient: true,
-      message: "None of master_0, master_2 answers on SSH",
+      message: "None of master_0, master_2 answers on SSH.",
     });
   });
 });

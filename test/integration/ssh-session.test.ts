@@ -12,6 +12,7 @@ import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import type { TemporaryFolder } from "../../src/system/temporary-folder.ts";
 import { failureOf } from "../support/failure-of.ts";
+import { freePort } from "../support/free-port.ts";
 import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";
 import type { OpensshServer } from "../support/openssh-server.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
@@ -31,8 +32,18 @@ interface Outcome {
   readonly stderr: string;
 }
 
+interface Given {
+  readonly settings?: readonly SessionSettings[];
+  readonly stdin?: string | Uint8Array;
+  readonly environment?: Record<string, string>;
+  /** Of the second way to the node. */
+  readonly port?: number;
+  /** Text of a file for ssh, in place of the fixture's. */
+  readonly config?: string;
+}
+
 describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLack ?? "here"})`, () => {
-  const hold: { setting?: Setting } = {};
+  const hold: { setting?: Setting; stderr?: string } = {};
   const setting = (): Setting => hold.setting!;
   const bare: SessionSettings = {
     whenExists: undefined,
@@ -63,32 +74,35 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   });
 
   /** Runs words as `run` does without a terminal, in these settings. */
-  async function run(
-    words: readonly string[],
-    given: { settings?: readonly SessionSettings[]; stdin?: string | Uint8Array; environment?: Record<string, string> },
-    abort: AbortSignal,
-  ): Promise<Outcome> {
+  async function run(words: readonly string[], given: Given, abort: AbortSignal): Promise<Outcome> {
     const { scratch, pool, server } = setting();
     const folder = join(scratch.path, crypto.randomUUID());
+    hold.stderr = join(folder, "stderr");
     await Bun.write(join(folder, "stdin"), given.stdin ?? "");
     const stdin = openSync(join(folder, "stdin"), "r");
     const [stdout, stderr] = [openSync(join(folder, "stdout"), "w"), openSync(join(folder, "stderr"), "w")];
-    const status = await runSession(
+    const sshConfigFile = join(folder, "it's 100% # an ssh config");
+    await Bun.write(sshConfigFile, given.config ?? Bun.file(join(scratch.path, "ssh config")));
+    const session = runSession(
       {
-        sshConfigFile: join(scratch.path, "ssh config"),
+        sshConfigFile,
         host: "master_0",
         loginUser: "root",
         sudo: true,
-        script: { settings: given.settings ?? [bare], words },
+        script: { settings: given.settings ?? [bare], words, missingFolderHint: "Make it." },
         terminal: false,
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
-        connect: (connectSignal) => pool.connect(destinationOf(server), connectSignal),
+        connect: (connectSignal) =>
+          pool.connect(destinationOf({ user: "root", port: given.port ?? server.port }), connectSignal),
       },
       abort,
     );
+    const [outcome] = await Promise.allSettled([session]);
+    expect(await readdir(folder), "nothing but the configuration and the streams is left").toHaveLength(4);
+    if (outcome.status === "rejected") throw outcome.reason;
     const read = (name: string): string => readFileSync(join(folder, name), "utf8");
-    return { status, stdout: read("stdout"), stderr: read("stderr") };
+    return { status: outcome.value, stdout: read("stdout"), stderr: read("stderr") };
   }
 
   test.each([
@@ -141,7 +155,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["echo", "ran"], { settings }, signal)).toEqual({
       status: 255,
       stdout: "",
-      stderr: "The folder /no/such folder is not on this node\n",
+      stderr: "The folder /no/such folder is not on this node. Make it.\n",
     });
   });
 
@@ -166,22 +180,44 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(argumentLists().filter((list) => isSleeper(list))).toEqual([]);
   });
 
-  test("another host key is refused by ssh itself: 255 and its words", async () => {
+  /** Of a session that was rejected. */
+  const lastStderr = (): Promise<string> => Bun.file(hold.stderr!).text();
+  /** The fixture's configuration for ssh with a change. */
+  const changed = async (change: (config: string) => string): Promise<string> =>
+    change(await Bun.file(join(setting().scratch.path, "ssh config")).text());
+  const notLoggedIn = {
+    id: "connection-failed",
+    message: "ssh could not log in to master_0; nothing was run there.",
+  };
+
+  test("another host key is refused by ssh itself, in its words; ours come after", async () => {
     const { scratch, server } = setting();
-    const path = join(scratch.path, "ssh config");
-    const config = await Bun.file(path).text();
     await writeFile(join(scratch.path, "no hosts"), "");
-    await writeFile(path, config.replace("known hosts", "no hosts"));
-    const { status, stderr } = await run(["true"], {}, signal);
-    await writeFile(path, config);
-    expect(status).toBe(255);
-    expect(stderr).toContain("Host key verification failed.");
+    const config = await changed((text) => text.replace("known hosts", "no hosts"));
+    expect(await failureOf(run(["true"], { config }, signal))).toMatchObject(notLoggedIn);
+    expect(await lastStderr()).toContain("Host key verification failed.");
     expect(await server.log()).not.toBe("");
+  });
+
+  test("where nobody listens, or the login is refused, nothing was run", async () => {
+    const closed = await freePort();
+    const nobody = await changed((text) => text.replace(/Port \d+/, `Port ${closed}`));
+    expect(await failureOf(run(["true"], { config: nobody }, signal))).toMatchObject(notLoggedIn);
+    expect(await lastStderr()).toContain("Connection refused");
+    const stranger = await changed((text) => text.replace(/User .+/, "User nobody"));
+    expect(await failureOf(run(["true"], { config: stranger }, signal))).toMatchObject(notLoggedIn);
+    expect(await lastStderr()).toContain("Permission denied");
+  });
+
+  test("a command's own 255 stays its own, and silent, whatever the user's shell", async () => {
+    const given = { environment: { SHELL: "/bin/false" } };
+    const outcome = { status: 255, stdout: "", stderr: "said\n" };
+    expect(await run(["echo said >&2; exit 255"], given, signal)).toEqual(outcome);
   });
 
   test("without ssh on this machine nothing begins", async () => {
     const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
-    expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH" });
+    expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH." });
   });
 
   /** The PATH with another ssh before this machine's. */
@@ -201,7 +237,17 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   test("an ssh that is killed is no silent 255", async () => {
     const environment = { PATH: await pathWithSsh("#!/bin/sh\nkill -KILL $$\n") };
     const error = await failureOf(run(["true"], { environment }, signal));
-    expect(error).toMatchObject({ id: "connection-failed", message: "ssh was ended from outside, by SIGKILL" });
+    expect(error).toMatchObject({ id: "connection-failed", message: "ssh was ended from outside, by SIGKILL." });
+  });
+
+  test("a node that goes away under a session is told of", async () => {
+    const silent = `#!/bin/sh\nfor word; do case $word in LocalCommand=*) eval "$(echo "\${word#*=}" | sed 's/%%/%/g')" ;; esac; done\nexit 255\n`;
+    const given = { environment: { PATH: await pathWithSsh(silent) } };
+    expect(await run(["true"], given, signal)).toMatchObject({ status: 255, stderr: "" });
+    expect(await failureOf(run(["true"], { ...given, port: await freePort() }, signal))).toMatchObject({
+      id: "connection-failed",
+      message: "master_0 no longer answers; whether the command ended there is not known.",
+    });
   });
 
   test("with a terminal the command has one, and the script comes by the other way", async () => {

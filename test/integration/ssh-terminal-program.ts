@@ -24,6 +24,7 @@ process.exitCode = await runSession(
     script: {
       settings: [{ whenExists: undefined, environmentFile: undefined, variables, workingDirectory: undefined }],
       words: request.words,
+      missingFolderHint: "",
     },
     terminal: true,
     stdio: ["inherit", "inherit", "inherit"],

@@ -68,7 +68,7 @@ async function explained(
   const { facts } = error;
   const text = await silenceText(environment, introduction.cidrs, signal);
   if (text !== undefined) {
-    return new ClusterError(error.id, `${error.message}. ${text}`, {
+    return new ClusterError(error.id, `${error.message} ${text}`, {
       hint: "Create the cluster anew, naming the addresses that must reach it with --admin-cidr.",
       facts,
       cause: error,
@@ -77,7 +77,7 @@ async function explained(
   if (clock.now() + longestPauseMs < introduction.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",
-    `${name} did not let us in before the creation's limit: ${error.message}.`,
+    `${name} did not let us in before the creation's limit: ${error.message}`,
     {
       hint: "Give it more time with --timeout; the console output among the evidence may say more.",
       facts,

@@ -46,7 +46,7 @@ export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => (
 async function askVersion(connection: Connection, request: CheckVersion, signal: AbortSignal): Promise<string> {
   const sum = request.sha256?.toLowerCase() ?? "";
   const result = await connection.run(
-    { argv: ["sh", "-c", versionScript, "e2e-version", sum], sudo: true, limitMs },
+    { argv: ["sh", "-c", versionScript, "e2e-version", sum], sudo: true, limitMs, task: "the artifact's --version" },
     signal,
   );
   if (result.status === 0) return result.stdout;

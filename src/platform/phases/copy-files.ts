@@ -18,6 +18,7 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
         text: 'main() { umask 022; mkdir -p -- "$@"; }',
         arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
         limitMs: 60_000,
+        task: "making the folders of --copy-to-master",
         failure: `${reference}: the folders of --copy-to-master could not be made`,
         errorId: "install-failed",
       },

@@ -74,6 +74,7 @@ async function fetchOnNode(
         sudo: true,
         stdin: curlConfig(url),
         limitMs,
+        task: "downloading the artifact",
         onOutput: (_stream, chunk) => {
           const [, received, total] = /size: (\d+) (\d*)\n[^\n]*$/.exec(chunk) ?? [];
           if (received !== undefined) step.update(megabytes(Number(received), total ? Number(total) : undefined));
@@ -103,6 +104,7 @@ async function sendFromHere(
       text: `main() { mkdir -p ${installPaths.workFolder}; }`,
       arguments: [],
       limitMs: 60_000,
+      task: "making the installer's folder",
       failure: `${reference}: the installer's folder could not be made`,
       errorId: "remote-command-failed",
     },

@@ -48,6 +48,7 @@ async function makeFolders(
       text: `main() { rm -rf ${installPaths.genconf}; mkdir -p -- "$@"; }`,
       arguments: [...new Set([installPaths.genconf, ...folders])],
       limitMs: 60_000,
+      task: "making the installer's folder",
       failure: `${reference}: the installer's folder could not be made`,
       errorId: "remote-command-failed",
     },
@@ -76,7 +77,12 @@ done
 async function runGenconf(connection: Connection, signal: AbortSignal): Promise<Layout> {
   const names = layouts.map((layout) => layout.installScript);
   const result = await connection.run(
-    { argv: ["sh", "-c", genconfScript, "e2e-genconf", ...names], sudo: true, limitMs },
+    {
+      argv: ["sh", "-c", genconfScript, "e2e-genconf", ...names],
+      sudo: true,
+      limitMs,
+      task: "the artifact's --genconf",
+    },
     signal,
   );
   if (result.status !== 0) throw configurationRefused(result.stdout, result.status);

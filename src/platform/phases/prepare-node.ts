@@ -16,6 +16,7 @@ export const prepareNode = (layout: Layout): Phase => ({
         text: prepareScript,
         arguments: [layout.needsDocker ? "yes" : "no", layout.installedMarker, ...layout.needs],
         limitMs,
+        task: "preparing it",
         failure: `${reference} could not be prepared`,
         errorId: "install-failed",
         onNow: (text) => {

@@ -11,6 +11,8 @@ export interface RemoteScript {
   /** Public values: they can be seen in the node's process list. */
   readonly arguments: readonly string[];
   readonly limitMs: number;
+  /** See RemoteCommand. */
+  readonly task: string;
   /** What went wrong if it fails, such as "master_0 could not be prepared". */
   readonly failure: string;
   readonly errorId: ErrorId;
@@ -49,6 +51,7 @@ export async function runRemoteScript(
       sudo: true,
       stdin: completeScript(script.text),
       limitMs: script.limitMs,
+      task: script.task,
       ...(script.onNow && { onOutput: nowListener(script.onNow) }),
     },
     signal,

@@ -22,6 +22,7 @@ export const enforceSelinux: Phase = {
         text: selinuxScript,
         arguments: [],
         limitMs: 60_000,
+        task: "setting SELinux to enforcing",
         failure: `${reference}: SELinux cannot be set to enforcing`,
         errorId: "install-failed",
       },

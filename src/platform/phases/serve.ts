@@ -73,6 +73,7 @@ export const serve = (layout: Layout, address: string, port: number): Phase => (
         text: serveScript,
         arguments: [address, String(port), layout.installScript],
         limitMs: 60_000,
+        task: "starting the bootstrap server",
         failure: `${reference}: the bootstrap server could not be started`,
         errorId: "install-failed",
       },

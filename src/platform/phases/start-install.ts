@@ -64,6 +64,7 @@ export const startInstall = (layout: Layout, bootstrapUrl: string): Phase => ({
         text: startInstallScript(layout, node.role, bootstrapUrl),
         arguments: [],
         limitMs: 120_000,
+        task: "starting the installation",
         failure: `${reference}: the installation could not be started`,
         errorId: "install-failed",
       },

@@ -32,7 +32,13 @@ export async function askNode(
   try {
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
-      { argv: ["sh", "-s", "--", "e2e-readiness"], sudo: true, stdin: nodeScript, limitMs },
+      {
+        argv: ["sh", "-s", "--", "e2e-readiness"],
+        sudo: true,
+        stdin: nodeScript,
+        limitMs,
+        task: "asking how far it is",
+      },
       limit.signal,
     );
     if (result.status !== 0) return unanswered(`asking it failed: ${result.stderr.trim().slice(-200)}`);

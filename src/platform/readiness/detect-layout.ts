@@ -24,7 +24,13 @@ export async function detectLayout(
 ): Promise<Layout | undefined> {
   const script = `${layoutLines}printf '%s' "$layout"\n`;
   const result = await connection.run(
-    { argv: ["sh", "-s", "--", "e2e-layout"], sudo: true, stdin: script, limitMs: 30_000 },
+    {
+      argv: ["sh", "-s", "--", "e2e-layout"],
+      sudo: true,
+      stdin: script,
+      limitMs: 30_000,
+      task: "looking what is installed",
+    },
     signal,
   );
   if (result.status !== 0) {

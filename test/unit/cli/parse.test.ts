@@ -65,7 +65,7 @@ async function parse(
   const problems = new Problems("help");
   const hide = (secret: string): void => void hidden.push(secret);
   const { values } = await parseCommandLine(command, argv, {
-    surroundings: { cwd: "/work", environment },
+    surroundings: { cwd: "/home/me", environment },
     problems,
     hide,
   });
@@ -128,11 +128,11 @@ test.each([
 
 test("a variable supplies a value that the command line doesn't, and is named when it is wrong", async () => {
   const argv = ["--variant", "oss", "a"];
-  expect((await parse(create, argv, { LICENSE: "keys/one" })).values["license"]).toBe("/work/keys/one");
+  expect((await parse(create, argv, { LICENSE: "keys/one" })).values["license"]).toBe("/home/me/keys/one");
   expect((await parse(create, [...argv, "--license-key", "/two"], { LICENSE: "one" })).values["license"]).toBe("/two");
   expect((await parse(create, argv, { LICENSE: "" })).values["license"]).toBeUndefined();
-  expect((await parse(sync, [], { CHECKOUT: "sources" })).values).toEqual({ checkout: "/work/sources" });
-  expect((await parse(sync, [])).values).toEqual({ checkout: "/work" });
+  expect((await parse(sync, [], { CHECKOUT: "sources" })).values).toEqual({ checkout: "/home/me/sources" });
+  expect((await parse(sync, [])).values).toEqual({ checkout: "/home/me" });
   const strict = { ...sync, positionals: { n: argument(count({ minimum: 0, maximum: 1 }), { name: "N", summary: "", environment: "N" }) } }; // prettier-ignore
   expect((await parse(strict, [], { N: "x" })).problems).toEqual(['N: "x" is no whole number from 0 to 1']);
 });

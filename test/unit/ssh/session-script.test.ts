@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { renderSessionScript } from "../../../src/ssh/session-script.ts";
 import type { SessionSettings } from "../../../src/ssh/session-script.ts";
 
+const missingFolderHint = "Make it.";
 const bare: SessionSettings = {
   whenExists: undefined,
   environmentFile: undefined,
@@ -10,7 +11,7 @@ const bare: SessionSettings = {
 };
 
 test("one word is a shell line, in the home directory", () => {
-  expect(renderSessionScript({ settings: [bare], words: ["echo 'a' | wc"] })).toMatchInlineSnapshot(`
+  expect(renderSessionScript({ settings: [bare], words: ["echo 'a' | wc"], missingFolderHint })).toMatchInlineSnapshot(`
     "if :; then
     cd
     fi
@@ -27,12 +28,13 @@ test("several words stand as they are, in the settings that fit the node", () =>
     variables: { A: "it's", B: "" },
     workingDirectory: "/opt/first/tests",
   };
-  expect(renderSessionScript({ settings: [first, bare], words: ["pytest", "-k", "a or b"] })).toMatchInlineSnapshot(`
+  expect(renderSessionScript({ settings: [first, bare], words: ["pytest", "-k", "a or b"], missingFolderHint }))
+    .toMatchInlineSnapshot(`
     "if [ -e /opt/first ]; then
     if [ -r '/opt/first/environment export' ]; then . '/opt/first/environment export'; fi
     export A='it'\\''s'
     export B=''
-    cd -- /opt/first/tests 2>/dev/null || { echo 'The folder /opt/first/tests is not on this node' >&2; exit 255; }
+    cd -- /opt/first/tests 2>/dev/null || { echo 'The folder /opt/first/tests is not on this node. Make it.' >&2; exit 255; }
     elif :; then
     cd
     fi
@@ -44,5 +46,7 @@ test("several words stand as they are, in the settings that fit the node", () =>
 
 test("a bad name is refused", () => {
   const settings = [{ ...bare, variables: { "1A": "x" } }];
-  expect(() => renderSessionScript({ settings, words: ["id"] })).toThrow('"1A" is no name of an environment variable');
+  expect(() => renderSessionScript({ settings, words: ["id"], missingFolderHint })).toThrow(
+    '"1A" is no name of an environment variable',
+  );
 });
