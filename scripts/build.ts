@@ -109,10 +109,11 @@ export async function buildProgram(program: string, version: string): Promise<st
   }
 }
 
-/** Names of the programs whose sources are here. */
+/** Names of the programs whose sources are here, in order. */
 export async function programs(): Promise<readonly string[]> {
   const files = await readdir(join(root, "src", "bin"));
-  return files.filter((file) => /^cluster-.*\.ts$/.test(file)).map((file) => basename(file, ".ts"));
+  const names = files.filter((file) => /^cluster-.*\.ts$/.test(file)).map((file) => basename(file, ".ts"));
+  return names.toSorted((one, other) => (one < other ? -1 : 1));
 }
 
 async function main(): Promise<void> {
