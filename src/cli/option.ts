@@ -1,7 +1,7 @@
 import type { Environment } from "../system/environment.ts";
 
-/** What a value may be read against before a command has its whole context. */
-export interface Surroundings {
+/** How the program was started: what a value may be read against before a command has its whole context. */
+export interface Invocation {
   readonly cwd: string;
   readonly environment: Environment;
 }
@@ -14,7 +14,7 @@ export class BadValue extends Error {
 /** How one text of the command line becomes one value. Made by the functions of value-types.ts. */
 export interface ValueType<Single> {
   /** Throws `BadValue`. May read files: problems found so are reported together with all others of the command line. */
-  readonly parse: (text: string, surroundings: Surroundings) => Single | Promise<Single>;
+  readonly parse: (text: string, invocation: Invocation) => Single | Promise<Single>;
   /** Every text that is accepted, where they can be counted. Shown in the help and offered by completion. */
   readonly choices?: readonly string[];
   /** What completion offers. */
@@ -26,7 +26,7 @@ interface Traits<Single> {
   readonly required?: boolean;
   readonly default?: Single;
   /** A default that depends on where the program was started. */
-  readonly defaultFrom?: (surroundings: Surroundings) => Single;
+  readonly defaultFrom?: (invocation: Invocation) => Single;
   /** How the help writes the default; without it the default itself is written where it is a text or a number. */
   readonly defaultText?: string;
   /** Variable that is read when the command line gives no value; an empty variable counts as unset. */

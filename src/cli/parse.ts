@@ -2,7 +2,7 @@ import { ClusterError } from "../errors.ts";
 import type { Command } from "./command.ts";
 import { helpOption } from "./describe.ts";
 import { BadValue } from "./option.ts";
-import type { Argument, Option, Surroundings } from "./option.ts";
+import type { Argument, Option, Invocation } from "./option.ts";
 import type { Problems } from "./problems.ts";
 import { quoted } from "./value-types.ts";
 import { readWords } from "./words.ts";
@@ -15,7 +15,7 @@ export interface ParsedCommandLine {
 }
 
 interface Reader {
-  readonly surroundings: Surroundings;
+  readonly invocation: Invocation;
   readonly problems: Problems;
   /** Told of every value that was declared secret, before it is parsed. */
   readonly hide: (secret: string) => void;
@@ -91,12 +91,12 @@ async function readSingle(
 ): Promise<void> {
   const { name, declared, label, text } = found;
   const variable = declared.environment;
-  const inherited = variable === undefined ? "" : (reader.surroundings.environment[variable] ?? "");
+  const inherited = variable === undefined ? "" : (reader.invocation.environment[variable] ?? "");
   if (text !== undefined || inherited !== "") {
     const source = text === undefined ? (variable ?? label) : label;
     const usable = await readText(declared, source, text ?? inherited, reader);
     if (usable.length > 0) values[name] = usable[0];
-  } else if (declared.defaultFrom !== undefined) values[name] = declared.defaultFrom(reader.surroundings);
+  } else if (declared.defaultFrom !== undefined) values[name] = declared.defaultFrom(reader.invocation);
   else if (declared.default !== undefined) values[name] = declared.default;
   else if (declared.required === true) reader.problems.add(missing(declared, label));
 }
@@ -106,11 +106,11 @@ async function readText(
   declared: Option | Argument,
   source: string,
   text: string,
-  { problems, hide, surroundings }: Reader,
+  { problems, hide, invocation }: Reader,
 ): Promise<readonly unknown[]> {
   if (declared.secret === true && text !== "-") hide(text);
   try {
-    return [await declared.type.parse(text, surroundings)];
+    return [await declared.type.parse(text, invocation)];
   } catch (error) {
     const isUsersFault = error instanceof BadValue || (error instanceof ClusterError && error.id === "bad-usage");
     if (!isUsersFault) throw error;

@@ -8,7 +8,7 @@ import type { ErrorReport } from "./error-report.ts";
 import { commandHelp } from "./help.ts";
 import { printable } from "./live-area.ts";
 import { nearest } from "./nearest.ts";
-import type { Surroundings } from "./option.ts";
+import type { Invocation } from "./option.ts";
 import { parseCommandLine } from "./parse.ts";
 import { Problems } from "./problems.ts";
 import type { ProcessLike } from "./process-like.ts";
@@ -26,7 +26,7 @@ interface Run {
   readonly host: ProcessLike;
   readonly terminal: Terminal;
   readonly masker: Masker;
-  readonly surroundings: Surroundings;
+  readonly invocation: Invocation;
 }
 
 /** Everything but the answers that main gives at once. `argv` holds at least one word. */
@@ -34,8 +34,8 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
   // Should the event loop run dry while a command still waits for something, that is a bug, not a success.
   host.exitCode = 70;
   for (const name of scrubbed) delete host.env[name];
-  const surroundings = { cwd: host.cwd(), environment: { ...host.env } };
-  const run: Run = { program, host, terminal: new Terminal(host), masker: new Masker(), surroundings };
+  const invocation = { cwd: host.cwd(), environment: { ...host.env } };
+  const run: Run = { program, host, terminal: new Terminal(host), masker: new Masker(), invocation };
   try {
     await runCommand(selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
@@ -69,10 +69,10 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
 }
 
 async function runCommand(command: Command, argv: readonly string[], run: Run): Promise<void> {
-  const { program, host, terminal, masker, surroundings } = run;
+  const { program, host, terminal, masker, invocation } = run;
   const problems = new Problems(`${program.name} ${command.name} --help`);
   const hide = (secret: string): void => masker.hide(secret);
-  const { isHelpWanted, values } = await parseCommandLine(command, argv, { surroundings, problems, hide });
+  const { isHelpWanted, values } = await parseCommandLine(command, argv, { invocation, problems, hide });
   if (isHelpWanted) {
     terminal.write("stdout", commandHelp(program, command, Math.min(terminal.stdoutColumns ?? 100, 100)));
     host.exitCode = 0;
@@ -81,7 +81,7 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
   const { output, verbose } = values;
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
-  const session = await openSession({ program, host, terminal, masker, surroundings, format, verbosity });
+  const session = await openSession({ program, host, terminal, masker, invocation, format, verbosity });
   // Not the words of the command line: values of --env and the like may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
   const work = async (): Promise<number> => {

@@ -6,7 +6,7 @@ import type { Program } from "./command.ts";
 import type { Context } from "./context.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
-import type { Surroundings } from "./option.ts";
+import type { Invocation } from "./option.ts";
 import { OutputWriter } from "./output-writer.ts";
 import type { ProcessLike } from "./process-like.ts";
 import { secretSource } from "./secret-source.ts";
@@ -31,7 +31,7 @@ export interface SessionParts {
   readonly host: ProcessLike;
   readonly terminal: Terminal;
   readonly masker: Masker;
-  readonly surroundings: Surroundings;
+  readonly invocation: Invocation;
   /** The value of `--output`. */
   readonly format: string;
   /** How often `-v` was given. */
@@ -49,13 +49,13 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     },
     onCrash: () => progress.note("Something broke: cleaning up (interrupt to stop at once)"),
   });
-  const isColourful = parts.terminal.isTerminal("stderr") && isColoured(parts.surroundings.environment);
+  const isColourful = parts.terminal.isTerminal("stderr") && isColoured(parts.invocation.environment);
   const colours = isColourful ? await loadColours() : noColours;
   const progress: TerminalProgress = openProgress(parts, { log, interrupts, colours });
   const output = openOutput(parts, progress);
   const failureExitCode: Session["failureExitCode"] = { current: undefined };
   const context: Context = {
-    ...parts.surroundings,
+    ...parts.invocation,
     program: parts.program,
     clock: systemClock,
     signal: interrupts.signal,
@@ -73,12 +73,12 @@ export async function openSession(parts: SessionParts): Promise<Session> {
 }
 
 function openProgress(
-  { terminal, masker, verbosity, surroundings }: SessionParts,
+  { terminal, masker, verbosity, invocation }: SessionParts,
   { log, interrupts, colours }: Pick<Session, "log" | "interrupts" | "colours">,
 ): TerminalProgress {
   return new TerminalProgress({
     screen: terminal.screen,
-    isLive: terminal.isTerminal("stderr") && isLive(surroundings.environment),
+    isLive: terminal.isTerminal("stderr") && isLive(invocation.environment),
     verbosity,
     clock: systemClock,
     colours,
@@ -101,13 +101,13 @@ function openOutput({ format, masker, terminal }: SessionParts, progress: Termin
 }
 
 function openStdin(
-  { terminal, masker, surroundings }: SessionParts,
+  { terminal, masker, invocation }: SessionParts,
   progress: TerminalProgress,
   interrupts: Interrupts,
 ): Context["stdin"] {
   return secretSource({
     isTerminal: terminal.isTerminal("stdin"),
-    environment: surroundings.environment,
+    environment: invocation.environment,
     ask: (prompt) => {
       progress.settle();
       terminal.write("stderr", prompt);

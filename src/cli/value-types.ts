@@ -1,6 +1,6 @@
 import { parseDuration } from "./duration.ts";
 import { BadValue } from "./option.ts";
-import type { Surroundings, ValueType } from "./option.ts";
+import type { Invocation, ValueType } from "./option.ts";
 
 /** Any text but the empty one. */
 export const text: ValueType<string> = { parse: refuseEmpty };
@@ -45,7 +45,7 @@ export function choice<const Word extends string>(choices: readonly Word[]): Val
  * parsed document rather than its path.
  */
 export function value<Single>(
-  parse: (given: string, surroundings: Surroundings) => Single | Promise<Single>,
+  parse: (given: string, invocation: Invocation) => Single | Promise<Single>,
   completes?: "file" | "directory",
 ): ValueType<Single> {
   return completes === undefined ? { parse } : { parse, completes };
@@ -61,8 +61,8 @@ function refuseEmpty(given: string): string {
   return given;
 }
 
-async function parsePath(given: string, surroundings: Surroundings): Promise<string> {
+async function parsePath(given: string, invocation: Invocation): Promise<string> {
   // Loaded late, as everything that a start without paths does without.
   const paths = await import("node:path");
-  return paths.resolve(surroundings.cwd, refuseEmpty(given));
+  return paths.resolve(invocation.cwd, refuseEmpty(given));
 }

@@ -1,6 +1,6 @@
 import { BadValue, flag, option } from "../cli/option.ts";
 import { duration, value } from "../cli/value-types.ts";
-import type { Surroundings } from "../cli/option.ts";
+import type { Invocation } from "../cli/option.ts";
 import { clusterIdProblem } from "../cluster/cluster-id.ts";
 import type { Checkout } from "../platform/checkout.ts";
 
@@ -41,7 +41,7 @@ export const skipHttpChecks = flag({
 export const checkout = value(readCheckout, "directory");
 
 /** Throws `BadValue` with all that is wrong with the folder. */
-async function readCheckout(given: string, { cwd }: Pick<Surroundings, "cwd">): Promise<Checkout> {
+async function readCheckout(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<Checkout> {
   const [path, platform] = await Promise.all([import("node:path"), import("../platform/checkout.ts")]);
   const outcome = await platform.readCheckout(path.resolve(cwd, given));
   if (outcome.problems === undefined) return outcome.value;

@@ -65,7 +65,7 @@ async function parse(
   const problems = new Problems("help");
   const hide = (secret: string): void => void hidden.push(secret);
   const { values } = await parseCommandLine(command, argv, {
-    surroundings: { cwd: "/home/me", environment },
+    invocation: { cwd: "/home/me", environment },
     problems,
     hide,
   });
@@ -152,7 +152,7 @@ test("the words of another program are passed on untouched", async () => {
 });
 
 test.each(["--help", "-h", "-vh", "--nonsense --help"])("%s asks for help, whatever else is wrong", async (line) => {
-  const reader = { surroundings: { cwd: "/", environment: {} }, problems: new Problems(""), hide: () => {} };
+  const reader = { invocation: { cwd: "/", environment: {} }, problems: new Problems(""), hide: () => {} };
   expect(await parseCommandLine(create, line.split(" "), reader)).toEqual({ isHelpWanted: true, values: {} });
   expect(reader.problems.all).toEqual([]);
 });
