@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
-});
+}, 120_000);
 
 const limitMs = 120_000;
 const address = (): string => `${release().downloadRoot}/${release().tag}`;
@@ -97,13 +97,10 @@ test(
     expect(names.length).toBeGreaterThanOrEqual(9);
     for (const name of names) {
       await using _flipped = await flippedBit(join(release().files, name));
-      const sums = await tryShell("sha256sum --check --quiet SHA256SUMS", [], release().files);
-      const signature = await tryShell(
-        "ssh-keygen -Y verify -f allowed_signers -I cluster-e2e -n cluster-e2e-release -s SHA256SUMS.sig <SHA256SUMS",
-        [],
-        release().files,
-      );
-      expect([name, sums.status === 0 && signature.status === 0]).toEqual([name, false]);
+      const verify = name.startsWith("SHA256SUMS")
+        ? "ssh-keygen -Y verify -f allowed_signers -I cluster-e2e -n cluster-e2e-release -s SHA256SUMS.sig <SHA256SUMS"
+        : 'grep " $0\\$" SHA256SUMS | sha256sum --check';
+      expect([name, (await tryShell(verify, [name], release().files)).status]).not.toEqual([name, 0]);
       const isInstalled = name === "SHA256SUMS" || name === "SHA256SUMS.sig" || name.endsWith(`-${platform}.tar.xz`);
       if (!isInstalled) continue;
       const { status, output } = await install(prefix);
@@ -203,7 +200,7 @@ test(
   "the same sources give the same bytes, whichever folder they lie in",
   async () => {
     // Each with packages of its own: a link to those of this checkout would lead both builds to the same folder.
-    const build = `mkdir -p "$1" && cp -R "$0/." "$1" && rm "$1/node_modules" && cp -R "$2" "$1/node_modules" && cd "$1" && rm -rf dist
+    const build = `mkdir -p "$1" && cp -R "$0/." "$1" && rm "$1/node_modules" && { cp -Rl "$2" "$1/node_modules" 2>/dev/null || cp -R "$2" "$1/node_modules"; } && cd "$1" && rm -rf dist
     "$3" run scripts/build.ts >/dev/null && cd dist && sha256sum cluster-*`;
     const modules = join(repository, "node_modules");
     const [one, two] = ["one", join("somewhere", "else")].map(async (name) =>
