@@ -96,11 +96,13 @@ test(
     const names = await readdir(release().files);
     expect(names.length).toBeGreaterThanOrEqual(9);
     for (const name of names) {
-      await using _flipped = await flippedBit(join(release().files, name));
       const verify = name.startsWith("SHA256SUMS")
         ? "ssh-keygen -Y verify -f allowed_signers -I cluster-e2e -n cluster-e2e-release -s SHA256SUMS.sig <SHA256SUMS"
         : 'grep " $0\\$" SHA256SUMS | sha256sum --check';
-      expect([name, (await tryShell(verify, [name], release().files)).status]).not.toEqual([name, 0]);
+      const isRight = async (): Promise<boolean> => (await tryShell(verify, [name], release().files)).status === 0;
+      expect([name, await isRight()]).toEqual([name, true]);
+      await using _flipped = await flippedBit(join(release().files, name));
+      expect([name, await isRight()]).toEqual([name, false]);
       const isInstalled = name === "SHA256SUMS" || name === "SHA256SUMS.sig" || name.endsWith(`-${platform}.tar.xz`);
       if (!isInstalled) continue;
       const { status, output } = await install(prefix);
