@@ -57,6 +57,7 @@ export function unsaidChoices(declared: Option | Argument): readonly string[] {
   return choices.every((choice) => said.includes(choice)) ? [] : choices;
 }
 
+/** How the help writes the default; undefined where there is none to write. */
 export function defaultTextOf(declared: Option | Argument): string | undefined {
   if (declared.defaultText !== undefined) return declared.defaultText;
   const fallback = declared.default;

@@ -21,6 +21,7 @@ interface Circumstances {
   readonly interruption?: Interrupted | undefined;
 }
 
+/** What is told of anything thrown. Only `ClusterError`s and trouble with this machine's files are no bugs (exit code 70). */
 export function reportError(thrown: unknown, circumstances: Circumstances): ErrorReport {
   const origin = originOf(thrown);
   const { interruption } = circumstances;

@@ -16,6 +16,7 @@ interface Parts {
 const stdin = 0;
 const longestBytes = 65_536;
 
+/** Asks on a terminal, without an echo; else reads one line of stdin. What was read is masked from then on. */
 export function secretSource(parts: Parts): SecretSource {
   return {
     readSecret: async (prompt, signal) => {

@@ -1,7 +1,8 @@
 import { ClusterError } from "../errors.ts";
 import type { Connection, RemoteCommand } from "../ssh/connection.ts";
 import { quote } from "../ssh/quote.ts";
-import { createToken, sealed } from "../ssh/session-line.ts";
+import { createToken, runSealed, sealed, takeBytes } from "../ssh/session-line.ts";
+import { checkedVariableName } from "../ssh/variable-name.ts";
 
 /** A command for a node. */
 export interface NodeCommand {
@@ -66,17 +67,14 @@ function withVariables(
   input: NodeCommand["input"],
 ): { readonly argv: readonly string[]; readonly stdin: Uint8Array } {
   const token = createToken();
-  const settings = Object.entries(env).map(([name, value]) => `export ${checkedName(name)}=${quote([value])}\n`);
+  const settings = Object.entries(env).map(
+    ([name, value]) => `export ${checkedVariableName(name)}=${quote([value])}\n`,
+  );
   const script = Buffer.from(sealed(`${settings.join("")}exec ${quote(args)}\n`, token));
-  // Takes exactly so many bytes from the stream; `head -c` takes more in some implementations.
-  const read = `s=$(dd bs=${script.length} count=1 iflag=fullblock 2>/dev/null)`;
-  const line = `${read}; case $s in *"# $1") eval "$s" ;; esac; echo 'The command did not reach the node whole' >&2; exit 255`;
-  return { argv: ["sh", "-c", line, "sh", token], stdin: Buffer.concat([script, Buffer.from(input ?? "")]) };
-}
-
-function checkedName(name: string): string {
-  if (/^[A-Za-z_]\w*$/.test(name)) return name;
-  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable.`);
+  return {
+    argv: ["sh", "-c", runSealed(takeBytes(script.length)), "sh", token],
+    stdin: Buffer.concat([script, Buffer.from(input ?? "")]),
+  };
 }
 
 const shownLines = 20;

@@ -27,6 +27,7 @@ export interface NodeView {
   readonly sshPort: number;
 }
 
+/** A cluster as `--output json` has it. Ended machines are not counted. */
 export function clusterView(cluster: ClusterRecord, nowMs: number): ClusterView {
   const count = (role: Role): number =>
     cluster.nodes.filter((node) => node.role === role && node.state !== "ended").length;

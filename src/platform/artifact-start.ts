@@ -35,6 +35,7 @@ export async function readWebStart(
   }
 }
 
+/** The same of a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` where it is no file. */
 export async function readFileStart(path: string): Promise<ArtifactStart & { readonly sizeBytes: number }> {
   try {
     await using file = await open(path, "r");

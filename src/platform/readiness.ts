@@ -7,7 +7,7 @@ import { layouts } from "./layouts/find-layout.ts";
 import { askNodes } from "./readiness/ask-nodes.ts";
 import type { NodeAnswer } from "./readiness/ask-node.ts";
 import { createMastersChecker } from "./readiness/check-masters.ts";
-import type { Login, MastersChecker, Wait } from "./readiness/check-masters.ts";
+import type { Superuser, MastersChecker, Wait } from "./readiness/check-masters.ts";
 import { assertNotFailed, deadlinePassed } from "./readiness/not-ready.ts";
 import { createWaitTeller } from "./readiness/tell-waits.ts";
 import { createMachineWatch } from "./readiness/watch-machines.ts";
@@ -18,7 +18,7 @@ export interface ReadinessRequest {
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;
   /** The superuser; undefined where no login is to be tried, as on an open source cluster. */
-  readonly login: Login | undefined;
+  readonly login: Superuser | undefined;
   /** Leaves out everything that this machine asks the masters' web servers. */
   readonly skipHttpChecks: boolean;
   /** Clock time. */

@@ -24,6 +24,7 @@ export interface TestEnvironmentInput {
   readonly login: Login;
 }
 
+/** Of a command on the target. The layout gives the variables their prefix, the cluster's nodes most of their values. */
 export function testEnvironment({ cluster, target, layout, login }: TestEnvironmentInput): TestEnvironment {
   const masters = addresses(cluster, "master");
   const agents = addresses(cluster, "agent");

@@ -14,10 +14,16 @@ export const createToken = (): string => `e2e-${randomBytes(16).toString("hex")}
 /** The script with the last line by which the node knows that it has all of it. */
 export const sealed = (script: string, token: string): string => `${script}# ${token}`;
 
+/** A shell line that prints exactly so many bytes of its stdin and leaves the rest; `head -c` takes more in some implementations. */
+export const takeBytes = (count: number): string => `dd bs=${count} count=1 iflag=fullblock 2>/dev/null`;
+
+/** A shell line that runs the sealed script that `read` prints, where `$1` is the token; one that was cut off on its way is not run. */
+export const runSealed = (read: string): string =>
+  `s=$(${read}); case $s in *"# $1") eval "$s" ;; esac; echo "The command did not reach the node whole" >&2; exit 255`;
+
 /** A session without a terminal: the script comes ahead of the user's own stdin. It is then in the shell's memory only. */
 export function pipedLine(carriage: SessionCarriage, scriptBytes: number): string {
-  // Takes exactly so many bytes from the stream; `head -c` takes more in some implementations.
-  return sessionLine(carriage, [], `dd bs=${scriptBytes} count=1 iflag=fullblock 2>/dev/null`);
+  return sessionLine(carriage, [], takeBytes(scriptBytes));
 }
 
 /**
@@ -62,11 +68,10 @@ for g in $groups; do kill -TERM -"$g"; done
 
 /** `read` prints the script in a shell in which `$1` is the token and `$2` the folder. Its words are all that can be seen of the session. */
 function sessionLine({ token, asRoot }: SessionCarriage, before: readonly string[], read: string): string {
-  const carry = `s=$(${read}); case $s in *"# $1") eval "$s" ;; esac; echo "The command did not reach the node whole" >&2; exit 255`;
   const script = [
     ...before,
     "b=sh; ! command -v bash >/dev/null || b=bash",
-    `exec ${asRoot ? "sudo -n -H -- " : ""}"$b" -c ${quote([carry])} cluster-e2e "$1" "$d"`,
+    `exec ${asRoot ? "sudo -n -H -- " : ""}"$b" -c ${quote([runSealed(read)])} cluster-e2e "$1" "$d"`,
   ];
   return `exec ${quote(["sh", "-c", script.join("\n"), "sh", token])}`;
 }

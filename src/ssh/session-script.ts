@@ -1,5 +1,5 @@
-import { ClusterError } from "../errors.ts";
 import { quote } from "./quote.ts";
+import { checkedVariableName } from "./variable-name.ts";
 
 /** What a person's command runs in. No value of it ever stands in an argument list that is made here, on either side. */
 export interface SessionScript {
@@ -47,7 +47,7 @@ function renderSettings(
 ): string {
   return [
     ...(environmentFile === undefined ? [] : [readFile(quote([environmentFile]))]),
-    ...Object.entries(variables).map(([name, value]) => `export ${checkedName(name)}=${quote([value])}`),
+    ...Object.entries(variables).map(([name, value]) => `export ${checkedVariableName(name)}=${quote([value])}`),
     workingDirectory === undefined ? "cd" : enter(workingDirectory, missingFolderHint),
   ].join("\n");
 }
@@ -57,9 +57,4 @@ const readFile = (path: string): string => `if [ -r ${path} ]; then . ${path}; f
 function enter(folder: string, hint: string): string {
   const complaint = quote([`The folder ${folder} is not on this node. ${hint}`]);
   return `cd -- ${quote([folder])} 2>/dev/null || { echo ${complaint} >&2; exit 255; }`;
-}
-
-function checkedName(name: string): string {
-  if (/^[A-Za-z_]\w*$/.test(name)) return name;
-  throw new ClusterError("bad-usage", `"${name}" is no name of an environment variable.`);
 }

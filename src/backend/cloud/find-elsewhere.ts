@@ -21,6 +21,7 @@ export async function findElsewhere(
   return found.filter((region) => region !== undefined).toSorted();
 }
 
+/** The names of the regions that the account can use. */
 export async function enabledRegions(api: CloudApi, signal: AbortSignal): Promise<readonly string[]> {
   const answer = await api.call("DescribeRegions", {}, signal);
   return (answer.Regions ?? []).map((region) => region.RegionName).filter((name) => name !== undefined);

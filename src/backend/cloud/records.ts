@@ -39,6 +39,7 @@ export function pickCluster(clusters: readonly ClusterRecord[], clusterId: strin
   return named.find((cluster) => cluster.state !== "ending") ?? named.at(-1);
 }
 
+/** A stopped machine counts as ending: ours are never started again. */
 export function nodeState(instance: Instance): NodeState {
   switch (instance.State?.Name) {
     case "running":
@@ -92,6 +93,7 @@ function toCluster(members: readonly Instance[], place: Place): ClusterRecord {
   };
 }
 
+/** Reads a machine that we launched: what it is in the cluster stands in its tags. */
 export function toNode(instance: Instance): NodeRecord {
   const tags = readTags(instance.Tags);
   const host = instance.PublicIpAddress ?? "";
@@ -117,6 +119,7 @@ export function readExpiry(tags: TagValues): Date | undefined {
   return Number.isNaN(time) ? undefined : new Date(time);
 }
 
+/** The text of the tag that holds a cluster's counts, such as `master=1 agent=2 public_agent=1`. */
 export function countsText(counts: Counts): string {
   return roles.map((role) => `${role}=${counts[role]}`).join(" ");
 }

@@ -13,6 +13,7 @@ export async function silenceText(
   return `This machine is seen from ${address} now, and the cluster lets in ${cidrs.join(", ")} only.`;
 }
 
+/** Whether one of the ranges, each `address/bits` of either family, holds the address. */
 export function isAdmitted(address: string, cidrs: readonly string[]): boolean {
   const admitted = new BlockList();
   for (const cidr of cidrs) {

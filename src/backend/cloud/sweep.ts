@@ -15,6 +15,7 @@ export interface Inventory {
   readonly groups: readonly SecurityGroup[];
 }
 
+/** Machines that have ended are among them for as long as the API tells of them. */
 export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise<Inventory> {
   const [instances, groups] = await Promise.all([
     describeInstances(api, "all", signal),

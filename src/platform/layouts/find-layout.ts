@@ -2,10 +2,11 @@ import type { Layout } from "../layout.ts";
 import { clusterLayout } from "./cluster.ts";
 import { dcosLayout } from "./dcos.ts";
 
-/** All layouts. A new one is added here and nowhere else. */
-export const layouts: readonly Layout[] = [clusterLayout, dcosLayout];
+/** A new layout is added here and nowhere else. */
+const byName: Readonly<Record<Layout["name"], Layout>> = { cluster: clusterLayout, dcos: dcosLayout };
 
-export const layoutOf = (name: Layout["name"]): Layout => ({ cluster: clusterLayout, dcos: dcosLayout })[name];
+export const layouts: readonly Layout[] = Object.values(byName);
+export const layoutOf = (name: Layout["name"]): Layout => byName[name];
 
 /** The layout whose install script has this file name; it is what genconf wrote that decides. */
 export const layoutByInstallScript = (file: string): Layout | undefined =>

@@ -81,6 +81,7 @@ export function reasonOf(result: RemoteResult): string {
   return (word ?? lines.at(-1) ?? `it ended with status ${result.status}`).replace(/[.\s]+$/, "");
 }
 
+/** Blank ones are left out. */
 export function lastLines(text: string, count: number): string[] {
   return text
     .split("\n")

@@ -7,7 +7,7 @@ import type { Layout } from "../layout.ts";
 import { askWeb } from "./web-request.ts";
 import type { WebAccess } from "./web-request.ts";
 
-export interface Login {
+export interface Superuser {
   readonly username: string;
   /** Secret. */
   readonly password: string;
@@ -21,7 +21,7 @@ interface MastersCheck {
   /** Agents and public agents together. */
   readonly agentCount: number;
   /** Undefined: no login is tried. */
-  readonly login: Login | undefined;
+  readonly login: Superuser | undefined;
   readonly connections: ConnectionPool;
 }
 
@@ -116,7 +116,7 @@ type LoginAnswer =
 /** Fails as `login-refused` where the platform says that name or password is wrong; anything else may pass. */
 async function logIn(
   master: NodeRecord,
-  { layout, login }: { readonly layout: Layout; readonly login: Login },
+  { layout, login }: { readonly layout: Layout; readonly login: Superuser },
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<LoginAnswer> {

@@ -11,6 +11,7 @@ const waiting = (reason: string): NodeVerdict => ({ kind: "waiting", reason });
 // `timeout`'s status for a command that it ended.
 const timedOut = 124;
 
+/** What a node's report means for waiting: the installer's end counts first, then the platform's own check. */
 export function judgeNode(report: NodeReport): NodeVerdict {
   const failure = failureOf(report);
   if (failure !== undefined) return { kind: "failed", reason: failure, log: report.log };

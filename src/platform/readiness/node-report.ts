@@ -17,6 +17,7 @@ export interface NodeReport {
   readonly log: readonly string[];
 }
 
+/** Reads what `nodeScript` printed. Lines of another form are passed over. */
 export function parseNodeReport(stdout: string): NodeReport {
   const pairs = stdout.split("\n").flatMap(pairOf);
   const all = (key: string): string[] => pairs.filter((pair) => pair.key === key).map((pair) => pair.value);

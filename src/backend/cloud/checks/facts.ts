@@ -60,6 +60,7 @@ const request: Limit = {
   hint: "Check the network and the proxy variables; -vv shows what was asked for.",
 };
 
+/** Each fact is asked for once, when the first check needs it, and kept; what it fails with is kept too. */
 export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings, signal: AbortSignal): CloudFacts {
   const { region } = defaults;
   const opened = once(() => within(opening, (bounded) => openApi(region, surroundings, bounded), signal));
