@@ -19,7 +19,7 @@ afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
 }, 120_000);
 
-const limitMs = 120_000;
+const limitMs = 240_000;
 const address = (): string => `${release().downloadRoot}/${release().tag}`;
 const platform = `${process.platform}-${process.arch}`;
 /** Everything in /usr/local, /tmp and the home folder, and the lines that README examples leave in their own folder. */
