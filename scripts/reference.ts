@@ -4,29 +4,65 @@
  */
 import { join } from "node:path";
 import { cloudDriver } from "../src/bin/cloud-driver.ts";
+import { containerDriver } from "../src/bin/container-driver.ts";
 import type { Command, Program } from "../src/cli/command.ts";
 import { argumentLabel, defaultTextOf, flagWithPlaceholder, unsaidChoices, usageOf } from "../src/cli/describe.ts";
 import type { Option } from "../src/cli/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";
 
+const programs: readonly Program[] = [programFor(cloudDriver), programFor(containerDriver)];
 const root = join(import.meta.dir, "..");
 const readme = join(root, "README.md");
 const begin = "<!-- reference: written by scripts/reference.ts -->";
 const end = "<!-- end of the reference -->";
 
-function commandReference(program: Program, command: Command): string {
-  const positionals = Object.values(command.positionals).map((each) => `- \`${argumentLabel(each)}\`: ${each.summary}`);
-  const options = Object.values(command.options).map(optionRow);
+/** A command that several programs have is written once; what is one program's alone says so. */
+function commandReference(name: string): string {
+  const having = programs.flatMap((program) => {
+    const command = program.commands.find((candidate) => candidate.name === name);
+    return command === undefined ? [] : [{ program, command }];
+  });
+  const [first] = having;
+  if (first === undefined) throw new Error(`no program has the command ${name}`);
+  const only = (owners: readonly string[]): string => (owners.length === having.length ? "" : owners.join(", "));
+  const descriptions = byText(having, ({ command }) => [`${command.summary}. ${command.description}`.trim()]);
+  const rows = byText(having, ({ command }) =>
+    Object.values(command.options).map((each) => optionRow(each).join("\t")),
+  );
+  const positionals = Object.values(first.command.positionals);
   return [
-    `### ${command.name}`,
-    `\`${usageOf(program, command)}\``,
-    `${command.summary}. ${command.description}`.trim(),
-    positionals.join("\n"),
-    table(["Option", "Meaning", "Default"], options),
+    `### ${name}`,
+    having.map(({ program, command }) => `\`${usageOf(program, command)}\``).join(having.length > 1 ? "\\\n" : ""),
+    descriptions.map(({ text, owners }) => (only(owners) === "" ? text : `**${only(owners)}**: ${text}`)).join("\n\n"),
+    positionals.map((each) => `- \`${argumentLabel(each)}\`: ${each.summary}`).join("\n"),
+    table(
+      ["Option", "Meaning", "Default"],
+      rows.map(({ text, owners }) => {
+        const [flag = "", meaning = "", usual = ""] = text.split("\t");
+        return [flag, only(owners) === "" ? meaning : `${meaning}; \`${only(owners)}\` only`, usual];
+      }),
+    ),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
+}
+
+interface Having {
+  readonly program: Program;
+  readonly command: Command;
+}
+
+/** Each text once, in order of first sight, with the names of the programs that have it. */
+function byText(
+  having: readonly Having[],
+  textsOf: (each: Having) => readonly string[],
+): readonly { readonly text: string; readonly owners: readonly string[] }[] {
+  const owners = new Map<string, string[]>();
+  for (const each of having) {
+    for (const text of textsOf(each)) owners.set(text, [...(owners.get(text) ?? []), each.program.name]);
+  }
+  return [...owners].map(([text, names]) => ({ text, owners: names }));
 }
 
 function optionRow(option: Option): readonly string[] {
@@ -53,10 +89,10 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 }
 
 function reference(): string {
-  const program = programFor(cloudDriver);
+  const names = new Set(programs.flatMap((program) => program.commands.map((command) => command.name)));
   const ids = Object.entries(errorTable).map(([id, { exitCode, summary }]) => [`\`${id}\``, String(exitCode), summary]);
   return [
-    ...program.commands.map((command) => commandReference(program, command)),
+    ...[...names].map(commandReference),
     "### Error ids",
     "Every error ends with its id in square brackets; `--output json` has it as `error.id`.",
     table(["Id", "Exit code", "Meaning"], ids),

@@ -6,10 +6,13 @@ import type { Backend, ClusterBackend, Surroundings } from "./backend/backend.ts
 import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
 import { readCloudOptions } from "./backend/cloud/backend-options.ts";
 import type { CloudCreation } from "./backend/cloud/cloud-creation.ts";
+import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
+import { readContainerOptions } from "./backend/container/backend-options.ts";
+import type { ContainerCreation } from "./backend/container/container-creation.ts";
 import type { SurroundingOptions } from "./cluster/library-surroundings.ts";
 import { librarySurroundings } from "./cluster/library-surroundings.ts";
 
-export type { Backend, ClusterBackend, CloudBackendOptions, SurroundingOptions };
+export type { Backend, ClusterBackend, CloudBackendOptions, ContainerBackendOptions, SurroundingOptions };
 export type { ClusterNode } from "./cluster/cluster-node.ts";
 export { Cluster } from "./cluster/cluster.ts";
 export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/cluster.ts";
@@ -43,5 +46,26 @@ export class CloudBackend implements ClusterBackend<CloudCreation> {
   async open(signal: AbortSignal): Promise<Backend<CloudCreation>> {
     const { createCloudBackend } = await import("./backend/cloud/cloud-backend.ts");
     return createCloudBackend({ region: this.#region }, this.surroundings, signal);
+  }
+}
+
+/** Clusters of containers on this machine, which live until they are destroyed. */
+export class ContainerBackend implements ClusterBackend<ContainerCreation> {
+  readonly surroundings: Surroundings;
+  readonly distribution: string;
+  readonly creation: ContainerCreation;
+
+  /** Throws `bad-usage` with all that is wrong with the options. Docker is asked when the first cluster is made or looked for. */
+  constructor(options: ContainerBackendOptions & SurroundingOptions = {}) {
+    const { distribution, creation } = readContainerOptions(options);
+    this.surroundings = librarySurroundings(options, process.env);
+    this.distribution = distribution;
+    this.creation = creation;
+  }
+
+  async open(signal: AbortSignal): Promise<Backend<ContainerCreation>> {
+    signal.throwIfAborted();
+    const { createContainerBackend } = await import("./backend/container/container-backend.ts");
+    return createContainerBackend(this.surroundings);
   }
 }

@@ -3,12 +3,15 @@
 export interface CommandOptions {
   readonly cwd: string;
   readonly stdin?: string;
+  /** Beside this program's own. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** What it prints on stdout, without the last line's end. Throws with its stderr where it fails. */
-export async function output(argv: readonly string[], { cwd, stdin }: CommandOptions): Promise<string> {
+export async function output(argv: readonly string[], { cwd, stdin, environment }: CommandOptions): Promise<string> {
   const child = Bun.spawn([...argv], {
     cwd,
+    env: { ...process.env, ...environment },
     stdin: stdin === undefined ? "ignore" : new Blob([stdin]),
     stdout: "pipe",
     stderr: "pipe",

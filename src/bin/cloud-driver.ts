@@ -13,6 +13,14 @@ export const cloudDriver = defineDriver({
   summary: "Creates and manages test clusters on cloud instances",
   distributions,
   defaultDistribution,
+  hasLifetime: true,
+  canDestroy: false,
+  doctorSubject: "this machine and the account",
+  // Amazon Linux 2 comes with it switched off: a mode that no running system can change.
+  selinuxProblem: (distribution) =>
+    /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution)
+      ? undefined
+      : `${distribution} comes without SELinux`,
   machineId: /^i-[0-9a-f]{8,17}$/,
   placeOptions: {
     cloudRegion: option(value(matching(/^[a-z]{2}(?:-[a-z]+)+-[0-9]$/, "is no region, such as us-west-2")), {

@@ -13,7 +13,7 @@ export interface Context extends Invocation {
   readonly progress: Progress;
   /** The only way to stdout. */
   readonly output: Output;
-  readonly stdin: SecretSource;
+  readonly stdin: Answers;
   readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   /** How often `-v` was given. */
   readonly verbosity: number;
@@ -43,10 +43,12 @@ export interface Result {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Where secrets are read from when a user gives "-" in place of one. */
-export interface SecretSource {
+/** What people type while a command runs. */
+export interface Answers {
+  /** Asks for a yes or no. Anything but yes is no, the end of stdin too. For terminals only: elsewhere nobody can be asked. */
+  confirm(question: string, signal: AbortSignal): Promise<boolean>;
   /**
-   * Asks on a terminal without showing what is typed; otherwise reads one line of stdin and leaves what follows to whoever reads next.
+   * A secret that a user gives as "-". Asks on a terminal without showing what is typed; otherwise reads one line of stdin and leaves what follows to whoever reads next.
    * The answer is hidden (`Progress.hide`) before it is returned. Throws `bad-usage` when stdin ends before a line begins.
    */
   readSecret(prompt: string, signal: AbortSignal): Promise<string>;

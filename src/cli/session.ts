@@ -1,5 +1,6 @@
 import { systemClock } from "../system/clock.ts";
 import type { Masker } from "../system/masking.ts";
+import { answers } from "./answers.ts";
 import { isColoured, isLive, loadColours, noColours } from "./colours.ts";
 import type { Colours } from "./colours.ts";
 import type { Program } from "./command.ts";
@@ -9,7 +10,6 @@ import { LogFile } from "./log-file.ts";
 import type { Invocation } from "./option.ts";
 import { OutputWriter } from "./output-writer.ts";
 import type { ProcessLike } from "./process-like.ts";
-import { secretSource } from "./secret-source.ts";
 import { TerminalProgress } from "./terminal-progress.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -105,7 +105,7 @@ function openStdin(
   progress: TerminalProgress,
   interrupts: Interrupts,
 ): Context["stdin"] {
-  return secretSource({
+  return answers({
     isTerminal: terminal.isTerminal("stdin"),
     environment: invocation.environment,
     ask: (prompt) => {

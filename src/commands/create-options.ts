@@ -79,7 +79,10 @@ export const createOptions = (driver: Driver) => ({
     summary: "Private key of your own for the nodes, instead of one made for the cluster",
   }),
   wait: flag({ flag: "--wait", summary: "Also wait for the cluster software to start, as `wait` does" }),
-  dryRun: flag({ flag: "--dry-run", summary: "Show what would be made and what it costs; touch nothing" }),
+  dryRun: flag({
+    flag: "--dry-run",
+    summary: `Show what would be made${driver.hasLifetime ? " and what it costs" : ""}; touch nothing`,
+  }),
   keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Leave the machines as they are when the creation fails" }),
   timeout: timeout("How long the creation may take; with --wait, the waiting too", "60m", 60 * 60 * 1000),
   clusterId,

@@ -44,12 +44,9 @@ export const createCommand = (driver: Driver) => {
       if (given.variant === "oss" && given.securityMode !== undefined) {
         problems.add("--security-mode: only the enterprise variant has security modes");
       }
-      if (
-        given.enableSelinuxEnforcing &&
-        given.linuxDistribution !== undefined &&
-        !hasSelinux(given.linuxDistribution)
-      ) {
-        problems.add(`--enable-selinux-enforcing: ${given.linuxDistribution} comes without SELinux`);
+      if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
+        const problem = driver.selinuxProblem(given.linuxDistribution);
+        if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
       }
       if (given.wait && given.extraConfig?.["superuser_password_hash"] !== undefined) {
         problems.add(
@@ -84,10 +81,6 @@ export function licenseSources(
     environment,
   };
 }
-
-/** Amazon Linux 2 comes with it switched off: a mode that no running system can change. */
-const hasSelinux = (distribution: string): boolean =>
-  /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution);
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
   const { parseArtifactLocation } = await import("../platform/artifact-location.ts");

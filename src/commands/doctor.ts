@@ -12,13 +12,12 @@ export const doctorCommand = (driver: Driver) =>
   defineCommand({
     name: "doctor",
     summary: "Looks for what would stop the other commands",
-    description:
-      "Checks this machine and the account, all at once, and says of each thing that is amiss what to do about it. Nothing is changed: it only asks. Ends with exit code 1 if a check failed.",
+    description: `Checks ${driver.doctorSubject}, all at once, and says of each thing that is amiss what to do about it. Nothing is changed: it only asks. Ends with exit code 1 if a check failed.`,
     positionals: {},
     options: { ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
     examples: [
       { words: "doctor", summary: "Before the first create" },
-      { words: "doctor -v", summary: "Also tell when the credentials end, and how long each check took" },
+      { words: "doctor -v", summary: "Also tell details, and how long each check took" },
     ],
     run: async (input, context) => {
       const { machineChecks } = await import("../doctor/machine-checks.ts");

@@ -20,6 +20,14 @@ export interface Driver {
   readonly defaultDistribution: string;
   /** How the backend's machine ids look, for `--node`. */
   readonly machineId: RegExp;
+  /** Whether clusters end by themselves, and cost money until then. */
+  readonly hasLifetime: boolean;
+  /** Whether there is a command that ends clusters. */
+  readonly canDestroy: boolean;
+  /** What `doctor` looks at: "this machine and …". */
+  readonly doctorSubject: string;
+  /** Why SELinux can't be put into enforcing mode on nodes of this distribution; undefined where it can. */
+  selinuxProblem(distribution: string): string | undefined;
   /** Checks of several creation options together. */
   checkCreation(given: Partial<Values>, problems: Problems, context: Context): void | Promise<void>;
   /** The backend for the given place options. No request is made yet, but credentials are looked for. */

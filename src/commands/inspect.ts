@@ -10,8 +10,7 @@ export const inspectCommand = (driver: Driver) =>
   defineCommand({
     name: "inspect",
     summary: "Shows the details of a cluster",
-    description:
-      "Shows the nodes with their IP addresses, the path of the SSH key that opens all of them, the web UI's URL and the time left. With `--output ssh-config` it prints a block that ssh, scp and rsync accept with `-F`.",
+    description: `Shows the nodes with their IP addresses, the path of the SSH key that opens all of them${driver.hasLifetime ? ", the web UI's URL and the time left" : " and the web UI's URL"}. With \`--output ssh-config\` it prints a block that ssh, scp and rsync accept with \`-F\`.`,
     positionals: {},
     options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json", "ssh-config"]), verbose },
     examples: [

@@ -12,8 +12,7 @@ export const listCommand = (driver: Driver) =>
   defineCommand({
     name: "list",
     summary: "Lists all clusters",
-    description:
-      "Shows every cluster with its state, its machines and the time it has left. The state is that of the machines; whether the platform on them is ready is what `wait` tells.",
+    description: `Shows every cluster with its state, its machines${driver.hasLifetime ? " and the time it has left" : " and its age"}. The state is that of the machines; whether the platform on them is ready is what \`wait\` tells.`,
     positionals: {},
     options: {
       ...driver.placeOptions,
@@ -33,7 +32,7 @@ export const listCommand = (driver: Driver) =>
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
       if (clusters.length === 0) context.progress.note(`No clusters${isEverywhere ? "" : placeText(backend)}.`);
       context.output.result({
-        text: input.quiet ? clusters.map((cluster) => cluster.id).join("\n") : listText(views, isEverywhere),
+        text: input.quiet ? clusters.map((cluster) => cluster.id).join("\n") : listText(views, isEverywhere, driver),
         data: { clusters: views },
       });
     },
@@ -53,13 +52,14 @@ async function findClusters(
 const placeText = ({ place }: Backend<unknown>): string =>
   place === undefined ? "" : ` in ${place.kind} ${place.name}`;
 
-function listText(views: readonly ClusterView[], isEverywhere: boolean): string {
+function listText(views: readonly ClusterView[], isEverywhere: boolean, { hasLifetime }: Driver): string {
   if (views.length === 0) return "";
-  const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"];
+  const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE"];
+  const lifetimeHead = hasLifetime ? ["TIME LEFT", "COST AT MOST"] : [];
   const regionOf = (view: ClusterView): readonly string[] => (isEverywhere ? [view.region ?? "–"] : []);
   return tableText([
-    [...(isEverywhere ? ["REGION"] : []), ...head],
-    ...views.map((view) => [...regionOf(view), ...row(view)]),
+    [...(isEverywhere ? ["REGION"] : []), ...head, ...lifetimeHead],
+    ...views.map((view) => [...regionOf(view), ...row(view), ...(hasLifetime ? lifetimeCells(view) : [])]),
   ]);
 }
 
@@ -72,6 +72,11 @@ function row(view: ClusterView): string[] {
     String(view.counts.agents),
     String(view.counts.publicAgents),
     view.ageSeconds === undefined ? "–" : durationText(view.ageSeconds),
+  ];
+}
+
+function lifetimeCells(view: ClusterView): string[] {
+  return [
     view.secondsLeft === undefined ? "–" : durationText(view.secondsLeft),
     view.maximumCostDollars === undefined ? "–" : `$${view.maximumCostDollars.toFixed(2)}`,
   ];

@@ -4,13 +4,20 @@ import type { Invocation } from "../cli/option.ts";
 import { clusterIdProblem } from "../cluster/cluster-id.ts";
 import type { Checkout } from "../platform/checkout.ts";
 
-export const clusterId = option(value(parseClusterId), {
+const clusterIdTraits = {
   flag: "--cluster-id",
   short: "-c",
   summary: "The cluster's unique id",
-  default: "default",
   completeWith: ["list", "--quiet"],
-});
+} as const;
+const defaultClusterId = "default";
+
+export const clusterId = option(value(parseClusterId), { ...clusterIdTraits, default: defaultClusterId });
+
+/** The same, for a command that must know whether it was given. */
+export const clusterIdIfGiven = option(value(parseClusterId), { ...clusterIdTraits, defaultText: defaultClusterId });
+
+export const orDefaultClusterId = (given: string | undefined): string => given ?? defaultClusterId;
 
 /** `--timeout`; what is limited is said by the command. */
 export const timeout = (summary: string, defaultText: string, defaultMs: number) =>

@@ -1,6 +1,7 @@
 import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion-command.ts";
 import { createCommand } from "./create.ts";
+import { destroyCommand } from "./destroy.ts";
 import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";
 import { inspectCommand } from "./inspect.ts";
@@ -23,6 +24,7 @@ export function programFor(driver: Driver): Program {
     syncCommand(driver),
     webCommand(driver),
     logsCommand(driver),
+    ...(driver.canDestroy ? [destroyCommand(driver)] : []),
     completionCommand,
   ];
   return { name: driver.program, summary: driver.summary, commands };

@@ -39,12 +39,12 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   return warn(`Other users can read the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
 }
 
-/** Keys are made for this user alone; ssh refuses one that others can read. Laid out as backend, place, creation. */
+/** Keys are made for this user alone; ssh refuses one that others can read. Laid out as backend, place (where there are several), creation. */
 async function exposedKeys(folder: string): Promise<Outcome | undefined> {
   const backends = await foldersIn(folder);
   const places = (await Promise.all(backends.map(foldersIn))).flat();
   const creations = (await Promise.all(places.map(foldersIn))).flat();
-  const keys = creations.map((creation) => join(creation, "id_ed25519"));
+  const keys = [...places, ...creations].map((creation) => join(creation, "id_ed25519"));
   const modes = await Promise.all(keys.map(async (key) => (await statIfPresent(key))?.mode ?? 0));
   const exposed = keys.filter((_, index) => ((modes[index] ?? 0) & 0o077) !== 0);
   if (exposed.length === 0) return undefined;

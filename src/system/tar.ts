@@ -2,7 +2,7 @@ import { ClusterError } from "../errors.ts";
 
 /** A file as it shall stand in an archive. */
 export interface TarFile {
-  /** Relative, with `/`. */
+  /** Relative, with `/`; with one at its end it is a folder, whose size is 0. */
   readonly name: string;
   /** Permission bits, such as 0o644. */
   readonly mode: number;
@@ -13,7 +13,7 @@ export interface TarFile {
 }
 
 /**
- * A POSIX (ustar, with pax records where a name or size needs them) archive of regular files that belong to root. The same files give
+ * A POSIX (ustar, with pax records where a name or size needs them) archive of regular files and folders that belong to root. The same files give
  * the same bytes. Source of the format: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
 export async function* tarStream(files: Iterable<TarFile>): AsyncGenerator<Uint8Array, void, undefined> {
@@ -39,7 +39,7 @@ function headers(file: TarFile): Uint8Array {
   const name = isPlain ? file.name : "long-name";
   const own = header({
     name,
-    type: "0",
+    type: file.name.endsWith("/") ? "5" : "0",
     mode: file.mode,
     size: file.sizeBytes > largestSize ? 0 : file.sizeBytes,
     ms: file.modifiedMs,
@@ -52,7 +52,7 @@ function headers(file: TarFile): Uint8Array {
 
 interface HeaderFields {
   readonly name: string;
-  readonly type: "0" | "x";
+  readonly type: "0" | "5" | "x";
   readonly mode: number;
   readonly size: number;
   readonly ms: number;

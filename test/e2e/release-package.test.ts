@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { commitAndTag } from "../../scripts/release/checkout.ts";
 import { readmeExample } from "./support/readme.ts";
 import { commitOfThis, serveFolder } from "./support/release.ts";
 import { shell, tryShell } from "./support/shell.ts";
@@ -33,8 +34,9 @@ for (const { name, lack, set, uninstall } of installers) {
       await using folder = await temporaryFolder();
       const checkout = await commitOfThis(folder.path);
       // As `bun run release` leaves the changelog in the commit that it tags.
-      const cut = `sed -i 's/^## Unreleased$/&\\n\\n## ${tag}/' CHANGELOG.md && git commit -qam "Release ${tag}" && git tag ${tag}`;
-      await shell(`${cut} && git clone -q --bare . ../repo.git && git -C ../repo.git update-server-info`, [], checkout);
+      await shell(`sed -i 's/^## Unreleased$/&\\n\\n## ${tag}/' CHANGELOG.md`, [], checkout);
+      await commitAndTag(checkout, tag, "- A thing.");
+      await shell(`git clone -q --bare . ../repo.git && git -C ../repo.git update-server-info`, [], checkout);
       await using server = serveFolder(folder.path);
       const home = join(folder.path, "home");
       await mkdir(home);

@@ -1,10 +1,10 @@
-/** Each error id has a case that makes it happen, in one of the files that testErrors is called in. */
+/** Each error id has a case that makes it happen, in one of the files named here. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { errorTable } from "../../src/errors.ts";
 
-const files = ["errors.test.ts", "errors-on-nodes.test.ts"];
+const files = ["errors.test.ts", "errors-on-nodes.test.ts", "container-errors.test.ts"];
 const sources = files.map((file) => readFileSync(join(import.meta.dir, "..", "e2e", file), "utf8"));
 const cases = sources.flatMap((source) => [...source.matchAll(/\bid: "([a-z-]+)",\s+status: (\d+),/g)]);
 

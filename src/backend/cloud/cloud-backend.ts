@@ -1,12 +1,13 @@
 import { dirname, join } from "node:path";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, CreationRequest, Surroundings } from "../backend.ts";
+import { ipDetect } from "../ip-detect.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
 import { describeInstances } from "./describe.ts";
 import { destroy } from "./destroy.ts";
 import { consoleOutputs } from "./evidence.ts";
 import { findElsewhere } from "./find-elsewhere.ts";
-import { ipDetect, ipDetectPublic } from "./ip-detect.ts";
+import { ipDetectPublic } from "./ip-detect-public.ts";
 import { type Making, remainsText } from "./making.ts";
 import { openApi } from "./open-api.ts";
 import { planCreation } from "./plan.ts";

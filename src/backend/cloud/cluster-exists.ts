@@ -24,7 +24,3 @@ function timeLeft(end: Date, nowMs: number): string {
   const minutes = Math.ceil((end.getTime() - nowMs) / 60_000);
   return minutes > 0 ? `, in ${minutes} min` : "";
 }
-
-export function isClusterExists(error: unknown): boolean {
-  return error instanceof ClusterError && error.id === "cluster-exists";
-}

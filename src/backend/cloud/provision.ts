@@ -1,31 +1,37 @@
 import { type Counts, type NodeRecord, type ClusterRecord, roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
-import { beginCreation, endCreation } from "../../system/creation-folder.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import type { ProvisionRequest, Surroundings } from "../backend.ts";
 import { userData } from "../cloud-init.ts";
+import { isClusterExists } from "../cluster-exists.ts";
+import { countsText } from "../cluster-shape.ts";
+import { openIntroduction } from "../meet-node.ts";
+import { raiseNodes } from "../raise-nodes.ts";
+import { removeAbandoned } from "../remove-abandoned.ts";
+import { runCreation } from "../run-creation.ts";
 import { wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
-import { isClusterExists } from "./cluster-exists.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
+import { cloudIntroduction } from "./introduction.ts";
 import { launchRole, type LaunchPlan } from "./launch.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { machineIds, type Making } from "./making.ts";
-import { openIntroduction } from "./meet-node.ts";
 import { createGroup, openGroup } from "./network.ts";
 import { withGrace } from "./patience.ts";
 import { costText } from "./prices.ts";
-import { raiseNodes } from "./raise-nodes.ts";
-import { countsText, type Place } from "./records.ts";
-import { removeAbandoned } from "./remove-abandoned.ts";
+import type { Place } from "./records.ts";
+import { removeOneAbandoned } from "./remove-abandoned.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
-import { rollBack } from "./roll-back.ts";
+import { cloudRollBack } from "./roll-back.ts";
 import { sweep, takeInventory } from "./sweep.ts";
 import { assertIdIsFree } from "./taken-id.ts";
 import type { TagValues } from "./tags.ts";
+import { watchMachines } from "./watch-machines.ts";
 
 const groupGraceMs = 5_000;
+/** Between two requests for all machines. */
+const longestPauseMs = 5_000;
 
 export interface Provisioning {
   readonly api: CloudApi;
@@ -40,29 +46,31 @@ export interface Provisioning {
 
 /** See Backend.provision. */
 export async function provision(work: Provisioning, signal: AbortSignal): Promise<ClusterRecord> {
-  const { request } = work;
-  await beginCreation(request.directory, request.clusterId, request.creationId);
-  const state: { making?: Making } = {};
-  try {
-    const resolved = await prepare(work, signal);
-    const making = newMaking(work, resolved);
-    state.making = making;
-    work.onMaking(making);
-    const cluster = await make(work, { making, resolved }, signal);
-    await request.complete(cluster, signal);
-    await endCreation(request.directory, "finished");
-    return cluster;
-  } catch (error) {
-    if (state.making === undefined) await endCreation(request.directory, "removed");
-    else await rollBack(work, { making: state.making, error }, signal);
-    throw error;
-  }
+  return runCreation(
+    {
+      request: work.request,
+      progress: work.surroundings.progress,
+      prepare: async (inner) => {
+        const resolved = await prepare(work, inner);
+        const making = newMaking(work, resolved);
+        work.onMaking(making);
+        return { making, resolved };
+      },
+      make: async (made, inner) => make(work, made, inner),
+      rollBackOf: ({ making }) => cloudRollBack(work, making),
+    },
+    signal,
+  );
 }
 
 /** Clears the way, and finds what the machines are made of. */
 async function prepare(work: Provisioning, signal: AbortSignal): Promise<ResolvedCreation> {
   const { api, request, surroundings } = work;
-  await removeAbandoned(api, { root: work.place.root, clusterId: request.clusterId }, surroundings, signal);
+  await removeAbandoned(
+    { root: work.place.root, clusterId: request.clusterId },
+    async (abandoned) => removeOneAbandoned(api, abandoned, surroundings, signal),
+    surroundings.progress,
+  );
   using step = surroundings.progress.start("Look around");
   const [inventory, resolved] = await Promise.all([takeInventory(api, signal), work.resolve(signal)]);
   assertIdIsFree(inventory, { clusterId: request.clusterId, region: api.region, nowMs: api.now(), leaving: [] });
@@ -118,17 +126,13 @@ async function make(
   const rules = { groupId, cidrs: resolved.cidrs, ports: [22, ...request.openPorts] };
   await launch(work, { making, plan, rules }, signal);
   const { directory, connections, deadlineMs } = request;
-  const meet = await openIntroduction(
-    { directory, connections, firstHostKey: hostKey.publicKey, deadlineMs, cidrs: resolved.cidrs, onNode: work.onNode },
-    surroundings,
-  );
+  const contact = { directory, connections, firstHostKey: hostKey.publicKey, deadlineMs, cidrs: resolved.cidrs };
+  const introduction = cloudIntroduction({ ...contact, onNode: work.onNode }, surroundings);
+  const meet = await openIntroduction(introduction, surroundings);
   const { clusterId, creationId } = making;
-  return await raiseNodes(
-    api,
-    { clusterId, creationId, machineIds: machineIds(making), place: work.place, meet },
-    surroundings,
-    signal,
-  );
+  const ids = machineIds(making);
+  const look = watchMachines(api, { clusterId, creationId, machineIds: ids, place: work.place }, surroundings.clock);
+  return await raiseNodes({ count: ids.length, longestPauseMs, look, meet }, surroundings, signal);
 }
 
 async function makeGroup({ api, surroundings }: Provisioning, making: Making, signal: AbortSignal): Promise<string> {

@@ -1,15 +1,7 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import {
-  type ClusterRecord,
-  type ClusterState,
-  type Counts,
-  type NodeRecord,
-  type NodeState,
-  type Role,
-  roles,
-  variants,
-} from "../../cluster/record.ts";
+import { type ClusterRecord, type NodeRecord, type NodeState, roles, variants } from "../../cluster/record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
+import { byRoleAndIndex, clusterState, readCounts } from "../cluster-shape.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { maximumCost } from "./prices.ts";
 import { readTags, type TagValues } from "./tags.ts";
@@ -83,7 +75,7 @@ function toCluster(members: readonly Instance[], place: Place): ClusterRecord {
     region: place.region,
     variant: variants.find((variant) => variant === tags.variant) ?? "oss",
     distribution: tags.distribution ?? "unknown",
-    state: clusterState(nodes, readCounts(tags)),
+    state: clusterState(nodes, readCounts(tags.counts)),
     createdAt,
     expiresAt: readExpiry(tags) ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
     ...(cost !== undefined && { maximumCost: cost }),
@@ -117,28 +109,6 @@ export function toNode(instance: Instance): NodeRecord {
 export function readExpiry(tags: TagValues): Date | undefined {
   const time = Date.parse(tags.expiresAt ?? "");
   return Number.isNaN(time) ? undefined : new Date(time);
-}
-
-/** The text of the tag that holds a cluster's counts, such as `master=1 agent=2 public_agent=1`. */
-export function countsText(counts: Counts): string {
-  return roles.map((role) => `${role}=${counts[role]}`).join(" ");
-}
-
-function readCounts(tags: TagValues): ReadonlyMap<Role, number> {
-  const pairs = (tags.counts ?? "").split(" ").map((pair) => pair.split("="));
-  return new Map(roles.map((role) => [role, Number(pairs.find(([name]) => name === role)?.[1] ?? 0)]));
-}
-
-function clusterState(nodes: readonly NodeRecord[], asked: ReadonlyMap<Role, number>): ClusterState {
-  const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
-  if (live.length === 0) return "ending";
-  if (live.some((node) => node.state === "starting")) return "starting";
-  const isComplete = roles.every((role) => live.filter((node) => node.role === role).length >= (asked.get(role) ?? 0));
-  return isComplete ? "running" : "incomplete";
-}
-
-function byRoleAndIndex(a: NodeRecord, b: NodeRecord): number {
-  return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
 }
 
 function earliest(times: readonly (Date | undefined)[]): Date | undefined {

@@ -1,6 +1,4 @@
-import { rm } from "node:fs/promises";
 import type { AbandonedCreation } from "../../system/creation-folder.ts";
-import { abandonedCreations } from "../../system/creation-folder.ts";
 import type { Surroundings } from "../backend.ts";
 import type { CloudApi } from "./api.ts";
 import { endLaunches } from "./end-machines.ts";
@@ -9,26 +7,13 @@ import { type Leftovers, removeCreation } from "./remove-creation.ts";
 import { readLaunches, type SavedLaunch } from "./saved-requests.ts";
 import { tagNames } from "./tags.ts";
 
-/** Removes what creates of this id that were killed on this machine have left in the cloud. */
-export async function removeAbandoned(
-  api: CloudApi,
-  abandoned: { readonly root: string; readonly clusterId: string },
-  surroundings: Surroundings,
-  signal: AbortSignal,
-): Promise<void> {
-  const creations = await abandonedCreations(abandoned.root, abandoned.clusterId);
-  if (creations.length === 0) return;
-  using step = surroundings.progress.start("Remove what a create that was cut short had left");
-  await Promise.all(creations.map((creation) => removeOne(api, creation, surroundings, signal)));
-  step.done();
-}
-
-async function removeOne(
+/** Removes what one create that was killed on this machine has left in the cloud. Resolves with what could not be removed. */
+export async function removeOneAbandoned(
   api: CloudApi,
   { directory, creation }: AbandonedCreation,
   surroundings: Surroundings,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
   const launches = (await readLaunches(directory)).filter((launch) => !hasExpired(launch, surroundings.clock.now()));
   const { ended, unknown } = await endLaunches(api, launches, surroundings.clock, signal);
   const { creationId } = creation;
@@ -38,10 +23,7 @@ async function removeOne(
     surroundings,
     signal,
   );
-  const text = leftoversText({ ...left, unknownLaunches: unknown });
-  // Its key opens nothing any more.
-  if (text === undefined) await rm(directory, { recursive: true, force: true });
-  else surroundings.progress.warn(text);
+  return leftoversText({ ...left, unknownLaunches: unknown });
 }
 
 /** Its machines have ended by themselves; asking for them again would launch new ones. */

@@ -1,5 +1,6 @@
 import type { Instance, SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
+import { once } from "../../../system/once.ts";
 import type { Surroundings } from "../../backend.ts";
 import type { CloudApi } from "../api.ts";
 import { checkAddress } from "../check-address.ts";
@@ -85,11 +86,6 @@ export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings
     zones: asked((here, bounded) => describeZones(here, defaults.instanceType, bounded)),
     address: once(() => checkAddress(surroundings.environment, signal)),
   };
-}
-
-function once<Value>(ask: () => Promise<Value>): () => Promise<Value> {
-  const kept: { answer?: Promise<Value> } = {};
-  return () => (kept.answer ??= ask());
 }
 
 /** Throws `deadline-passed` when the limit comes first: a fact that hangs must be told apart from the checks that wait for it. */

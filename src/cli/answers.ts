@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { ClusterError } from "../errors.ts";
 import type { Environment } from "../system/environment.ts";
-import type { SecretSource } from "./context.ts";
+import type { Answers } from "./context.ts";
 
 interface Parts {
   readonly isTerminal: boolean;
@@ -16,11 +16,17 @@ interface Parts {
 const stdin = 0;
 const longestBytes = 65_536;
 
-/** Asks on a terminal, without an echo; else reads one line of stdin. What was read is masked from then on. */
-export function secretSource(parts: Parts): SecretSource {
+/** Questions go to stderr, what is typed comes from stdin; a secret has no echo on a terminal, and is masked from then on. */
+export function answers(parts: Parts): Answers {
   return {
+    confirm: async (question, signal) => {
+      parts.ask(`${question} [y/N] `);
+      const answer = await readLine(signal);
+      if (answer === undefined) parts.ask("\n");
+      return /^y(?:es)?$/i.test(answer?.trim() ?? "");
+    },
     readSecret: async (prompt, signal) => {
-      const secret = parts.isTerminal ? await readUnseen(prompt, parts, signal) : await readLine(signal);
+      const secret = parts.isTerminal ? await readUnseen(prompt, parts, signal) : await readSecretLine(signal);
       parts.hide(secret);
       return secret;
     },
@@ -41,27 +47,31 @@ async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Pr
   using _undo = parts.onAbandon(restore);
   parts.ask(prompt);
   try {
-    return await readLine(signal);
+    return await readSecretLine(signal);
   } finally {
     restore();
     parts.ask("\n");
   }
 }
 
-/** Byte by byte, since what follows the line belongs to whoever reads stdin next, such as a command on a node. */
-async function readLine(signal: AbortSignal): Promise<string> {
+async function readSecretLine(signal: AbortSignal): Promise<string> {
+  const line = await readLine(signal);
+  if (line !== undefined) return line;
+  throw new ClusterError("bad-usage", 'stdin ended before the secret that "-" stands for.', {
+    hint: "Give it on the first line of stdin, or start the program on a terminal to be asked.",
+  });
+}
+
+/** Nothing where stdin ends before a line begins. Byte by byte, since what follows the line belongs to whoever reads stdin next, such as a command on a node. */
+async function readLine(signal: AbortSignal): Promise<string | undefined> {
   const bytes: number[] = [];
   for (;;) {
     const byte = await readByte(signal);
-    if (byte === undefined && bytes.length === 0) {
-      throw new ClusterError("bad-usage", 'stdin ended before the secret that "-" stands for.', {
-        hint: "Give it on the first line of stdin, or start the program on a terminal to be asked.",
-      });
-    }
+    if (byte === undefined && bytes.length === 0) return undefined;
     if (byte === undefined || byte === 0x0a) break;
     bytes.push(byte);
     if (bytes.length > longestBytes)
-      throw new ClusterError("bad-usage", `The secret on stdin is longer than ${longestBytes} bytes.`);
+      throw new ClusterError("bad-usage", `The line on stdin is longer than ${longestBytes} bytes.`);
   }
   return Buffer.from(bytes).toString().replace(/\r$/, "");
 }

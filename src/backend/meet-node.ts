@@ -1,14 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { nodeReference, type NodeRecord } from "../../cluster/record.ts";
-import { ClusterError } from "../../errors.ts";
-import { meetNode } from "../../ssh/first-contact.ts";
-import { systemHostKeyPlace } from "../../ssh/host-key-place.ts";
-import { createKnownHosts } from "../../ssh/known-hosts.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
-import { creationFiles } from "../../system/creation-folder.ts";
-import type { Surroundings } from "../backend.ts";
-import { awaitFirstBoot } from "../first-boot.ts";
-import { silenceText } from "./silence.ts";
+import { nodeReference, type NodeRecord } from "../cluster/record.ts";
+import { ClusterError } from "../errors.ts";
+import type { Connection } from "../ssh/connection.ts";
+import { meetNode } from "../ssh/first-contact.ts";
+import { systemHostKeyPlace } from "../ssh/host-key-place.ts";
+import { createKnownHosts } from "../ssh/known-hosts.ts";
+import type { ConnectionPool } from "../ssh/pool.ts";
+import { creationFiles } from "../system/creation-folder.ts";
+import type { Surroundings } from "./backend.ts";
 
 /** From the moment a machine has its address until it lets us in. Images that boot slowly need some minutes. */
 const loginLimitMs = 10 * 60_000;
@@ -16,11 +15,13 @@ const loginLimitMs = 10 * 60_000;
 export interface Introduction {
   readonly directory: string;
   readonly connections: ConnectionPool;
-  /** The public half of the host key in the user data. */
+  /** The public half of the host key that was handed to the machines before they booted. */
   readonly firstHostKey: string;
   readonly deadlineMs: number;
-  /** The address ranges that the cluster's rules let in. */
-  readonly cidrs: readonly string[];
+  /** What is awaited on a machine once it lets us in. */
+  readonly firstBoot: (connection: Connection, name: string, signal: AbortSignal) => Promise<void>;
+  /** What may be the reason why a machine never answered, and what to do; `undefined`: nothing is known. */
+  readonly silence: (signal: AbortSignal) => Promise<{ readonly reason: string; readonly hint: string } | undefined>;
   readonly onNode: (node: NodeRecord) => void;
 }
 
@@ -46,8 +47,7 @@ export async function openIntroduction(
         signal,
       );
       introduction.connections.adopt(node, connection);
-      const complaints = await awaitFirstBoot(connection, { name, hasDeadline: true }, signal);
-      if (complaints !== undefined) progress.detail(1, `${name}: cloud-init complained: ${complaints}`);
+      await introduction.firstBoot(connection, name, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw await explained(error, { name, introduction }, surroundings, signal);
@@ -57,22 +57,19 @@ export async function openIntroduction(
   };
 }
 
-/** A machine that never answered: perhaps this machine's address is no longer the one that is let in, or the creation's time is over. */
+/** A machine that never answered: perhaps something keeps it from us, or the creation's time is over. */
 async function explained(
   error: unknown,
   { name, introduction }: { readonly name: string; readonly introduction: Introduction },
-  { environment, clock }: Surroundings,
+  { clock }: Surroundings,
   signal: AbortSignal,
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
   const { facts } = error;
-  const text = await silenceText(environment, introduction.cidrs, signal);
-  if (text !== undefined) {
-    return new ClusterError(error.id, `${error.message} ${text}`, {
-      hint: "Create the cluster anew, naming the addresses that must reach it with --admin-cidr.",
-      facts,
-      cause: error,
-    });
+  const silence = await introduction.silence(signal);
+  if (silence !== undefined) {
+    const { reason, hint } = silence;
+    return new ClusterError(error.id, `${error.message} ${reason}`, { hint, facts, cause: error });
   }
   if (clock.now() + longestPauseMs < introduction.deadlineMs) return error;
   return new ClusterError(

@@ -1,0 +1,46 @@
+import { ClusterError } from "../../errors.ts";
+import type { ContainerCreation } from "./container-creation.ts";
+import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-creation.ts";
+import { defaultDistribution, distributions } from "./containerfiles.ts";
+
+/** What clusters of the library's ContainerBackend are made of. */
+export interface ContainerBackendOptions {
+  /** The operating system of the nodes, such as `debian-12`, which is the default. */
+  readonly linuxDistribution?: string;
+  /** An image of your own with systemd and sshd, instead of one built for the distribution. */
+  readonly nodeImage?: string;
+  /** What all nodes have of this machine: `/path/here:/path/on/the/nodes`, with `:ro` at its end where they only read. */
+  readonly customVolumes?: readonly string[];
+  /** Memory that each node may use, such as `2g`; default: no limit. */
+  readonly memory?: string;
+  /** CPUs that each node may use, such as 1.5; default: no limit. */
+  readonly cpus?: number;
+}
+
+/** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
+export function readContainerOptions(options: ContainerBackendOptions): {
+  readonly distribution: string;
+  readonly creation: ContainerCreation;
+} {
+  const { linuxDistribution = defaultDistribution, nodeImage, customVolumes = [], memory } = options;
+  const cpus = options.cpus === undefined ? undefined : String(options.cpus);
+  const problems = [
+    distributions.includes(linuxDistribution)
+      ? undefined
+      : `No node image is known for the distribution "${linuxDistribution}"; known: ${distributions.join(", ")}`,
+    ...customVolumes.map(volumeProblem),
+    memory === undefined ? undefined : memoryProblem(memory),
+    cpus === undefined ? undefined : cpusProblem(cpus),
+    nodeImage === undefined ? undefined : imageProblem(nodeImage),
+  ].filter((problem) => problem !== undefined);
+  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  return {
+    distribution: linuxDistribution,
+    creation: {
+      volumes: customVolumes,
+      ...(memory !== undefined && { memory }),
+      ...(cpus !== undefined && { cpus }),
+      ...(nodeImage !== undefined && { nodeImage }),
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { access, readFile, statfs } from "node:fs/promises";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import type { EngineFacts } from "../engine-facts.ts";
+import { checkOfEngine, type ContainerFacts } from "./facts.ts";
+
+const neededBytes = 5e9;
+/** A master, an agent and a public agent with the sample platform use about one. */
+const usualMemoryBytes = 2e9;
+const systemdTree = "/sys/fs/cgroup/systemd";
+const inotifyFile = "/proc/sys/fs/inotify/max_user_instances";
+/** A node uses about five; the kernel's default is 128 for all of root's together. */
+const usualInotifyInstances = 256;
+
+/** What the machine under the engine must have, and the way from here to its containers. */
+export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
+  return [
+    checkOfEngine("node addresses", facts, () => checkReach(facts)),
+    checkOfEngine("storage driver", facts, judgeStorage),
+    checkOfEngine("image space", facts, checkSpace),
+    checkOfEngine("memory", facts, judgeMemory),
+    checkOfEngine("cgroups", facts, (engine) => checkCgroups(facts, engine)),
+    checkOfEngine("inotify", facts, () => checkInotify(platform)),
+  ];
+}
+
+async function checkReach(facts: ContainerFacts): Promise<Outcome> {
+  return (await facts.reach()) === "direct"
+    ? pass("Docker's bridge is on this machine: nodes are reached at their own addresses")
+    : pass("Docker runs in a virtual machine: nodes are reached at ports of 127.0.0.1");
+}
+
+function judgeStorage({ storageDriver }: EngineFacts): Outcome {
+  if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(storageDriver);
+  return warn(
+    `The storage driver ${storageDriver} copies whole images, or is no longer maintained.`,
+    'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be built anew.',
+  );
+}
+
+async function checkSpace({ rootFolder }: EngineFacts): Promise<Outcome> {
+  const space = await statfs(rootFolder).catch(() => undefined);
+  if (space === undefined) return skip(`Not checked: ${rootFolder || "its folder"} is not on this machine.`);
+  const free = space.bavail * space.bsize;
+  const text = `${rootFolder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
+  if (free >= neededBytes) return pass(text);
+  return fail(
+    `${text}, and images and nodes may need ${neededBytes / 1e9} GB.`,
+    "Make room, such as with: docker system prune",
+  );
+}
+
+function judgeMemory({ memoryBytes }: EngineFacts): Outcome {
+  const text = `${(memoryBytes / 1e9).toFixed(1)} GB`;
+  if (memoryBytes >= usualMemoryBytes) return pass(text);
+  return warn(
+    `Docker's machine has ${text} of memory, and a small cluster wants ${usualMemoryBytes / 1e9} GB.`,
+    "Use fewer nodes, or give the virtual machine in which Docker runs more memory.",
+  );
+}
+
+/** Under cgroups 1 the nodes' systemd needs the tree that a host's systemd would have made. */
+async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
+  const reach = await facts.reach().catch(() => undefined);
+  if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}`);
+  const hasTree = await access(systemdTree).then(
+    () => true,
+    () => false,
+  );
+  if (hasTree) return pass("Version 1, with a tree for systemd");
+  return fail(
+    `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
+    `Make it: sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
+  );
+}
+
+async function checkInotify(platform: NodeJS.Platform): Promise<Outcome> {
+  if (platform !== "linux") return skip("Not checked: Docker runs in a virtual machine.");
+  const limit = Number(await readFile(inotifyFile, "utf8").catch(() => "NaN"));
+  if (Number.isNaN(limit)) return skip(`Not checked: ${inotifyFile} cannot be read.`);
+  if (limit >= usualInotifyInstances) return pass(`${limit} instances a user`);
+  return warn(
+    `${limit} inotify instances a user are enough for about ${Math.floor(limit / 6)} nodes only.`,
+    "Allow more: sudo sysctl fs.inotify.max_user_instances=1024",
+  );
+}

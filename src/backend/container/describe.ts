@@ -1,0 +1,64 @@
+import type { Engine } from "./engine.ts";
+import { means } from "./engine-errors.ts";
+import { labelNames, type LabelValues, readLabels } from "./labels.ts";
+
+/** Which of our things: all, those of one cluster id, or those of one creation. */
+export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
+
+/** What the engine tells of a container, as far as it is used here. */
+export interface Container {
+  readonly Id: string;
+  readonly Created: string;
+  readonly State: {
+    /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
+    readonly Status: string;
+    readonly ExitCode: number;
+    readonly OOMKilled?: boolean;
+    readonly Error?: string;
+  };
+  readonly Config: { readonly Labels: Readonly<Record<string, string>> | null };
+  readonly NetworkSettings: {
+    readonly Networks: Readonly<Record<string, { readonly IPAddress: string }>>;
+    readonly Ports?: Readonly<Record<string, readonly { readonly HostPort: string }[] | null>> | null;
+  };
+}
+
+export interface Network {
+  readonly id: string;
+  readonly labels: LabelValues;
+}
+
+/** Stopped ones too. */
+export async function describeContainers(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly Container[]> {
+  const words = ["ps", "--all", "--quiet", "--no-trunc", filterWord(selection)];
+  const ids = (await engine.ask({ words }, signal)).split("\n").filter((id) => id !== "");
+  if (ids.length === 0) return [];
+  // One that was removed meanwhile is missing from the answer.
+  const accepts = (stderr: string): boolean => means(stderr, "gone");
+  return JSON.parse(await engine.ask({ words: ["container", "inspect", ...ids], accepts }, signal)) as Container[];
+}
+
+export async function describeNetworks(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly Network[]> {
+  const keys = Object.values(labelNames);
+  const format = `--format={{.ID}}${keys.map((key) => `\t{{.Label "${key}"}}`).join("")}`;
+  const words = ["network", "ls", "--no-trunc", filterWord(selection), format];
+  const lines = (await engine.ask({ words }, signal)).split("\n").filter((line) => line !== "");
+  return lines.map((line) => {
+    const [id = "", ...values] = line.split("\t");
+    return { id, labels: readLabels(Object.fromEntries(keys.map((key, index) => [key, values[index] ?? ""]))) };
+  });
+}
+
+function filterWord(selection: Selection): string {
+  if (selection === "all") return `--filter=label=${labelNames.clusterId}`;
+  if ("clusterId" in selection) return `--filter=label=${labelNames.clusterId}=${selection.clusterId}`;
+  return `--filter=label=${labelNames.creationId}=${selection.creationId}`;
+}

@@ -1,0 +1,19 @@
+import type { ResolvedCreation } from "./resolve-creation.ts";
+import type { LabelValues } from "./labels.ts";
+
+/** What a creation makes, and all that a roll-back must know of it. */
+export interface Making {
+  readonly clusterId: string;
+  readonly creationId: string;
+  readonly directory: string;
+  readonly resolved: ResolvedCreation;
+  readonly labels: LabelValues;
+  /** Whether anything has been asked for yet. */
+  isTouched: boolean;
+}
+
+/** For someone who ends the program now: what may be left, and how it goes away. */
+export function remainsText(making: Making | undefined): string {
+  if (making === undefined || !making.isTouched) return "Nothing has been made.";
+  return `Containers and a network may be left. Remove them: cluster-container destroy --cluster-id ${making.clusterId}`;
+}

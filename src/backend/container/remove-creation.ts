@@ -1,0 +1,80 @@
+import type { Clock } from "../../system/clock.ts";
+import { runAtOnce } from "../../system/concurrency.ts";
+import { type Container, describeContainers, describeNetworks, type Network, type Selection } from "./describe.ts";
+import type { Engine } from "./engine.ts";
+import { means } from "./engine-errors.ts";
+import { labelsOf, shortId } from "./records.ts";
+
+const tries = 8;
+const pauseMs = 300;
+const atOnce = 6;
+
+/** One creation of a cluster; what labels of another version lack is empty. */
+export interface CreationName {
+  readonly clusterId: string;
+  readonly creationId: string;
+}
+
+/** Stops all containers of a creation, and leaves them to be looked at. */
+export async function stopCreation(engine: Engine, name: CreationName, signal: AbortSignal): Promise<void> {
+  const { containers } = await findCreation(engine, name, signal);
+  const running = containers.filter(({ State }) => State.Status === "running" || State.Status === "paused");
+  const kill = async ({ Id }: Container): Promise<unknown> =>
+    engine.change({ words: ["kill", Id], accepts: (stderr) => means(stderr, "gone") });
+  await runAtOnce(running, atOnce, kill, signal);
+}
+
+/**
+ * Removes all containers and networks of a creation, again while some are there: under load the engine finds devices busy and removals
+ * already begun. Resolves with a sentence about what is left after that, if anything is.
+ */
+export async function removeCreation(
+  engine: Engine,
+  name: CreationName,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const problems = new Set<string>();
+  for (let attempt = 1; ; attempt += 1) {
+    const { containers, networks } = await findCreation(engine, name, signal);
+    if (containers.length === 0 && networks.length === 0) return undefined;
+    if (attempt > tries) return leftText(containers, networks, problems);
+    problems.clear();
+    const remove = async (words: readonly string[]): Promise<void> => {
+      await engine.change({ words }).catch((error: unknown) => {
+        problems.add(error instanceof Error ? error.message : String(error));
+      });
+    };
+    await runAtOnce(containers, atOnce, async ({ Id }) => remove(["rm", "--force", "--volumes", Id]), signal);
+    await runAtOnce(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
+    if (problems.size > 0) await clock.sleep(pauseMs, signal);
+  }
+}
+
+function leftText(
+  containers: readonly Container[],
+  networks: readonly Network[],
+  problems: ReadonlySet<string>,
+): string {
+  const things = [
+    ...containers.map((container) => `container ${shortId(container)}`),
+    ...networks.map(({ id }) => `network ${id.slice(0, 12)}`),
+  ];
+  return `Left behind: ${things.join(", ")} (${[...problems].join("; ")}).`;
+}
+
+async function findCreation(
+  engine: Engine,
+  { clusterId, creationId }: CreationName,
+  signal: AbortSignal,
+): Promise<{ readonly containers: readonly Container[]; readonly networks: readonly Network[] }> {
+  const selection: Selection = { clusterId };
+  const [containers, networks] = await Promise.all([
+    describeContainers(engine, selection, signal),
+    describeNetworks(engine, selection, signal),
+  ]);
+  return {
+    containers: containers.filter((container) => (labelsOf(container).creationId ?? "") === creationId),
+    networks: networks.filter(({ labels }) => (labels.creationId ?? "") === creationId),
+  };
+}

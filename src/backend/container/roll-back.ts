@@ -1,0 +1,47 @@
+import type { ClusterRecord } from "../../cluster/record.ts";
+import { creationDirectory } from "../../system/creation-folder.ts";
+import type { RollBack } from "../roll-back.ts";
+import { describeContainers } from "./describe.ts";
+import { type Making, remainsText } from "./making.ts";
+import type { Provisioning } from "./provision.ts";
+import { toClusters } from "./records.ts";
+import { removeCreation, stopCreation } from "./remove-creation.ts";
+
+/** How what a creation has made is undone. */
+export function containerRollBack(work: Provisioning, making: Making): RollBack {
+  const { engine, request, surroundings } = work;
+  return {
+    directory: making.directory,
+    isUntouched: !making.isTouched,
+    keepOnFailure: request.keepOnFailure,
+    saveEvidence: async (signal) => request.onFailure(await describeCluster(work, making, signal), signal),
+    end: async (signal) => stopCreation(engine, making, signal),
+    remove: async (signal) => removeCreation(engine, making, surroundings.clock, signal),
+    keptText: () => `its containers. Remove them with: cluster-container destroy --cluster-id ${making.clusterId}`,
+    remainsText: () => remainsText(making),
+  };
+}
+
+async function describeCluster(
+  { engine, root, request }: Provisioning,
+  making: Making,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const containers = await describeContainers(engine, { creationId: making.creationId }, signal);
+  const [cluster] = toClusters({ containers, networks: [] }, root);
+  return (
+    cluster ?? {
+      id: making.clusterId,
+      creationId: making.creationId,
+      backend: "container",
+      region: undefined,
+      variant: request.variant,
+      distribution: request.distribution,
+      state: "incomplete",
+      createdAt: undefined,
+      expiresAt: undefined,
+      nodes: [],
+      directory: creationDirectory(root, making.clusterId, making.creationId),
+    }
+  );
+}

@@ -1,0 +1,14 @@
+/**
+ * Prints the node's private IPv4 address. Nothing is sent: the kernel is asked which address it would send from; without a default route, the
+ * host's first address is taken.
+ */
+export const ipDetect = `#!/bin/sh
+PATH=$PATH:/usr/sbin:/sbin
+address=$(ip -4 route get 192.0.2.1 2>/dev/null | sed -n 's/.* src \\([0-9.]*\\).*/\\1/p' | head -n 1)
+[ -n "$address" ] || address=$(hostname -I 2>/dev/null | tr ' ' '\\n' | grep -E '^([0-9]+\\.){3}[0-9]+$' | head -n 1)
+if [ -z "$address" ]; then
+  echo 'This machine has no IPv4 address' >&2
+  exit 1
+fi
+echo "$address"
+`;

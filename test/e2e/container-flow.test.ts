@@ -1,0 +1,143 @@
+/** The main flow on containers: an open source cluster from its creation to a job across its agents, and its end. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const state: { containers?: TestContainers; artifact?: string } = {};
+const containers = (): TestContainers => state.containers!;
+const id = (): string => containers().id("flow");
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+  state.artifact = await buildArtifact("oss", state.containers.folder);
+  await mkdir(join(state.containers.folder, "shared"));
+  await Bun.write(join(state.containers.folder, "shared", "note"), "from outside\n");
+}, 300_000);
+
+afterAll(async () => {
+  await state.containers?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const createWords = () => [
+  ..."create --variant oss --agents 2 --memory 1g --cpus 1.5".split(" "),
+  "--node-image",
+  nodeImage,
+  "--custom-volume",
+  `${containers().folder}/shared:/shared:ro`,
+  "-c",
+  id(),
+  state.artifact!,
+];
+
+test("doctor finds nothing that would stop it", async () => {
+  const ran = await containers().run(["doctor", "--output", "json"]);
+  const { checks } = JSON.parse(ran.stdout) as {
+    readonly checks: readonly { readonly name: string; readonly status: string }[];
+  };
+  const own = "docker,node addresses,storage driver,image space,memory,cgroups,inotify,leftovers";
+  expect(checks.map(({ name }) => name).join(",")).toContain(own);
+  expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
+  expect(ran.status).toBe(0);
+});
+
+test("a dry run says what would be made, and makes nothing", async () => {
+  const ran = await containers().run([...createWords(), "--dry-run"]);
+  expect(ran.status).toBe(0);
+  expect(ran.stdout).toContain(`${nodeImage} (present)`);
+  expect(ran.stdout).toContain("4: 1 master, 2 agent, 1 public_agent");
+  expect(await containers().things(id())).toEqual([]);
+});
+
+test("create prints the id on stdout, and says nothing of costs or an end", async () => {
+  const created = await containers().run(createWords());
+  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect(created.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()}`);
+  expect(created.stderr).not.toMatch(/[Cc]ost|end by themselves|region/);
+  expect(await containers().things(id())).toHaveLength(5);
+}, 120_000);
+
+test("the same id again is refused, and says how to get rid of the first", async () => {
+  const again = await containers().run(createWords());
+  expect(again.status).toBe(1);
+  expect(again.stderr).toContain("[cluster-exists]");
+  expect(again.stderr).toContain(`cluster-container destroy --cluster-id ${id()}`);
+  expect(await containers().things(id())).toHaveLength(5);
+});
+
+test("wait returns when the platform is ready, and a job runs across the agents", async () => {
+  const waited = await containers().run(["wait", "-c", id(), "--timeout", "4m"]);
+  expect(waited).toMatchObject({ status: 0, stdout: "" });
+  const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
+  expect(ran.status).toBe(0);
+  expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
+}, 300_000);
+
+test("nodes have the volume and the limits, and find each other by name", async () => {
+  const run = (...words: readonly string[]) => containers().run(["run", "-c", id(), "--no-test-env", ...words]);
+  expect((await run("--node", "agent_1", "cat /shared/note")).stdout).toBe("from outside\n");
+  expect((await run("touch /shared/x")).status).not.toBe(0);
+  expect((await run("getent hosts public-agent-0")).stdout).toContain("public-agent-0");
+  const format = "--format={{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}";
+  const node = (await containers().inspect(id())).nodes[0]!;
+  expect(await docker(["inspect", format, node.id])).toBe("1073741824 1500000000");
+});
+
+test("a node is found by each of its names; the first host key is gone from it", async () => {
+  const node = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "public_agent_0")!;
+  const names = [node.reference, node.id, node.privateAddress];
+  const ran = await Promise.all(
+    names.map((name) => containers().run(["run", "-c", id(), "--no-test-env", "--node", name, "hostname"])),
+  );
+  expect(ran.map(({ stdout }) => stdout)).toEqual(names.map(() => "public-agent-0\n"));
+  const keys = await containers().run(["run", "-c", id(), "--no-test-env", "ls /etc/ssh/*_key"]);
+  expect(keys.stdout.trim().split("\n").toSorted()).toEqual(["/etc/ssh/e2e_host_key", "/etc/ssh/ssh_host_ed25519_key"]);
+});
+
+test("sync sends a checkout", async () => {
+  const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
+  const checkout = await makeCheckout(join(containers().folder, "checkout"), "oss", files, clusterNames);
+  const synced = await containers().run(["sync", "-c", id(), checkout]);
+  expect(synced.status).toBe(0);
+  expect((await containers().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
+});
+
+test("inspect and web show addresses that work from here, and ssh-config logs in", async () => {
+  const cluster = await containers().inspect(id());
+  expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
+  expect((await fetch(cluster.webUi)).status).toBe(200);
+  const opened = await containers().run(["web", "-c", id()]);
+  expect(opened).toMatchObject({ status: 0, stdout: `${cluster.webUi}\n` });
+  const config = join(containers().folder, "cluster.ssh");
+  await Bun.write(config, (await containers().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout);
+  expect(await Bun.$`ssh -F ${config} agent_1 hostname`.text()).toBe("agent-1\n");
+});
+
+test("a container that was killed is told of at once by wait, run and list, and its logs are kept by logs", async () => {
+  const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+  await docker(["kill", agent.id]);
+  const startMs = performance.now();
+  const waited = await containers().run(["wait", "-c", id()]);
+  expect(waited.status).toBe(1);
+  expect(waited.stderr).toContain(`agent_0 (${agent.id}): the container stopped with status 137`);
+  expect(waited.stderr).toContain("[machine-failed]");
+  const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
+  expect(ran.status).toBe(3);
+  expect(ran.stderr).toContain("stopped with status 137");
+  expect(performance.now() - startMs).toBeLessThan(10_000);
+  const listed = await containers().run(["list"]);
+  expect(listed.stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 +1 +1 +\\d+ \\w+$`, "m"));
+  const logs = await containers().run(["logs", "-c", id(), "--output-dir", join(containers().folder, "logs")]);
+  expect(logs.status).toBe(0);
+  expect(await Bun.file(join(containers().folder, "logs", "agent_0.console.txt")).exists()).toBe(true);
+});
+
+test("destroy removes everything, and a second time there is no such cluster", async () => {
+  const destroyed = await containers().run(["destroy", "-c", id()]);
+  expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect(await containers().things(id())).toEqual([]);
+  expect(await containers().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
+});

@@ -1,0 +1,155 @@
+/** What ends a creation of containers before its time: Ctrl-C, kill -9, a container that stops, a twin. Nothing is left, and the same works again. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdir, rm } from "node:fs/promises";
+import { buildArtifact } from "./support/artifacts.ts";
+import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const state: { containers?: TestContainers; artifact?: string } = {};
+const containers = (): TestContainers => state.containers!;
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+  state.artifact = await buildArtifact("oss", state.containers.folder);
+}, 300_000);
+
+afterAll(async () => {
+  await state.containers?.[Symbol.asyncDispose]();
+}, 120_000);
+
+const createWords = (id: string, image = nodeImage) => [
+  ..."create -vv --variant oss --public-agents 0 --node-image".split(" "),
+  image,
+  "-c",
+  id,
+  state.artifact!,
+];
+
+/** What the state folders of this cluster id hold. */
+async function filesOf(id: string): Promise<readonly string[]> {
+  const names = await readdir(containers().stateFolder, { recursive: true }).catch(() => []);
+  return names.filter((name) => name.startsWith(`${id}-`));
+}
+
+/** What the program says when it has come so far. */
+const stages = [
+  { when: "while it looks around", said: "docker info", hasEvidence: false },
+  { when: "while the network is made", said: "docker network create", hasEvidence: false },
+  { when: "while the first container is made", said: "docker create", hasEvidence: true },
+  { when: "while containers are started", said: "docker start", hasEvidence: true },
+  { when: "while nodes boot", said: "Boot …", hasEvidence: true },
+  { when: "while the installation is prepared", said: "Configure …", hasEvidence: true },
+] as const;
+
+test.each(stages)(
+  "Ctrl-C $when leaves nothing but the evidence",
+  async ({ said, hasEvidence }) => {
+    const id = containers().id("interrupted");
+    const creating = containers().start(createWords(id));
+    await creating.said(said);
+    creating.interrupt("SIGINT");
+    const ended = await creating.ended;
+    expect({ status: ended.status, signal: ended.signal }).toEqual({ status: undefined, signal: "SIGINT" });
+    expect(ended.stdout).toBe("");
+    expect(await containers().things(id)).toEqual([]);
+    // A container that never ran has written nothing.
+    const hasConsole = (await filesOf(id)).some((name) => name.endsWith(".console.txt"));
+    if (!hasEvidence || said === "Boot …" || said === "Configure …") expect(hasConsole).toBe(hasEvidence);
+    await rm(containers().stateFolder, { recursive: true, force: true });
+  },
+  60_000,
+);
+
+test.each(stages)(
+  "after kill -9 $when, doctor and destroy know the remains, or the same create removes them",
+  async ({ said }) => {
+    const id = containers().id("killed");
+    const creating = containers().start(createWords(id));
+    await creating.said(said);
+    creating.interrupt("SIGKILL");
+    await creating.ended;
+    // What the engine had been asked for it finishes alone.
+    await Bun.sleep(1_000);
+    const left = await containers().things(id);
+    if (left.length > 0) {
+      expect((await containers().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was cut short)`);
+      expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+    }
+    expect(await containers().things(id)).toEqual([]);
+  },
+  60_000,
+);
+
+test("after kill -9 the same create works at once, and nothing is doubled", async () => {
+  const id = containers().id("again");
+  const creating = containers().start(createWords(id));
+  await creating.said("Configure …");
+  creating.interrupt("SIGKILL");
+  await creating.ended;
+  expect(await containers().things(id)).toHaveLength(3);
+  expect(await containers().run(createWords(id))).toMatchObject({ status: 0, stdout: `${id}\n` });
+  expect(await containers().things(id)).toHaveLength(3);
+  expect((await readdir(containers().stateFolder)).filter((name) => name.startsWith(`${id}-`))).toHaveLength(1);
+  expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
+}, 90_000);
+
+test("of two creates of one id at the same moment one makes the cluster, and the other leaves it alone", async () => {
+  const id = containers().id("twin");
+  const both = await Promise.all([1, 2].map(() => containers().run(createWords(id))));
+  expect(both.map(({ status }) => status ?? 99).toSorted((a, b) => a - b)).toEqual([0, 1]);
+  expect(both.find(({ status }) => status === 1)!.stderr).toContain("[cluster-exists]");
+  expect(await containers().things(id)).toHaveLength(3);
+  expect((await containers().run(["run", "-c", id, "--no-test-env", "hostname"])).stdout).toBe("master-0\n");
+  expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
+}, 90_000);
+
+test("a container that is killed while it boots ends the creation at once, with its last lines", async () => {
+  const id = containers().id("ended");
+  const creating = containers().start(createWords(id));
+  await creating.said("Boot …");
+  await docker(["kill", `cluster-e2e-${id}-agent_0`]);
+  const ended = await creating.ended;
+  expect(ended.status).toBe(1);
+  expect(ended.stderr).toMatch(
+    /agent_0 \(\w{12}\) ended before it could be used: the container stopped with status 137/,
+  );
+  expect(ended.stderr).toContain("[machine-failed]");
+  expect(await containers().things(id)).toEqual([]);
+}, 60_000);
+
+test("an image that is not there is said before anything is made", async () => {
+  const id = containers().id("imageless");
+  const ran = await containers().run(createWords(id, "localhost:1/no-such-image:1"));
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain("There is no image localhost:1/no-such-image:1");
+  expect(ran.stderr).toContain("[image-not-found]");
+  expect(await filesOf(id)).toEqual([]);
+}, 60_000);
+
+test("--keep-on-failure keeps the containers until they are destroyed", async () => {
+  const id = containers().id("kept");
+  const creating = containers().start([...createWords(id), "--keep-on-failure"]);
+  await creating.said("Boot …");
+  await docker(["kill", `cluster-e2e-${id}-master_0`]);
+  const ended = await creating.ended;
+  expect(ended.stderr).toContain(
+    `Kept, as asked: its containers. Remove them with: cluster-container destroy --cluster-id ${id}`,
+  );
+  expect(await containers().things(id)).toHaveLength(3);
+  expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
+}, 60_000);
+
+test.each([
+  ["there is no docker", { PATH: "/nowhere" }, "There is no program docker"],
+  ["Docker does not run", { DOCKER_HOST: "unix:///nowhere.sock" }, "Docker does not answer"],
+] as const)("where %s, every command ends with 5 and says what to do", async (_, environment, said) => {
+  for (const words of [["list"], ["destroy"], createWords("x")]) {
+    const ran = await containers().run(words, { environment });
+    expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 5, stdout: "" });
+    expect(ran.stderr).toContain(said);
+    expect(ran.stderr).toContain("[machine-not-set-up]");
+  }
+  const doctor = await containers().run(["doctor"], { environment });
+  expect(doctor.status).toBe(1);
+  expect(doctor.stdout).toContain(said);
+});

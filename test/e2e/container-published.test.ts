@@ -1,0 +1,65 @@
+/**
+ * A Docker that runs in a virtual machine, as on macOS: containers' addresses lead nowhere, so that ports of the loopback interface are the way in.
+ * Here it is the real one, which only says that it is Docker Desktop.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import { docker, nodeImage, pathWithDocker, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const state: { containers?: TestContainers; artifact?: string } = {};
+const containers = (): TestContainers => state.containers!;
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+  state.artifact = await buildArtifact("oss", state.containers.folder);
+}, 300_000);
+
+afterAll(async () => {
+  await state.containers?.[Symbol.asyncDispose]();
+}, 120_000);
+
+/** The real docker, the answer of whose `info` is changed by a sed script. */
+const pathWithInfo = (sed: string): Promise<string> =>
+  pathWithDocker(containers().folder, (real) => `if [ "$1" = info ]; then ${real} "$@" | sed '${sed}'; exit; fi`);
+
+test("nodes are reached at ports of 127.0.0.1", async () => {
+  const environment = { PATH: await pathWithInfo('s/"OperatingSystem":"[^"]*"/"OperatingSystem":"Docker Desktop"/') };
+  const id = containers().id("published");
+  const run = (words: readonly string[]) => containers().run(words, { environment });
+  const words = "create --variant oss --public-agents 0 --wait --timeout 3m --node-image".split(" ");
+  expect((await run(["doctor"])).stdout).toContain("nodes are reached at ports of 127.0.0.1");
+  const created = await run([...words, nodeImage, "-c", id, state.artifact!]);
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id}\n` });
+  const cluster = await containers().inspect(id);
+  const publishedPort = (await docker(["port", cluster.nodes[0]!.id, "80/tcp"])).split(":").at(-1);
+  expect(cluster.webUi).toBe(`http://127.0.0.1:${publishedPort}/`);
+  expect((await fetch(cluster.webUi)).status).toBe(200);
+  expect(cluster.nodes[0]!.publicAddress).toBeUndefined();
+  expect((await run(["run", "-c", id, "srun", "-N1", "hostname"])).stdout).toBe("agent-0\n");
+  const config = join(containers().folder, "cluster.ssh");
+  await Bun.write(config, (await run(["inspect", "-c", id, "--output", "ssh-config"])).stdout);
+  expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
+  expect((await run(["destroy", "-c", id])).status).toBe(0);
+  expect(await containers().things(id)).toEqual([]);
+}, 200_000);
+
+test("a docker that is Podman's is refused plainly", async () => {
+  const environment = { PATH: await pathWithInfo('s/"ServerVersion"/"Version"/') };
+  const doctor = await containers().run(["doctor"], { environment });
+  expect(doctor.status).toBe(1);
+  expect(doctor.stdout).toMatch(/✖ docker +The program docker on the PATH is not Docker's/);
+  expect(doctor.stdout).toMatch(/– memory +Not checked/);
+});
+
+test("a Docker without root is refused plainly", async () => {
+  const environment = { PATH: await pathWithInfo('s/"SecurityOptions":\\[/&"name=rootless",/') };
+  const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", containers().id("rootless")];
+  const refused = await containers().run([...words, state.artifact!], { environment });
+  expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 5, stdout: "" });
+  expect(refused.stderr).toContain("This Docker runs without root");
+  const doctor = await containers().run(["doctor"], { environment });
+  expect(doctor.status).toBe(1);
+  expect(doctor.stdout).toMatch(/✖ node addresses +This Docker runs without root/);
+});
