@@ -34,7 +34,10 @@ test("a release is one commit of the changelog, with a tag that tells the notes"
   expect(await checkout.git("log", "--format=%s", "--stat", "-1")).toContain(`Release ${tag}\n\n CHANGELOG.md | 2 +-`);
   expect(await checkout.git("tag", "--list", "--format=%(contents)")).toBe(`${tag}\n\n- A thing.\n# 1 is no comment`);
   // npm would build what it installs from the tag, and lose it: https://github.com/npm/pacote
-  expect(JSON.parse(await checkout.git("show", `${tag}:package.json`))).toEqual({ name: "x", scripts: { check: "true" } });
+  expect(JSON.parse(await checkout.git("show", `${tag}:package.json`))).toEqual({
+    name: "x",
+    scripts: { check: "true" },
+  });
   const failure = await failureOf(releasableCheckout(checkout.path));
   expect(failure.message).toBe(`HEAD is released already, as ${tag}.`);
 });
