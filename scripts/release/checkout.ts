@@ -1,7 +1,7 @@
 /** The checkout that a release is made from. */
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { temporaryFolder } from "../../src/system/temporary-folder.ts";
 import { output } from "./command.ts";
 
 export interface Checkout {
@@ -40,13 +40,21 @@ export async function commitAndTag(root: string, tag: string, notes: string): Pr
  * replaces the package.
  */
 async function installableCommit(root: string, tag: string): Promise<string> {
-  await using folder = await temporaryFolder(tmpdir());
-  const index = { GIT_INDEX_FILE: join(folder.path, "index") };
+  const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-release-"));
+  try {
+    return await commitWithoutBuild(root, tag, folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function commitWithoutBuild(root: string, tag: string, folder: string): Promise<string> {
+  const index = { GIT_INDEX_FILE: join(folder, "index") };
   const git = (...words: readonly string[]): Promise<string> =>
     output(["git", ...words], { cwd: root, environment: index });
   const { scripts = {}, ...others } = (await Bun.file(join(root, "package.json")).json()) as PackageFile;
   const kept = Object.fromEntries(Object.entries(scripts).filter(([name]) => name !== "build"));
-  const file = join(folder.path, "package.json");
+  const file = join(folder, "package.json");
   await Bun.write(file, `${JSON.stringify({ ...others, scripts: kept }, undefined, 2)}\n`);
   await git("read-tree", "HEAD");
   await git("update-index", "--add", "--cacheinfo", `100644,${await git("hash-object", "-w", file)},package.json`);
