@@ -4,7 +4,7 @@
  */
 import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, join, relative, resolve } from "node:path";
 import type { Build, BunPlugin } from "bun";
 
 const root = join(import.meta.dir, "..");
@@ -47,17 +47,18 @@ interface Compilation {
   /** Its last part becomes part of the bytes; map files may land beside it. */
   readonly outfile: string;
   readonly version: string;
-  /** One of Bun's; without it, this machine's. */
-  readonly target?: Build.CompileTarget;
+  /** One of Bun's, with the path of a Bun for it; without it, this machine's with the Bun that runs. */
+  readonly platform?: { readonly target: Build.CompileTarget; readonly base: string };
 }
 
-/** Makes one executable as every one of ours is made. Throws with the bundler's own lines. */
-export async function compile({ source, outfile, version, target }: Compilation): Promise<void> {
+/** Makes one executable as every one of ours is made. Gives the files that went into it. Throws with the bundler's own lines. */
+export async function compile({ source, outfile, version, platform }: Compilation): Promise<readonly string[]> {
   const built = await Bun.build({
     entrypoints: [source],
     target: "bun",
     minify: true,
     sourcemap: "linked",
+    metafile: true,
     // Start-up: byte code and lazy chunks; either without the other two gains nothing or breaks top-level await.
     bytecode: true,
     format: "esm",
@@ -72,7 +73,7 @@ export async function compile({ source, outfile, version, target }: Compilation)
     plugins: [withoutNativeModules],
     compile: {
       outfile,
-      ...(target !== undefined && { target }),
+      ...(platform !== undefined && { target: platform.target, executablePath: platform.base }),
       // Users stand in other people's checkouts: an executable must not run that folder's bunfig.toml or read its .env.
       autoloadDotenv: false,
       autoloadBunfig: false,
@@ -80,6 +81,7 @@ export async function compile({ source, outfile, version, target }: Compilation)
     throw: false,
   });
   if (!built.success) throw new Error([`${source} could not be built:`, ...built.logs.map(logLine)].join("\n"));
+  return Object.keys(built.metafile?.inputs ?? {}).map((path) => relative(root, resolve(path)));
 }
 
 function logLine({ message, position }: BuildMessage | ResolveMessage): string {
@@ -107,10 +109,11 @@ export async function buildProgram(program: string, version: string): Promise<st
   }
 }
 
-/** Names of the programs whose sources are here. */
+/** Names of the programs whose sources are here, in order. */
 export async function programs(): Promise<readonly string[]> {
   const files = await readdir(join(root, "src", "bin"));
-  return files.filter((file) => /^cluster-.*\.ts$/.test(file)).map((file) => basename(file, ".ts"));
+  const names = files.filter((file) => /^cluster-.*\.ts$/.test(file)).map((file) => basename(file, ".ts"));
+  return names.toSorted((one, other) => (one < other ? -1 : 1));
 }
 
 async function main(): Promise<void> {

@@ -142,6 +142,7 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
   const loss = new ClusterError(
     "output-lost",
     `The result could not be written: ${run.terminal.stdoutFailure?.message}.`,
+    { hint: "What was asked for is done; only its result is lost. Look after the place that stdout leads to." },
   );
   const report = reportError(loss, { programName: run.program.name, logPath: session.log.path });
   tell(report, session, run);

@@ -34,7 +34,9 @@ async function* contents({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint8A
     else for await (const chunk of createReadStream(source)) yield chunk as Uint8Array;
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
-    throw new ClusterError("transfer-failed", `${source} can no longer be read (${errorCode(error)}).`);
+    throw new ClusterError("transfer-failed", `${source} can no longer be read (${errorCode(error)}).`, {
+      hint: "Sync again, with no program at work in the checkout.",
+    });
   }
 }
 

@@ -48,6 +48,7 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
     throw new ClusterError(
       "bad-usage",
       `${testsSource(checkout.folder, layout)} does not exist, but the cluster's tests are of that name.`,
+      { hint: "Sync a checkout of the release that is installed." },
     );
   }
   const tests = contents.tests.map((file) => placed(file, "tests"));

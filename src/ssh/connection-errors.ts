@@ -59,11 +59,19 @@ function describeFailure(
   }
 }
 
+const tryAgain =
+  "Try again. If it comes again, the machine is overloaded or about to end: its console output may say more.";
+
 /** The connection was there and is gone. */
 export function connectionLost(target: Target, error: Error | undefined): ClusterError {
   const reason = error === undefined ? "closed by the other side" : reasonOf(error);
   const message = `The connection to ${addressOf(target)} was lost: ${reason}.`;
-  return new ClusterError("connection-failed", message, { transient: true, facts: factsOf(target), cause: error });
+  return new ClusterError("connection-failed", message, {
+    hint: tryAgain,
+    transient: true,
+    facts: factsOf(target),
+    cause: error,
+  });
 }
 
 /** The connection was there until this program itself let go of it. */
@@ -76,7 +84,12 @@ export function connectionClosed(target: Target): ClusterError {
 /** The connection stands, but the node gave no room for a command. */
 export function channelRefused(target: Target, error: Error): ClusterError {
   const message = `${addressOf(target)} didn't take a command: ${error.message}.`;
-  return new ClusterError("connection-failed", message, { transient: true, facts: factsOf(target), cause: error });
+  return new ClusterError("connection-failed", message, {
+    hint: tryAgain,
+    transient: true,
+    facts: factsOf(target),
+    cause: error,
+  });
 }
 
 export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], seen: Uint8Array): ClusterError {

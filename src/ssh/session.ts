@@ -124,7 +124,10 @@ async function deliver(
   const result = await way.connection.run(deliverCommand(carriage, script), signal);
   if (result.status === 0) return;
   const reason = result.stderr.trim() || `status ${result.status}`;
-  throw new ClusterError("transfer-failed", `The command could not be sent to ${request.host}: ${reason}.`);
+  throw new ClusterError("transfer-failed", `The command could not be sent to ${request.host}: ${reason}.`, {
+    hint: "Try again. If it comes again, look for room in /dev/shm or /tmp of that node.",
+    facts: { node: request.host },
+  });
 }
 
 /** Remote processes first, by way of the other connection: ssh alone, without a terminal, would leave them running. */
@@ -155,7 +158,9 @@ async function answers(request: SessionRequest): Promise<boolean> {
 }
 
 const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
-  new ClusterError("connection-failed", `ssh was ended from outside, by ${signalName}.`);
+  new ClusterError("connection-failed", `ssh was ended from outside, by ${signalName}.`, {
+    hint: "Something on this machine ended it, such as a lack of memory. What ran on the node was told to end.",
+  });
 
 const loginFailed = (host: string): ClusterError =>
   new ClusterError("connection-failed", `ssh could not log in to ${host}; nothing was run there.`, {

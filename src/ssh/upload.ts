@@ -126,6 +126,7 @@ async function* counted({ size, chunks }: Content, target: UploadTarget): AsyncG
 
 function transferFailed(link: Link, target: UploadTarget, reason: string, cause?: unknown): ClusterError {
   return new ClusterError("transfer-failed", `${target.path} could not be sent to ${link.target.name}: ${reason}.`, {
+    hint: "Try again. If it comes again, look for room on that node's disk.",
     facts: { node: link.target.name, path: target.path },
     cause,
   });

@@ -101,6 +101,9 @@ async function* exactly(file: TarFile): AsyncGenerator<Uint8Array, void, undefin
     yield chunk;
   }
   if (sent !== file.sizeBytes) {
-    throw new ClusterError("transfer-failed", `${file.name} changed while it was being sent.`, { transient: true });
+    throw new ClusterError("transfer-failed", `${file.name} changed while it was being sent.`, {
+      hint: "Try again, with no program at work on that file.",
+      transient: true,
+    });
   }
 }

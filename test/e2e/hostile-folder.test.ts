@@ -1,8 +1,8 @@
 /** Our users stand in other people's checkouts: what lies there must not run, and not be read. */
 import { expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { executablePath, run } from "./support/executable.ts";
+import { executablePath, repository, run } from "./support/executable.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 async function hostileFolder() {
@@ -14,25 +14,26 @@ async function hostileFolder() {
       `require("fs").writeFileSync(${JSON.stringify(join(folder.path, "ran"))}, "");`,
     ),
     writeFile(join(folder.path, ".env"), "CLOUD_ACCESS_KEY_ID=theirs\nCLOUD_SECRET_ACCESS_KEY=theirs\n"),
+    writeFile(join(folder.path, "tsconfig.json"), '{"compilerOptions": {"paths": {"*": ["./evil.ts"]}}}'),
+    writeFile(join(folder.path, "package.json"), '{"imports": {"#*": "./evil.ts"}, "browser": {"yaml": "./evil.ts"}}'),
+    ...["ssh2", "yaml", "arg", "kleur", "@aws-sdk/client-ec2", "cpu-features"].map(async (name) => {
+      await mkdir(join(folder.path, "node_modules", name), { recursive: true });
+      await writeFile(join(folder.path, "node_modules", name, "package.json"), '{"main": "../../evil.ts"}');
+    }),
   ]);
   return folder;
 }
 
-test.each([[["--version"]], [["list"]]])("cluster-cloud %p opens neither bunfig.toml nor .env", async (words) => {
+const programs = (await readdir(join(repository, "dist"))).filter((name) => /^cluster-[a-z]+$/.test(name));
+const commands = programs.flatMap((program) => ["--version", "list", "completion bash"].map((line) => [program, line]));
+
+test.each(commands)("%s %s opens nothing that lies in the folder", async (program, line) => {
+  const words = line.split(" ");
   await using folder = await hostileFolder();
   const trace = join(folder.path, "trace");
   const environment = { XDG_STATE_HOME: folder.path, HOME: folder.path, AWS_EC2_METADATA_DISABLED: "true" };
   const child = Bun.spawn(
-    [
-      "strace",
-      "-f",
-      "-e",
-      "trace=open,openat,openat2,stat,readlink",
-      "-o",
-      trace,
-      executablePath("cluster-cloud"),
-      ...words,
-    ],
+    ["strace", "-f", "-e", "trace=open,openat,openat2,stat,readlink", "-o", trace, executablePath(program), ...words],
     {
       cwd: folder.path,
       env: { PATH: process.env["PATH"] ?? "", ...environment },
@@ -43,8 +44,8 @@ test.each([[["--version"]], [["list"]]])("cluster-cloud %p opens neither bunfig.
   await child.exited;
   const opened = await Bun.file(trace).text();
   expect(opened).toContain("openat");
-  expect(opened).not.toMatch(/bunfig\.toml|"[^"]*\.env"|evil\.ts/);
+  expect(opened).not.toMatch(/bunfig\.toml|"[^"]*\.env"|evil\.ts|package\.json|tsconfig\.json|node_modules/);
   expect(await Bun.file(join(folder.path, "ran")).exists()).toBe(false);
-  const plain = await run("cluster-cloud", words, { cwd: folder.path, environment });
-  expect(plain.status).toBe(words[0] === "list" ? 5 : 0);
+  const plain = await run(program, words, { cwd: folder.path, environment });
+  expect(plain.status).toBe(program === "cluster-cloud" && line === "list" ? 5 : 0);
 });

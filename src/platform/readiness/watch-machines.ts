@@ -37,13 +37,17 @@ export function createMachineWatch({ cluster, describe, clock }: MachineWatchReq
   };
 }
 
+const hint = "The cluster can never become ready; create a new one.";
+
 function assertAlive(before: ClusterRecord, now: ClusterRecord): void {
   const present = new Map(now.nodes.map((node) => [node.id, node]));
   const known = [...new Map([...before.nodes, ...now.nodes].map((node) => [node.id, node])).values()];
   const gone = known.filter((node) => isGone(present.get(node.id)));
   if (gone.length > 0) throw machinesFailed(gone.map((node) => present.get(node.id) ?? node));
   if (now.state !== "incomplete") return;
-  throw new ClusterError("machine-failed", `Cluster "${now.id}" lacks machines: only ${now.nodes.length} are there.`);
+  throw new ClusterError("machine-failed", `Cluster "${now.id}" lacks machines: only ${now.nodes.length} are there.`, {
+    hint,
+  });
 }
 
 const isGone = (node: NodeRecord | undefined): boolean =>
@@ -54,7 +58,7 @@ function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
     (node) => `${nodeReference(node)} (${node.id})${node.stateReason ? `: ${node.stateReason}` : ""}`,
   );
   return new ClusterError("machine-failed", `Machines have ended: ${texts.join(", ")}.`, {
-    hint: "The cluster can never become ready; create a new one.",
+    hint,
     facts: { nodes: gone.map((node) => ({ node: nodeReference(node), id: node.id, reason: node.stateReason })) },
   });
 }

@@ -1,0 +1,57 @@
+/** The programs, installed by package installers from a version tag of a repository that is served on loopback. */
+import { expect, test } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { commitAndTag } from "../../scripts/release/checkout.ts";
+import { readmeExample } from "./support/readme.ts";
+import { commitOfThis, serveFolder } from "./support/release.ts";
+import { shell, tryShell } from "./support/shell.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+const tag = "2020.02.03.4";
+const limitMs = 200_000;
+
+/** Lacks Bun; what packages need to be made known to `npm` and `git` stays as it is on this machine. */
+const installers = [
+  {
+    name: "npm",
+    lack: Bun.which("npm") === null ? "npm is not here" : undefined,
+    set: "export npm_config_prefix=$PWD/there npm_config_update_notifier=false",
+    uninstall: "npm uninstall -g cluster-e2e",
+  },
+  {
+    name: "bun",
+    lack: undefined,
+    set: "export BUN_INSTALL=$PWD/there BUN_INSTALL_CACHE_DIR=$PWD/cache",
+    uninstall: "bun remove -g cluster-e2e",
+  },
+] as const;
+
+for (const { name, lack, set, uninstall } of installers) {
+  test.skipIf(lack !== undefined)(
+    `${name} installs from a tag, and uninstalls by name (${lack ?? "here"})`,
+    async () => {
+      await using folder = await temporaryFolder();
+      const checkout = await commitOfThis(folder.path);
+      // As `bun run release` leaves the changelog in the commit that it tags.
+      await shell(`sed -i 's/^## Unreleased$/&\\n\\n## ${tag}/' CHANGELOG.md`, [], checkout);
+      await commitAndTag(checkout, tag, "- A thing.");
+      await shell(`git clone -q --bare . ../repo.git && git -C ../repo.git update-server-info`, [], checkout);
+      await using server = serveFolder(folder.path);
+      const home = join(folder.path, "home");
+      await mkdir(home);
+      const facts = `export TAG=${tag} REPOSITORY=${server.url}/repo.git; ${set}`;
+      await shell(`${facts}\n${await readmeExample(name)}`, [], home);
+      const program = join(home, "there", "bin", "cluster-cloud");
+      // Another's folder: nothing of it runs, and neither Node nor Bun is on the PATH.
+      await shell("echo 'preload = [\"./evil.ts\"]' >bunfig.toml && echo 'console.log(1)' >evil.ts", [], home);
+      await Bun.write(join(home, "tsconfig.json"), '{"compilerOptions":{"paths":{"*":["./evil.ts"]}}}');
+      expect(await shell('env -i PATH=/nowhere-else:/usr/bin:/bin "$0" --version', [program], home)).toBe(`${tag}\n`);
+      const wrong = await tryShell('env -i PATH=/usr/bin:/bin "$0" inspect --node', [program], home);
+      expect(wrong).toMatchObject({ status: 2, output: expect.stringContaining("[bad-usage]") });
+      await shell(`${set}\n${uninstall}`, [], home);
+      expect(await Bun.file(program).exists()).toBe(false);
+    },
+    limitMs,
+  );
+}

@@ -1,0 +1,231 @@
+/** A release, met as its users meet it: in a bare system that has neither Node nor Bun nor git. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { startContainer } from "./support/bare-container.ts";
+import { repository } from "./support/executable.ts";
+import { readmeExample } from "./support/readme.ts";
+import type { ReleaseFolder } from "./support/release.ts";
+import { everythingIn, flippedBit, makeRelease } from "./support/release.ts";
+import { shell, tryShell } from "./support/shell.ts";
+
+const made: ReleaseFolder[] = [];
+const release = (): ReleaseFolder => made[0]!;
+beforeAll(async () => {
+  made.push(await makeRelease());
+}, 300_000);
+afterAll(async () => {
+  for (const each of made) await each[Symbol.asyncDispose]();
+}, 120_000);
+
+const limitMs = 240_000;
+const address = (): string => `${release().downloadRoot}/${release().tag}`;
+const platform = `${process.platform}-${process.arch}`;
+/** Everything in /usr/local, /tmp and the home folder, and the lines that README examples leave in their own folder. */
+const census = "find /usr/local /root /tmp | sort";
+
+/** Runs `install.sh` of the release here, with a prefix in a folder of its own. */
+const install = (prefix: string, more = ""): ReturnType<typeof tryShell> =>
+  tryShell(`sh "$0/install.sh" --prefix "$1" ${more}`, [release().files, prefix], release().folder);
+
+test(
+  "the README's instructions install, and uninstalling leaves nothing",
+  async () => {
+    await using container = await startContainer(release().folder);
+    const bare = await container.run(
+      "for each in node bun git; do command -v $each && exit 1; done; mkdir /work; " + census,
+    );
+    expect(bare.status).toBe(0);
+    const environment = { RELEASE: address() };
+    const installed = await container.run(`cd /work\n${await readmeExample("install")}`, environment);
+    expect(installed.output).toContain("/usr/local/bin/cluster-cloud\n");
+    expect(installed.output).not.toContain("not verified");
+    expect(installed.status).toBe(0);
+    const used = await container.run(`
+    cluster-cloud --version
+    grep '^.TH' /usr/local/share/man/man1/cluster-cloud.1
+    bash -c '. /usr/local/share/bash-completion/completions/cluster-cloud; complete -p cluster-cloud'
+    test -s /usr/local/share/zsh/site-functions/_cluster-cloud
+    test -s /usr/local/share/fish/vendor_completions.d/cluster-cloud.fish`);
+    expect(used.output.split("\n")).toEqual([
+      release().tag,
+      expect.stringContaining(`"cluster\\-cloud ${release().tag}"`),
+      expect.stringContaining("complete -o"),
+      "",
+    ]);
+    const verified = await container.run(`cd /work\n${await readmeExample("verify")}`, environment);
+    expect(verified.output).toContain('Good "cluster-e2e-release" signature for cluster-e2e with ED25519 key');
+    const removed = await container.run(`cd /work\n${await readmeExample("uninstall")}`);
+    expect(removed.status).toBe(0);
+    expect((await container.run(census)).output).toBe(bare.output);
+  },
+  limitMs,
+);
+
+test(
+  "the README's recipe for CI runners ends with a program that runs",
+  async () => {
+    await using container = await startContainer(release().folder);
+    const { status, output } = await container.run(await readmeExample("ci"), { RELEASE: address(), HOME: "/root" });
+    expect({ status, output }).toEqual({ status: 0, output: `cluster-cloud-linux-x64: OK\n${release().tag}\n` });
+  },
+  limitMs,
+);
+
+test(
+  "where there is neither xz nor ssh-keygen, the programs come one by one, and the missing signature check is said",
+  async () => {
+    await using container = await startContainer(release().folder);
+    const lack = "rm /usr/bin/xz /usr/bin/ssh-keygen; cd /tmp; ";
+    const line = `sh '${release().files}/install.sh' --from '${release().files}'`;
+    const { status, output } = await container.run(`${lack}${line}; cluster-cloud --version`);
+    expect(output).toContain("the signature is not verified, since there is no ssh-keygen (8.2 or later) here");
+    expect(output).toEndWith(`${release().tag}\n`);
+    expect(status).toBe(0);
+    const refused = await container.run(`${line} --require-signature`);
+    expect(refused.status).toBe(1);
+  },
+  limitMs,
+);
+
+test(
+  "a file with one bit flipped is refused, whichever it is, and nothing is installed",
+  async () => {
+    const prefix = join(release().folder, "flipped");
+    const names = await readdir(release().files);
+    expect(names.length).toBeGreaterThanOrEqual(9);
+    for (const name of names) {
+      const verify = name.startsWith("SHA256SUMS")
+        ? "ssh-keygen -Y verify -f allowed_signers -I cluster-e2e -n cluster-e2e-release -s SHA256SUMS.sig <SHA256SUMS"
+        : 'grep " $0\\$" SHA256SUMS | sha256sum --check';
+      const isRight = async (): Promise<boolean> => (await tryShell(verify, [name], release().files)).status === 0;
+      expect([name, await isRight()]).toEqual([name, true]);
+      await using _flipped = await flippedBit(join(release().files, name));
+      expect([name, await isRight()]).toEqual([name, false]);
+      const isInstalled = name === "SHA256SUMS" || name === "SHA256SUMS.sig" || name.endsWith(`-${platform}.tar.xz`);
+      if (!isInstalled) continue;
+      const { status, output } = await install(prefix);
+      expect([name, status, output]).toEqual([name, 1, expect.stringMatching(/is not right|is not what was released/)]);
+      expect(await everythingIn(prefix)).toEqual([]);
+    }
+  },
+  limitMs,
+);
+
+test(
+  "a release that calls itself another is refused, and what was there stays",
+  async () => {
+    const prefix = join(release().folder, "kept");
+    expect((await install(prefix)).status).toBe(0);
+    const before = await everythingIn(prefix);
+    const other = await install(prefix, `--version 2020.01.01.0 --from '${release().files}'`);
+    expect(other.status).toBe(1);
+    expect(other.output).toContain("the release has no cluster-e2e-2020.01.01.0-");
+    const earlier = "2020.01.01.0";
+    await shell(
+      `cp -r "$0" other && cd other && rm SHA256SUMS SHA256SUMS.sig && sed -i "s/^signer=.*/signer=''/" install.sh
+      for file in cluster-e2e-$1*; do mv "$file" "$(echo "$file" | sed "s/$1/$2/")"; done
+      tar -xJf "cluster-e2e-$2-$3.tar.xz" && mv "cluster-e2e-$1-$3" "cluster-e2e-$2-$3" && XZ_OPT=-0 tar -cJf "cluster-e2e-$2-$3.tar.xz" "cluster-e2e-$2-$3"
+      rm -r "cluster-e2e-$2-$3" && sha256sum * >SHA256SUMS`,
+      [release().files, release().tag, earlier, platform],
+      release().folder,
+    );
+    const renamed = await tryShell(
+      'sh other/install.sh --from other --version 2020.01.01.0 --prefix "$0"',
+      [prefix],
+      release().folder,
+    );
+    expect(renamed.output).toContain(`cluster-cloud is of release ${release().tag}, not ${earlier}`);
+    expect(renamed.status).toBe(1);
+    expect(await everythingIn(prefix)).toEqual(before);
+    expect(await shell('"$0/bin/cluster-cloud" --version', [prefix], "/")).toBe(`${release().tag}\n`);
+    // An upgrade over an installation, and its removal, leave nothing either.
+    expect((await install(prefix)).status).toBe(0);
+    expect(await everythingIn(prefix)).toEqual(before);
+    expect((await install(prefix, "--uninstall")).status).toBe(0);
+    expect(await everythingIn(prefix)).toEqual([]);
+  },
+  limitMs,
+);
+
+test(
+  "what cannot be placed leaves what was there",
+  async () => {
+    const prefix = join(release().folder, "half");
+    await shell(
+      'mkdir -p "$0/bin" "$0/share" && echo old >"$0/bin/cluster-cloud" && echo >"$0/share/zsh"',
+      [prefix],
+      "/",
+    );
+    const before = await everythingIn(prefix);
+    const { status, output } = await install(prefix);
+    expect(output).toContain("putting back what was there");
+    expect(status).toBe(1);
+    expect(await everythingIn(prefix)).toEqual(before);
+    expect(await Bun.file(join(prefix, "bin", "cluster-cloud")).text()).toBe("old\n");
+  },
+  limitMs,
+);
+
+test("the executables need no newer C library than 2.17, and carry no path of the machine that built them", async () => {
+  for (const name of (await readdir(release().files)).filter((each) => /^cluster-[a-z]+-linux-/.test(each))) {
+    const path = join(release().files, name);
+    const versions = await shell("grep -aoE 'GLIBC_[0-9.]+' \"$0\" | sort -uV | tail -n 1", [path], "/");
+    expect([name, versions]).toEqual([name, "GLIBC_2.17\n"]);
+    const bytes = Buffer.from(await Bun.file(path).bytes());
+    for (const place of [release().folder, repository])
+      expect([name, place, bytes.includes(place)]).toEqual([name, place, false]);
+    // The cloud's SDK is in the program for the cloud alone.
+    expect([name, bytes.includes("AmazonEC2")]).toEqual([name, name.startsWith("cluster-cloud-")]);
+  }
+});
+
+const emulated = "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1";
+const lack =
+  Bun.which("qemu-aarch64-static") === null || !existsSync(emulated) ? "qemu for ARM is not here" : undefined;
+
+test.skipIf(lack !== undefined)(
+  `the executables for ARM start (${lack ?? "under qemu"})`,
+  async () => {
+    const names = (await readdir(release().files)).filter((each) => /^cluster-[a-z]+-linux-arm64$/.test(each));
+    expect(names).not.toEqual([]);
+    for (const name of names) {
+      const line = 'qemu-aarch64-static -L /usr/aarch64-linux-gnu "$0" --version';
+      expect(await shell(line, [join(release().files, name)], "/")).toBe(`${release().tag}\n`);
+    }
+  },
+  limitMs,
+);
+
+test(
+  "the same sources give the same bytes, whichever folder they lie in",
+  async () => {
+    // Each with packages of its own: a link to those of this checkout would lead both builds to the same folder.
+    const build = `mkdir -p "$1" && cp -R "$0/." "$1" && rm "$1/node_modules" && { cp -Rl "$2" "$1/node_modules" 2>/dev/null || cp -R "$2" "$1/node_modules"; } && cd "$1" && rm -rf dist
+    "$3" run scripts/build.ts >/dev/null && cd dist && sha256sum cluster-*`;
+    const modules = join(repository, "node_modules");
+    const [one, two] = ["one", join("somewhere", "else")].map(async (name) =>
+      shell(build, [release().checkout, join(release().folder, name), modules, process.execPath], "/"),
+    );
+    expect(await one!).toMatch(/^[0-9a-f]{64} {2}cluster-/);
+    expect(await two!).toBe(await one!);
+  },
+  limitMs,
+);
+
+test(
+  "a checkout with a change, or that a check finds fault with, is not released",
+  async () => {
+    const line = '"$0" run release --dry-run --url http://127.0.0.1 --repository http://127.0.0.1';
+    const change = join(release().checkout, "src", "new.ts");
+    await Bun.write(change, "export const unused = 1;\n");
+    const dirty = await tryShell(line, [process.execPath], release().checkout);
+    expect(dirty).toMatchObject({ status: 1, output: expect.stringContaining("?? src/new.ts") });
+    await shell("git add -A && git commit -qm 'Add what nobody uses'", [], release().checkout);
+    const red = await tryShell(line, [process.execPath], release().checkout);
+    expect(red).toMatchObject({ status: 1, output: expect.stringContaining("`bun run check` fails") });
+    await shell("git reset -q --hard HEAD~1", [], release().checkout);
+  },
+  limitMs,
+);

@@ -1,0 +1,110 @@
+/** A release as its maker would try it out, from a commit of exactly what stands in this checkout, served on loopback. */
+import { mkdir, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { join, normalize } from "node:path";
+import { repository } from "./executable.ts";
+import { shell } from "./shell.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+export interface ReleaseFolder extends AsyncDisposable {
+  /** Holds everything below; removed at the end. */
+  readonly folder: string;
+  /** A clean checkout whose HEAD is what was released. */
+  readonly checkout: string;
+  /** The files of the release, below a folder of the tag's name. */
+  readonly files: string;
+  readonly tag: string;
+  /** Where the folders of all tags lie, on loopback. */
+  readonly downloadRoot: string;
+}
+
+/** A git repository of its own with this checkout's files, also those not committed yet, and its packages. */
+export async function commitOfThis(folder: string): Promise<string> {
+  const checkout = join(folder, "checkout");
+  await mkdir(checkout);
+  const listed = "git -c safe.directory='*' ls-files --cached --others --exclude-standard -z";
+  await shell(
+    `${listed} | tar --null --ignore-failed-read -T - -c 2>/dev/null | tar -x -C "$0"`,
+    [checkout],
+    repository,
+  );
+  await symlink(join(repository, "node_modules"), join(checkout, "node_modules"));
+  await shell(
+    `git init -q -b main && echo node_modules >.git/info/exclude && git add -A &&
+    git config user.name Tester && git config user.email tester@example.com && git commit -q -m "Everything"`,
+    [],
+    checkout,
+  );
+  return checkout;
+}
+
+/** Makes it for this machine's platform and for ARM only, signed by a key made for it. */
+export async function makeRelease(): Promise<ReleaseFolder> {
+  const folder = await temporaryFolder();
+  const server = serveFolder(join(folder.path, "served"));
+  const key = join(folder.path, "key");
+  await shell(`ssh-keygen -q -t ed25519 -N '' -C releaser -f "$0"`, [key], folder.path);
+  const checkout = await commitOfThis(folder.path);
+  const output = join(folder.path, "served", "next");
+  const words = [
+    "--dry-run",
+    "--quick",
+    "--url",
+    server.url,
+    "--repository",
+    "https://git.example.com/cluster-e2e.git",
+  ];
+  const argv = [process.execPath, "run", "release", ...words, "--signing-key", key, "--output", output];
+  await shell('exec "$0" "$@"', argv, checkout);
+  const installer = await Bun.file(join(output, "install.sh")).text();
+  const tag = /^release='(.*)'$/m.exec(installer)?.[1];
+  if (tag === undefined) throw new Error("install.sh was not told its release");
+  const files = join(folder.path, "served", tag);
+  await shell('mv "$0" "$1"', [output, files], folder.path);
+  return {
+    folder: folder.path,
+    checkout,
+    files,
+    tag,
+    downloadRoot: server.url,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Files below a folder, on loopback, without an index. */
+export function serveFolder(folder: string): AsyncDisposable & { readonly url: string } {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async ({ url }) => {
+      const file = Bun.file(join(folder, normalize(decodeURIComponent(new URL(url).pathname))));
+      return (await file.exists()) ? new Response(file) : new Response("no such file\n", { status: 404 });
+    },
+  });
+  return {
+    url: server.url.href.replace(/\/$/, ""),
+    [Symbol.asyncDispose]: async () => server.stop(true),
+  };
+}
+
+/** All files and folders below a folder, in order; none where it is not there. */
+export async function everythingIn(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  return names.toSorted((one, other) => (one < other ? -1 : 1));
+}
+
+/** Changes one bit in the middle of a file, and back when it is disposed of. */
+export async function flippedBit(path: string): Promise<AsyncDisposable> {
+  const flip = async (): Promise<void> => {
+    const bytes = await Bun.file(path).bytes();
+    const middle = Math.floor(bytes.length / 2);
+    bytes[middle] = bytes[middle]! ^ 1;
+    const { mode } = await stat(path);
+    await rm(path);
+    await writeFile(path, bytes, { mode });
+  };
+  await flip();
+  return { [Symbol.asyncDispose]: flip };
+}
