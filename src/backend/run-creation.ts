@@ -1,8 +1,18 @@
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
 import { beginCreation, endCreation } from "../system/creation-folder.ts";
 import type { Progress } from "../system/progress.ts";
-import type { ProvisionRequest } from "./backend.ts";
+import type { ProvisionRequest, Surroundings } from "./backend.ts";
 import { type RollBack, rollBack } from "./roll-back.ts";
+
+/** What a backend is given for one creation, beside what is its own. */
+export interface Provisioning<Creation, Resolved, Making> {
+  readonly request: ProvisionRequest<Creation>;
+  readonly resolve: (signal: AbortSignal) => Promise<Resolved>;
+  readonly surroundings: Surroundings;
+  readonly onNode: (node: NodeRecord) => void;
+  /** Told of the creation's state as soon as there is something to roll back. */
+  readonly onMaking: (making: Making) => void;
+}
 
 /** The parts of a creation that are the backend's own. */
 export interface CreationParts<Making> {

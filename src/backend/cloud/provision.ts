@@ -1,15 +1,14 @@
-import { type Counts, type NodeRecord, type ClusterRecord, roles } from "../../cluster/record.ts";
+import { type ClusterRecord, type Counts, roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
-import type { ProvisionRequest, Surroundings } from "../backend.ts";
 import { userData } from "../cloud-init.ts";
 import { isClusterExists } from "../cluster-exists.ts";
 import { countsText } from "../cluster-shape.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
-import { runCreation } from "../run-creation.ts";
+import { type Provisioning, runCreation } from "../run-creation.ts";
 import { wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
@@ -33,19 +32,13 @@ const groupGraceMs = 5_000;
 /** Between two requests for all machines. */
 const longestPauseMs = 5_000;
 
-export interface Provisioning {
+export interface CloudProvisioning extends Provisioning<CloudCreation, ResolvedCreation, Making> {
   readonly api: CloudApi;
   readonly place: Place;
-  readonly request: ProvisionRequest<CloudCreation>;
-  readonly resolve: (signal: AbortSignal) => Promise<ResolvedCreation>;
-  readonly surroundings: Surroundings;
-  readonly onNode: (node: NodeRecord) => void;
-  /** Told of the creation's state as soon as there is something to roll back. */
-  readonly onMaking: (making: Making) => void;
 }
 
 /** See Backend.provision. */
-export async function provision(work: Provisioning, signal: AbortSignal): Promise<ClusterRecord> {
+export async function provision(work: CloudProvisioning, signal: AbortSignal): Promise<ClusterRecord> {
   return runCreation(
     {
       request: work.request,
@@ -64,7 +57,7 @@ export async function provision(work: Provisioning, signal: AbortSignal): Promis
 }
 
 /** Clears the way, and finds what the machines are made of. */
-async function prepare(work: Provisioning, signal: AbortSignal): Promise<ResolvedCreation> {
+async function prepare(work: CloudProvisioning, signal: AbortSignal): Promise<ResolvedCreation> {
   const { api, request, surroundings } = work;
   await removeAbandoned(
     { root: work.place.root, clusterId: request.clusterId },
@@ -79,7 +72,7 @@ async function prepare(work: Provisioning, signal: AbortSignal): Promise<Resolve
   return resolved;
 }
 
-function newMaking({ api, request }: Provisioning, resolved: ResolvedCreation): Making {
+function newMaking({ api, request }: CloudProvisioning, resolved: ResolvedCreation): Making {
   const { clusterId, creationId, directory } = request;
   // In whole seconds, and by the API's clock: this machine's may be off.
   const expiresAt = new Date(Math.floor((api.now() + lifetimeMs) / 1000) * 1000);
@@ -100,7 +93,7 @@ function newMaking({ api, request }: Provisioning, resolved: ResolvedCreation): 
 }
 
 async function make(
-  work: Provisioning,
+  work: CloudProvisioning,
   { making, resolved }: { readonly making: Making; readonly resolved: ResolvedCreation },
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
@@ -135,7 +128,11 @@ async function make(
   return await raiseNodes({ count: ids.length, longestPauseMs, look, meet }, surroundings, signal);
 }
 
-async function makeGroup({ api, surroundings }: Provisioning, making: Making, signal: AbortSignal): Promise<string> {
+async function makeGroup(
+  { api, surroundings }: CloudProvisioning,
+  making: Making,
+  signal: AbortSignal,
+): Promise<string> {
   const { clusterId, network, tags } = making;
   using step = surroundings.progress.start("Make the security group");
   // A group that is made after its removal was tried would stay: a request under way is waited for, also when interrupted.
@@ -154,7 +151,7 @@ async function makeGroup({ api, surroundings }: Provisioning, making: Making, si
 }
 
 async function launch(
-  { api, request, surroundings }: Provisioning,
+  { api, request, surroundings }: CloudProvisioning,
   job: { readonly making: Making; readonly plan: LaunchPlan; readonly rules: Parameters<typeof openGroup>[1] },
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,13 +1,12 @@
-import type { ClusterRecord, NodeRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../cluster/record.ts";
 import { roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
 import { version } from "../../version.ts";
-import type { ProvisionRequest, Surroundings } from "../backend.ts";
 import { countsText } from "../cluster-shape.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
-import { runCreation } from "../run-creation.ts";
+import { type Provisioning, runCreation } from "../run-creation.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import { describeContainers, describeNetworks } from "./describe.ts";
@@ -26,20 +25,14 @@ import { watchMachines } from "./watch-machines.ts";
 /** Between two looks at the containers. */
 const longestPauseMs = 1_000;
 
-export interface Provisioning {
+export interface ContainerProvisioning extends Provisioning<ContainerCreation, ResolvedCreation, Making> {
   readonly engine: Engine;
   /** The folder of this machine's creations. */
   readonly root: string;
-  readonly request: ProvisionRequest<ContainerCreation>;
-  readonly resolve: (signal: AbortSignal) => Promise<ResolvedCreation>;
-  readonly surroundings: Surroundings;
-  readonly onNode: (node: NodeRecord) => void;
-  /** Told of the creation's state as soon as there is something to roll back. */
-  readonly onMaking: (making: Making) => void;
 }
 
 /** See Backend.provision. */
-export async function provision(work: Provisioning, signal: AbortSignal): Promise<ClusterRecord> {
+export async function provision(work: ContainerProvisioning, signal: AbortSignal): Promise<ClusterRecord> {
   return runCreation(
     {
       request: work.request,
@@ -52,7 +45,7 @@ export async function provision(work: Provisioning, signal: AbortSignal): Promis
   );
 }
 
-async function prepare(work: Provisioning, signal: AbortSignal): Promise<Making> {
+async function prepare(work: ContainerProvisioning, signal: AbortSignal): Promise<Making> {
   const { engine, request, surroundings } = work;
   const { clusterId, creationId, directory } = request;
   await removeAbandoned(
@@ -83,7 +76,7 @@ async function prepare(work: Provisioning, signal: AbortSignal): Promise<Making>
 }
 
 /** Nodes are met while later ones are still being made. */
-async function make(work: Provisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
+async function make(work: ContainerProvisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
   const { engine, request, surroundings } = work;
   const { clusterId, creationId, directory, resolved } = making;
   const hostKey = generateKeyPair("first-contact");

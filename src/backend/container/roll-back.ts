@@ -3,12 +3,12 @@ import { creationDirectory } from "../../system/creation-folder.ts";
 import type { RollBack } from "../roll-back.ts";
 import { describeContainers } from "./describe.ts";
 import { type Making, remainsText } from "./making.ts";
-import type { Provisioning } from "./provision.ts";
+import type { ContainerProvisioning } from "./provision.ts";
 import { toClusters } from "./records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
 
 /** How what a creation has made is undone. */
-export function containerRollBack(work: Provisioning, making: Making): RollBack {
+export function containerRollBack(work: ContainerProvisioning, making: Making): RollBack {
   const { engine, request, surroundings } = work;
   return {
     directory: making.directory,
@@ -23,7 +23,7 @@ export function containerRollBack(work: Provisioning, making: Making): RollBack 
 }
 
 async function describeCluster(
-  { engine, root, request }: Provisioning,
+  { engine, root, request }: ContainerProvisioning,
   making: Making,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {

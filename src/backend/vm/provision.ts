@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ClusterRecord, NodeRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../cluster/record.ts";
 import { roles } from "../../cluster/record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { generateKeyPair, type KeyPair } from "../../ssh/keys.ts";
@@ -8,12 +8,12 @@ import { freeSpaceProblem } from "../../system/free-space.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
 import { ClusterError } from "../../errors.ts";
 import { version } from "../../version.ts";
-import type { ProvisionRequest, Surroundings } from "../backend.ts";
+import type { ProvisionRequest } from "../backend.ts";
 import { awaitFirstBoot } from "../first-boot.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
-import { runCreation } from "../run-creation.ts";
+import { type Provisioning, runCreation } from "../run-creation.ts";
 import { type ClusterFacts, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import { assertDiskIsLargeEnough, readImageFacts } from "./disk.ts";
@@ -37,20 +37,14 @@ const slowLoginLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
-export interface Provisioning {
+export interface VmProvisioning extends Provisioning<VmCreation, ResolvedCreation, Making> {
   readonly qemu: Qemu;
   /** The folder of this machine's creations. */
   readonly root: string;
-  readonly request: ProvisionRequest<VmCreation>;
-  readonly resolve: (signal: AbortSignal) => Promise<ResolvedCreation>;
-  readonly surroundings: Surroundings;
-  readonly onNode: (node: NodeRecord) => void;
-  /** Told of the creation's state as soon as there is something to roll back. */
-  readonly onMaking: (making: Making) => void;
 }
 
 /** See Backend.provision. */
-export async function provision(work: Provisioning, signal: AbortSignal): Promise<ClusterRecord> {
+export async function provision(work: VmProvisioning, signal: AbortSignal): Promise<ClusterRecord> {
   return runCreation(
     {
       request: work.request,
@@ -63,7 +57,7 @@ export async function provision(work: Provisioning, signal: AbortSignal): Promis
   );
 }
 
-async function prepare(work: Provisioning, signal: AbortSignal): Promise<Making> {
+async function prepare(work: VmProvisioning, signal: AbortSignal): Promise<Making> {
   const { qemu, request, root, surroundings } = work;
   const { clusterId, directory, creation } = request;
   const { clock, progress } = surroundings;
@@ -94,7 +88,7 @@ async function assertSpace(folder: string, count: number): Promise<void> {
 }
 
 /** Nodes are met while later ones are still being started. */
-async function make(work: Provisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
+async function make(work: VmProvisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
   const { qemu, request, surroundings } = work;
   const { directory, resolved, image } = making;
   const hostKey = generateKeyPair("first-contact");
@@ -121,7 +115,7 @@ async function make(work: Provisioning, making: Making, signal: AbortSignal): Pr
 }
 
 async function introduction(
-  { request, surroundings, onNode }: Provisioning,
+  { request, surroundings, onNode }: VmProvisioning,
   { resolved, hostKey }: { readonly resolved: ResolvedCreation; readonly hostKey: KeyPair },
 ): ReturnType<typeof openIntroduction> {
   const { directory, connections, deadlineMs } = request;
@@ -145,7 +139,7 @@ async function introduction(
 
 /** Takes the cluster's id for this creation, and writes down what will be made before it is. */
 async function register(
-  { request, root, surroundings }: Provisioning,
+  { request, root, surroundings }: VmProvisioning,
   making: Making,
   signal: AbortSignal,
 ): Promise<Omit<ClusterFacts, "schemaVersion">> {

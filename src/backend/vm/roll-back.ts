@@ -2,12 +2,12 @@ import type { ClusterRecord } from "../../cluster/record.ts";
 import type { RollBack } from "../roll-back.ts";
 import { readCluster } from "./cluster-facts.ts";
 import { type Making, remainsText } from "./making.ts";
-import type { Provisioning } from "./provision.ts";
+import type { VmProvisioning } from "./provision.ts";
 import { observeCluster } from "./records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
 
 /** How what a creation has made is undone. */
-export function vmRollBack({ request, surroundings }: Provisioning, making: Making): RollBack {
+export function vmRollBack({ request, surroundings }: VmProvisioning, making: Making): RollBack {
   const { directory } = making;
   const { clock } = surroundings;
   return {
