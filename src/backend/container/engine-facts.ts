@@ -1,4 +1,4 @@
-import { networkInterfaces } from "node:os";
+import { createServer } from "node:net";
 import { ClusterError } from "../../errors.ts";
 import type { Engine } from "./engine.ts";
 
@@ -58,7 +58,7 @@ export async function findReach(
   if (facts.isRootless) throw rootless();
   if (platform === "darwin" || facts.operatingSystem === "Docker Desktop") return "published";
   const gateway = await bridgeAddress(engine, signal);
-  if (gateway === "" || isOwnAddress(gateway)) return "direct";
+  if (gateway === "" || (await isOwnAddress(gateway))) return "direct";
   throw new ClusterError(
     "machine-not-set-up",
     `Docker runs on another machine: its bridge's address ${gateway} is none of this machine's.`,
@@ -73,8 +73,13 @@ async function bridgeAddress(engine: Engine, signal: AbortSignal): Promise<strin
   return text.split(" ").find((address) => /^[0-9.]+$/.test(address)) ?? "";
 }
 
-function isOwnAddress(address: string): boolean {
-  return Object.values(networkInterfaces()).some((addresses) => addresses?.some((own) => own.address === address));
+/** Asked by taking a port there: a bridge to which no container is connected yet isn't among the interfaces that the runtime lists. */
+function isOwnAddress(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(0, address, () => server.close(() => resolve(true)));
+  });
 }
 
 /** Podman's `docker` answers in a form of its own. */
