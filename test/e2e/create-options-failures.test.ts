@@ -57,7 +57,10 @@ test("a download that breaks off, wherever it goes, is said to", async () => {
 }, 300_000);
 
 test("--timeout ends a creation with 4", async () => {
+  const { pendingMs } = (await cloud().control("behaviour")) as { readonly pendingMs: number };
+  await cloud().control("behaviour", { pendingMs: 600_000 });
   const late = await cloud().run(createWords(["--timeout", "4s", state.artifact!]));
+  await cloud().control("behaviour", { pendingMs });
   expect(late.stderr).toContain("--timeout");
   expect(late.stderr).toContain("[deadline-passed]");
   expect(late).toMatchObject({ status: 4, stdout: "" });
