@@ -48,8 +48,8 @@ interface Stage {
   readonly reached: (creating: Running) => Promise<void>;
   /** What the cloud does to make the stage last. */
   readonly fault?: unknown;
-  /** Whether machines exist by then, about which something can be kept. */
-  readonly hasEvidence: boolean;
+  /** What is kept: nothing before anything was made, then the log, and once they have written to it, their console. */
+  readonly evidence: "nothing" | "log" | "console";
 }
 
 const delayed = (action: string, when: "before" | "after", delayMs: number) => ({ action, when, times: 3, delayMs });
@@ -59,33 +59,33 @@ const stages: readonly Stage[] = [
     when: "while images are looked up",
     reached: () => asked("DescribeImages"),
     fault: delayed("DescribeImages", "before", 1000),
-    hasEvidence: false,
+    evidence: "nothing",
   },
   {
     when: "between the group's request and its answer",
     reached: () => asked("CreateSecurityGroup"),
     fault: delayed("CreateSecurityGroup", "after", 1500),
-    hasEvidence: false,
+    evidence: "log",
   },
   {
     when: "between the launch's request and its answer",
     reached: () => asked("RunInstances"),
     fault: delayed("RunInstances", "after", 2000),
-    hasEvidence: true,
+    evidence: "log",
   },
-  { when: "while machines boot", reached: (creating) => creating.said("Boot …"), hasEvidence: true },
-  { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …"), hasEvidence: true },
-  { when: "while the artifact is sent", reached: (creating) => creating.said("Fetch artifact …"), hasEvidence: true },
+  { when: "while machines boot", reached: (creating) => creating.said("Boot …"), evidence: "log" },
+  { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …"), evidence: "console" },
+  { when: "while the artifact is sent", reached: (creating) => creating.said("Fetch artifact …"), evidence: "console" },
   {
     when: "while the installation is started",
     reached: (creating) => creating.said("Start installation …"),
-    hasEvidence: true,
+    evidence: "console",
   },
 ];
 
 test.each([...stages])(
   "Ctrl-C $when leaves nothing",
-  async ({ reached, fault, hasEvidence }) => {
+  async ({ reached, fault, evidence }) => {
     await cloud().control("reset", {});
     if (fault !== undefined) await cloud().control("faults", fault);
     const creating = cloud().start(createWords("interrupted"));
@@ -97,7 +97,8 @@ test.each([...stages])(
     expect(await cloud().machines()).toEqual([]);
     expect(await groups()).toEqual([]);
     const kept = await filesOf("interrupted");
-    expect(kept.some((name) => name.endsWith(".console.txt"))).toBe(hasEvidence);
+    expect(kept.some((name) => name.endsWith("/log"))).toBe(evidence !== "nothing");
+    if (evidence === "console") expect(kept.some((name) => name.endsWith(".console.txt"))).toBe(true);
     await rm(stateFolder(), { recursive: true, force: true });
   },
   180_000,
