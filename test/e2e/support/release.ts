@@ -1,5 +1,5 @@
 /** A release as its maker would try it out, from a commit of exactly what stands in this checkout, served on loopback. */
-import { mkdir, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join, normalize } from "node:path";
 import { repository } from "./executable.ts";
 import { shell } from "./shell.ts";
@@ -27,7 +27,8 @@ export async function commitOfThis(folder: string): Promise<string> {
     [checkout],
     repository,
   );
-  await symlink(join(repository, "node_modules"), join(checkout, "node_modules"));
+  // Not a link to them: the bundler would write the path from here to there into what it makes.
+  await copyLinked(join(repository, "node_modules"), join(checkout, "node_modules"));
   await shell(
     `git init -q -b main && echo node_modules >.git/info/exclude && git add -A &&
     git config user.name Tester && git config user.email tester@example.com && git commit -q -m "Everything"`,
@@ -37,10 +38,17 @@ export async function commitOfThis(folder: string): Promise<string> {
   return checkout;
 }
 
+/** Copies a folder by hard links, or byte for byte where it lies on another file system. */
+export async function copyLinked(source: string, target: string): Promise<void> {
+  await mkdir(target, { recursive: true });
+  await shell('cp -PRl "$0/." "$1" 2>/dev/null || cp -PRf "$0/." "$1"', [source, target], "/");
+}
+
 /** Makes it for this machine's platform and for ARM only, signed by a key made for it. */
 export async function makeRelease(): Promise<ReleaseFolder> {
-  const folder = await temporaryFolder();
-  const server = serveFolder(join(folder.path, "served"));
+  await using made = new AsyncDisposableStack();
+  const folder = made.use(await temporaryFolder());
+  const server = made.use(serveFolder(join(folder.path, "served")));
   const key = join(folder.path, "key");
   await shell(`ssh-keygen -q -t ed25519 -N '' -C releaser -f "$0"`, [key], folder.path);
   const checkout = await commitOfThis(folder.path);
@@ -60,16 +68,14 @@ export async function makeRelease(): Promise<ReleaseFolder> {
   if (tag === undefined) throw new Error("install.sh was not told its release");
   const files = join(folder.path, "served", tag);
   await shell('mv "$0" "$1"', [output, files], folder.path);
+  const kept = made.move();
   return {
     folder: folder.path,
     checkout,
     files,
     tag,
     downloadRoot: server.url,
-    [Symbol.asyncDispose]: async () => {
-      await server[Symbol.asyncDispose]();
-      await folder[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
 
