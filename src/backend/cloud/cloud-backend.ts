@@ -5,7 +5,7 @@ import { ipDetect } from "../ip-detect.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
 import { describeInstances } from "./describe.ts";
 import { destroy } from "./destroy.ts";
-import { consoleOutputs } from "./evidence.ts";
+import { evidence } from "./evidence.ts";
 import { findElsewhere } from "./find-elsewhere.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
 import { type Making, remainsText } from "./making.ts";
@@ -77,7 +77,7 @@ export async function createCloudBackend(
     },
     listEverywhere: async (listSignal) => listEverywhere(open, region, placeOf, listSignal),
     destroy: async (cluster, destroySignal) => destroy(api, cluster, surroundings, destroySignal),
-    evidence: async (cluster, evidenceSignal) => consoleOutputs(api, cluster, evidenceSignal),
+    evidence: async (cluster, evidenceSignal) => evidence(api, cluster, evidenceSignal),
   };
 }
 

@@ -1,15 +1,6 @@
-import { ClusterError } from "../../errors.ts";
+import { clusterExists } from "../local-backend.ts";
 import type { Inventory } from "./records.ts";
 import { labelsOf } from "./records.ts";
-
-/** The refusal of an id that is taken. */
-export function clusterExists(clusterId: string, cause?: unknown): ClusterError {
-  return new ClusterError("cluster-exists", `A cluster "${clusterId}" exists, or is being created, on this machine.`, {
-    hint: `Choose another --cluster-id, or remove it: cluster-container destroy --cluster-id ${clusterId}`,
-    facts: { cluster: clusterId },
-    cause,
-  });
-}
 
 /** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
 export function assertIdIsFree(inventory: Inventory, clusterId: string, leaving: readonly string[]): void {
@@ -17,5 +8,5 @@ export function assertIdIsFree(inventory: Inventory, clusterId: string, leaving:
   const isTaken = present.some(
     (labels) => labels.clusterId === clusterId && !leaving.includes(labels.creationId ?? ""),
   );
-  if (isTaken) throw clusterExists(clusterId);
+  if (isTaken) throw clusterExists("container", clusterId);
 }

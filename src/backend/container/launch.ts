@@ -1,6 +1,6 @@
 import { type Counts, type Role, roles } from "../../cluster/record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
-import { clusterExists } from "./cluster-exists.ts";
+import { clusterExists } from "../local-backend.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import type { Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
@@ -39,7 +39,7 @@ export async function launchNodes(engine: Engine, plan: LaunchPlan, signal: Abor
     try {
       return await engine.change({ words });
     } catch (error) {
-      throw isNameTaken(error) ? clusterExists(plan.clusterId, error) : error;
+      throw isNameTaken(error) ? clusterExists("container", plan.clusterId, error) : error;
     }
   };
   const begin = async (id: string): Promise<void> => {

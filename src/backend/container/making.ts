@@ -1,3 +1,4 @@
+import { localRemainsText } from "../local-backend.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { LabelValues } from "./labels.ts";
 
@@ -14,6 +15,5 @@ export interface Making {
 
 /** For someone who ends the program now: what may be left, and how it goes away. */
 export function remainsText(making: Making | undefined): string {
-  if (making === undefined || !making.isTouched) return "Nothing has been made.";
-  return `Containers and a network may be left. Remove them: cluster-container destroy --cluster-id ${making.clusterId}`;
+  return localRemainsText("container", "Containers and a network", making);
 }

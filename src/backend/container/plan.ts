@@ -1,5 +1,6 @@
 import { roles } from "../../cluster/record.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
+import { nodeCount } from "../cluster-shape.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
@@ -8,14 +9,13 @@ export function describePlan(
   { clusterId, counts, creation }: CreationRequest<ContainerCreation>,
   { facts, image, reach }: ResolvedCreation,
 ): CreationPlan {
-  const total = roles.reduce((sum, role) => sum + counts[role], 0);
   const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
     lines: [
       ["Cluster", clusterId],
       ["Engine", `Docker ${facts.version}, cgroups ${facts.cgroupVersion}`],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
-      ["Containers", `${total}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Containers", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
       ["Limits", `memory ${creation.memory ?? "none"}, CPUs ${creation.cpus ?? "none"}, each`],
       ["Network", "a bridge of its own"],
       [

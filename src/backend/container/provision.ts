@@ -1,12 +1,12 @@
 import type { ClusterRecord } from "../../cluster/record.ts";
-import { roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
 import { version } from "../../version.ts";
-import { countsText } from "../cluster-shape.ts";
+import { countsText, nodeCount } from "../cluster-shape.ts";
+import { launchAndRaise } from "../launch-and-raise.ts";
 import { openIntroduction } from "../meet-node.ts";
-import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
-import { type Provisioning, runCreation } from "../run-creation.ts";
+import type { LocalProvisioning } from "../local-backend.ts";
+import { runCreation } from "../run-creation.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import { describeContainers, describeNetworks } from "./describe.ts";
@@ -25,10 +25,8 @@ import { watchMachines } from "./watch-machines.ts";
 /** Between two looks at the containers. */
 const longestPauseMs = 1_000;
 
-export interface ContainerProvisioning extends Provisioning<ContainerCreation, ResolvedCreation, Making> {
+export interface ContainerProvisioning extends LocalProvisioning<ContainerCreation, ResolvedCreation, Making> {
   readonly engine: Engine;
-  /** The folder of this machine's creations. */
-  readonly root: string;
 }
 
 /** See Backend.provision. */
@@ -101,19 +99,12 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   const identity = await identityArchive({ hostKey, publicKey: request.publicKey }, surroundings.clock.now());
   const { counts, creation } = request;
   const plan = { clusterId, counts, creation, image: resolved.image.name, reach: resolved.reach };
-  const failing = new AbortController();
-  const either = AbortSignal.any([signal, failing.signal]);
-  const launched = launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, either);
-  launched.then(
-    () => step.done(),
-    (error: unknown) => failing.abort(error),
-  );
-  const count = roles.reduce((sum, role) => sum + counts[role], 0);
+  const launch = async (inner: AbortSignal): Promise<void> => {
+    await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
+    step.done();
+  };
   const look = watchMachines(engine, { creationId, root: work.root });
-  const raised = raiseNodes({ count, longestPauseMs, look, meet }, surroundings, either);
-  raised.catch((error: unknown) => failing.abort(error));
-  const [cluster] = await both(raised, launched);
-  return cluster;
+  return await launchAndRaise(launch, { count: nodeCount(counts), longestPauseMs, look, meet }, surroundings, signal);
 }
 
 /** Both are awaited, also after one has failed: a roll-back must not begin while something is still being made. */

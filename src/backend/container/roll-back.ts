@@ -1,5 +1,6 @@
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
+import { destroyCommand } from "../local-backend.ts";
 import type { RollBack } from "../roll-back.ts";
 import { describeContainers } from "./describe.ts";
 import { type Making, remainsText } from "./making.ts";
@@ -17,7 +18,7 @@ export function containerRollBack(work: ContainerProvisioning, making: Making): 
     saveEvidence: async (signal) => request.onFailure(await describeCluster(work, making, signal), signal),
     end: async (signal) => stopCreation(engine, making, signal),
     remove: async (signal) => removeCreation(engine, making, surroundings.clock, signal),
-    keptText: () => `its containers. Remove them with: cluster-container destroy --cluster-id ${making.clusterId}`,
+    keptText: () => `its containers. Remove them with: ${destroyCommand("container", making.clusterId)}`,
     remainsText: () => remainsText(making),
   };
 }

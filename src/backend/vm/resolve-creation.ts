@@ -1,8 +1,8 @@
 import { arch, platform, totalmem } from "node:os";
-import { roles } from "../../cluster/record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
 import type { CreationRequest } from "../backend.ts";
+import { nodeCount } from "../cluster-shape.ts";
 import { type Accelerator, bestAccelerator, tryAccelerators } from "./accelerator.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu.ts";
@@ -20,9 +20,6 @@ export interface ResolvedCreation {
 
 type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts">;
 
-export const nodeCount = ({ counts }: Pick<Resolving, "counts">): number =>
-  roles.reduce((sum, role) => sum + counts[role], 0);
-
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
   qemu: Qemu,
@@ -31,7 +28,7 @@ export async function resolveCreation(
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   assertArchitecture(arch());
-  const count = nodeCount(request);
+  const count = nodeCount(request.counts);
   assertMemory(count * request.creation.memoryMegabytes, totalmem());
   const [version, trials, image] = await Promise.all([
     qemuVersion(qemu, signal),

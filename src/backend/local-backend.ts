@@ -1,0 +1,93 @@
+import { dirname } from "node:path";
+import type { ClusterRecord } from "../cluster/record.ts";
+import { ClusterError } from "../errors.ts";
+import { abandonedCreations } from "../system/creation-folder.ts";
+import type { Backend, CreationPlan, CreationRequest, Surroundings } from "./backend.ts";
+import type { Provisioning } from "./run-creation.ts";
+
+/** The backends whose clusters live on this machine, until somebody removes them. */
+export type LocalName = "container" | "vm";
+
+/** What a roll-back of one of their creations must know at the least. */
+interface LocalMaking {
+  readonly clusterId: string;
+  /** Whether anything has been asked for yet. */
+  isTouched: boolean;
+}
+
+export interface LocalProvisioning<Creation, Resolved, Making> extends Provisioning<Creation, Resolved, Making> {
+  /** The folder of this machine's creations. */
+  readonly root: string;
+}
+
+/** The parts of a local backend that are its own. */
+export interface LocalParts<Creation, Resolved, Making extends LocalMaking> {
+  readonly name: LocalName;
+  readonly ipDetect: string;
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  /** See Backend.remainsText. */
+  readonly remainsText: (making: Making | undefined) => string;
+  /** Makes nothing. */
+  readonly resolve: (request: CreationRequest<Creation>, signal: AbortSignal) => Promise<Resolved>;
+  /** Gives the `cluster-exists` of an id that is taken; `leaving` are creations that are about to be removed. */
+  readonly assertIdIsFree: (clusterId: string, leaving: readonly string[], signal: AbortSignal) => Promise<void>;
+  readonly describePlan: (request: CreationRequest<Creation>, resolved: Resolved) => CreationPlan;
+  readonly provision: (
+    work: LocalProvisioning<Creation, Resolved, Making>,
+    signal: AbortSignal,
+  ) => Promise<ClusterRecord>;
+}
+
+/** All that local backends do in the same way. */
+export function localBackend<Creation, Resolved, Making extends LocalMaking>(
+  parts: LocalParts<Creation, Resolved, Making>,
+  surroundings: Surroundings,
+): Omit<Backend<Creation>, "find" | "list" | "destroy" | "evidence"> {
+  const current: { making?: Making } = {};
+  return {
+    name: parts.name,
+    place: undefined,
+    ipDetect: parts.ipDetect,
+    ipDetectPublic: undefined,
+    findElsewhere: async () => Promise.resolve([]),
+    remainsText: () => parts.remainsText(current.making),
+    plan: async (request, signal) => {
+      const abandoned = await abandonedCreations(parts.root, request.clusterId);
+      const leaving = abandoned.map(({ creation }) => creation.creationId);
+      const [resolved] = await Promise.all([
+        parts.resolve(request, signal),
+        parts.assertIdIsFree(request.clusterId, leaving, signal),
+      ]);
+      return parts.describePlan(request, resolved);
+    },
+    provision: async (request, onNode, signal) => {
+      const resolve = async (inner: AbortSignal): Promise<Resolved> => parts.resolve(request, inner);
+      const onMaking = (making: Making): void => {
+        current.making = making;
+      };
+      const root = dirname(request.directory);
+      return parts.provision({ root, request, resolve, surroundings, onNode, onMaking }, signal);
+    },
+  };
+}
+
+/** What people type to remove a cluster. */
+export function destroyCommand(backend: LocalName, clusterId: string): string {
+  return `cluster-${backend} destroy --cluster-id ${clusterId}`;
+}
+
+/** The refusal of an id that is taken. */
+export function clusterExists(backend: LocalName, clusterId: string, cause?: unknown): ClusterError {
+  return new ClusterError("cluster-exists", `A cluster "${clusterId}" exists, or is being created, on this machine.`, {
+    hint: `Choose another --cluster-id, or remove it: ${destroyCommand(backend, clusterId)}`,
+    facts: { cluster: clusterId },
+    cause,
+  });
+}
+
+/** For someone who ends the program now: which `things` may be left, and how they go away. */
+export function localRemainsText(backend: LocalName, things: string, making: LocalMaking | undefined): string {
+  if (making === undefined || !making.isTouched) return "Nothing has been made.";
+  return `${things} may be left. Remove them: ${destroyCommand(backend, making.clusterId)}`;
+}
