@@ -97,6 +97,8 @@ test("a machine that ends while it boots fails the creation at once, with what i
   const id = vms().id("ending");
   const creating = vms().start(createWords(id));
   await creating.said("agent_0: Boot …");
+  // One whose QEMU has not gone to the background yet could not be started, which is another failure.
+  await creating.said("Start virtual machines: done");
   process.kill((await vms().machines(id)).get("agent_0")!, "SIGKILL");
   const ended = await creating.ended;
   expect(ended.status).toBe(1);
