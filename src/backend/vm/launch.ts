@@ -6,6 +6,7 @@ import type { FirstBoot } from "../cloud-init.ts";
 import type { Accelerator } from "./accelerator.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "./cluster-facts.ts";
 import { createDisk, type ImageFacts } from "./disk.ts";
+import { createFlash, type Firmware } from "./firmware.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { machineFiles, type MachineFiles } from "./machine-files.ts";
 import { machineWords } from "./machine-words.ts";
@@ -22,6 +23,7 @@ export interface LaunchPlan {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
   readonly creation: VmCreation;
   readonly accelerator: Accelerator;
+  readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
   readonly boot: FirstBoot;
 }
@@ -48,13 +50,20 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
   await prepareFiles(qemu, { launching, files, node }, signal);
   for (let tries = 1; ; tries += 1) {
     signal.throwIfAborted();
-    const machine = { ...plan, files, node: book.node(place), place, count: plan.facts.nodes.length };
-    const run = { program: "qemu-system-x86_64", words: machineWords(machine), cwd: plan.directory } as const;
+    const machine = {
+      ...plan,
+      architecture: qemu.architecture,
+      files,
+      node: book.node(place),
+      place,
+      count: plan.facts.nodes.length,
+    };
+    const run = { words: machineWords(machine), cwd: plan.directory };
     // Run to its end, whatever is aborted meanwhile: what it started must be known.
-    const end = await qemu(run, new AbortController().signal);
+    const end = await qemu.system(run, new AbortController().signal);
     if (end.status === 0) return;
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
-      throw startFailure(node, end);
+      throw startFailure(qemu, node, end);
     await book.changePorts(place, toPorts(await findFreePorts(3)));
   }
 }
@@ -72,6 +81,7 @@ async function prepareFiles(
     place,
     boot: plan.boot,
   });
+  if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
   await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.creation.diskMegabytes }, signal);
 }
 
@@ -80,8 +90,8 @@ export const hostname = (node: NodeFacts): string => nodeReference(node).replace
 
 export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
 
-function startFailure(node: NodeFacts, end: Parameters<typeof qemuFailure>[1]): ClusterError {
-  const failure = qemuFailure(`qemu-system-x86_64 for ${nodeReference(node)}`, end);
+function startFailure({ systemName }: Qemu, node: NodeFacts, end: Parameters<typeof qemuFailure>[1]): ClusterError {
+  const failure = qemuFailure(`${systemName} for ${nodeReference(node)}`, end);
   if (!/unknown driver 'vvfat'/i.test(end.stderr)) return failure;
   return new ClusterError(
     "machine-not-set-up",

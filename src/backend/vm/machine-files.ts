@@ -6,6 +6,8 @@ export interface MachineFiles {
   readonly folder: string;
   /** A layer above the image. */
   readonly disk: string;
+  /** Where there is firmware that isn't built in: layers above it. */
+  readonly flash: { readonly program: string; readonly variables: string };
   /** What cloud-init reads at the first boot. */
   readonly seed: string;
   readonly console: string;
@@ -18,6 +20,7 @@ export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | 
   return {
     folder,
     disk: join(folder, "disk.qcow2"),
+    flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
     seed: join(folder, "seed"),
     console: join(folder, "console.txt"),
     pid: join(folder, "qemu.pid"),

@@ -1,4 +1,5 @@
 import type { Accelerator } from "./accelerator.ts";
+import type { Architecture } from "./architecture.ts";
 import type { NodeFacts } from "./cluster-facts.ts";
 import type { MachineFiles } from "./machine-files.ts";
 import { macAddresses } from "./seed.ts";
@@ -6,6 +7,7 @@ import type { VmCreation } from "./vm-creation.ts";
 
 /** All that a machine is made of. */
 export interface MachinePlan {
+  readonly architecture: Architecture;
   readonly accelerator: Accelerator;
   readonly creation: VmCreation;
   readonly files: MachineFiles;
@@ -17,14 +19,13 @@ export interface MachinePlan {
 
 /** QEMU's command line. It is run in the cluster's folder: the names of sockets may not be long, and the folder's may be. */
 export function machineWords(plan: MachinePlan): readonly string[] {
-  const { accelerator, creation, files, node, place } = plan;
-  const cpu = accelerator === "tcg" ? "max" : "host";
+  const { architecture, accelerator, creation, files, node, place } = plan;
   const options: readonly (readonly [string, string])[] = [
     ["-name", node.id],
     ["-display", "none"],
-    ["-machine", "q35"],
+    ...firmwareOptions(plan),
     ["-accel", accelerator],
-    ["-cpu", cpu],
+    ["-cpu", accelerator === "tcg" ? architecture.translatedCpu : "host"],
     ["-m", String(creation.memoryMegabytes)],
     ["-smp", String(creation.cpus)],
     ["-device", "virtio-rng-pci"],
@@ -39,13 +40,30 @@ export function machineWords(plan: MachinePlan): readonly string[] {
   return ["-nodefaults", "-no-user-config", ...options.flat(), "-daemonize"];
 }
 
+function firmwareOptions({ architecture, files }: MachinePlan): readonly (readonly [string, string])[] {
+  const { machine, firmware } = architecture;
+  if (firmware === "BIOS") return [["-machine", machine]];
+  const flash = (name: string, filename: string, isReadOnly: boolean) =>
+    ["-blockdev", JSON.stringify(layer(name, filename, { "read-only": isReadOnly }))] as const;
+  return [
+    ["-machine", `${machine},pflash0=program,pflash1=variables`],
+    flash("program", files.flash.program, true),
+    flash("variables", files.flash.variables, false),
+  ];
+}
+
+const layer = (name: string, filename: string, more: Readonly<Record<string, unknown>>) => ({
+  driver: "qcow2",
+  "node-name": name,
+  file: { driver: "file", filename },
+  ...more,
+});
+
 /** A full disk of this computer is told to the node, which would stand still without a word otherwise. */
 function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
-  const file = { driver: "file", filename: disk };
-  const layer = { driver: "qcow2", "node-name": "disk", file, discard: "unmap" };
   const folder = { driver: "vvfat", "node-name": "seed", dir: seed, label: "cidata", "read-only": true };
   return [
-    ["-blockdev", JSON.stringify(layer)],
+    ["-blockdev", JSON.stringify(layer("disk", disk, { discard: "unmap" }))],
     ["-device", "virtio-blk-pci,drive=disk,bootindex=0,werror=report"],
     ["-blockdev", JSON.stringify(folder)],
     ["-device", "virtio-blk-pci,drive=seed"],

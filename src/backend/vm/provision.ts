@@ -97,7 +97,15 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
   const facts = await register(work, making, signal);
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
   const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts };
-  const plan = { directory, facts, creation: request.creation, accelerator: resolved.accelerator, image, boot };
+  const plan = {
+    directory,
+    facts,
+    creation: request.creation,
+    accelerator: resolved.accelerator,
+    firmware: resolved.firmware,
+    image,
+    boot,
+  };
   const failing = new AbortController();
   const either = AbortSignal.any([signal, failing.signal]);
   const launched = launchMachines(qemu, plan, either);
@@ -105,7 +113,7 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
     () => step.done(),
     (error: unknown) => failing.abort(error),
   );
-  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory);
+  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory, qemu.architecture);
   const raised = raiseNodes({ count: nodeCount(request), longestPauseMs, look, meet }, surroundings, either);
   raised.catch((error: unknown) => failing.abort(error));
   // A roll-back must not begin while something is still being started.

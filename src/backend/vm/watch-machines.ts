@@ -1,5 +1,6 @@
 import { type ClusterRecord, nodeReference } from "../../cluster/record.ts";
 import { ClusterError } from "../../errors.ts";
+import type { Architecture } from "./architecture.ts";
 import { readCluster } from "./cluster-facts.ts";
 import { consoleOutputs } from "./evidence.ts";
 import { observeCluster } from "./records.ts";
@@ -10,7 +11,10 @@ const shownLines = 8;
 const controls = /\u001B\[[0-9;?]*[A-Za-z]|[^\P{Cc}\n]/gu;
 
 /** Looks at all machines of a creation. Throws `machine-failed` when one of them has ended. */
-export async function watchMachines(directory: string): Promise<ClusterRecord | undefined> {
+export async function watchMachines(
+  directory: string,
+  { firmware }: Pick<Architecture, "firmware">,
+): Promise<ClusterRecord | undefined> {
   const stored = await readCluster(directory);
   if (stored === undefined) return undefined;
   const cluster = await observeCluster(stored);
@@ -23,7 +27,7 @@ export async function watchMachines(directory: string): Promise<ClusterRecord | 
     "machine-failed",
     `${name} (${ended.id}) ended before it could be used: ${ended.stateReason}.\n${said}`.trim(),
     {
-      hint: "The image must boot from a disk on a PC with BIOS; the console output among the evidence may say more.",
+      hint: `The image must boot from a disk with ${firmware}; the console output among the evidence may say more.`,
       facts: { node: name, machine: ended.id, reason: ended.stateReason },
     },
   );
