@@ -56,7 +56,7 @@ async function problemOf(
 ): Promise<string | undefined> {
   const { machine, probe } = qemu.architecture;
   const words = `-accel ${accelerator} -machine ${machine} -cpu max -m 16 -nodefaults -no-user-config -display none`;
-  const end = await qemu.system({ words: [...words.split(" "), "-bios", rom, ...probe.words] }, signal);
+  const end = await qemu.system([...words.split(" "), "-bios", rom, ...probe.words], signal);
   if (end.status === probe.status) return undefined;
   const lines = end.stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, ""));
   const said = lines.find((line) => line !== "" && !line.startsWith("warning: ")) ?? "";

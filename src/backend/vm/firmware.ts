@@ -25,7 +25,7 @@ const administratorsFolder = "/etc/qemu";
 export async function findFirmware(qemu: Qemu, signal: AbortSignal): Promise<Firmware | undefined> {
   const { architecture } = qemu;
   if (architecture.firmware === "BIOS") return undefined;
-  const { stdout } = await qemu.system({ words: ["-L", "help"] }, signal);
+  const { stdout } = await qemu.system(["-L", "help"], signal);
   const folders = [administratorsFolder, ...stdout.split("\n").filter((line) => line.startsWith("/"))];
   for (const path of await descriptions(folders)) {
     const found = await readDescription(path, architecture);

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { nodeReference } from "../../cluster/record.ts";
 import { ClusterError } from "../../errors.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
+import type { Clock } from "../../system/clock.ts";
 import type { FirstBoot } from "../cloud-init.ts";
 import type { Accelerator } from "./accelerator.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "./cluster-facts.ts";
@@ -10,6 +11,7 @@ import { createFlash, type Firmware } from "./firmware.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { machineFiles, type MachineFiles } from "./machine-files.ts";
 import { machineWords } from "./machine-words.ts";
+import { startNetwork, type Wires } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 import { writeSeed } from "./seed.ts";
 import type { VmCreation } from "./vm-creation.ts";
@@ -26,15 +28,16 @@ export interface LaunchPlan {
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
   readonly boot: FirstBoot;
+  readonly wires: Wires;
+  readonly clock: Clock;
 }
 
-/** Starts all machines; the first one alone, since the others connect to its sockets. */
+/** Starts all machines, and what connects them before. */
 export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
   const book = openBook(plan);
   const places = plan.facts.nodes.map((_, place) => place);
-  await launchMachine(qemu, { plan, book, place: 0 }, signal);
-  const others = async (place: number): Promise<void> => launchMachine(qemu, { plan, book, place }, signal);
-  await runAtOnce(places.slice(1), atOnce, others, signal);
+  if (places.length > 1) await startNetwork(qemu, plan, signal);
+  await runAtOnce(places, atOnce, async (place) => launchMachine(qemu, { plan, book, place }, signal), signal);
 }
 
 interface Launching {
@@ -56,11 +59,9 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
       files,
       node: book.node(place),
       place,
-      count: plan.facts.nodes.length,
     };
-    const run = { words: machineWords(machine), cwd: plan.directory };
     // Run to its end, whatever is aborted meanwhile: what it started must be known.
-    const end = await qemu.system(run, new AbortController().signal);
+    const end = await qemu.system(machineWords(machine), new AbortController().signal);
     if (end.status === 0) return;
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
       throw startFailure(qemu, node, end);

@@ -2,6 +2,8 @@ import type { Accelerator } from "./accelerator.ts";
 import type { Architecture } from "./architecture.ts";
 import type { NodeFacts } from "./cluster-facts.ts";
 import type { MachineFiles } from "./machine-files.ts";
+import { wirePath, type Wires } from "./private-network.ts";
+import { escaped } from "./qemu.ts";
 import { macAddresses } from "./seed.ts";
 import type { VmCreation } from "./vm-creation.ts";
 
@@ -12,12 +14,12 @@ export interface MachinePlan {
   readonly creation: VmCreation;
   readonly files: MachineFiles;
   readonly node: NodeFacts;
-  /** The node's place in the launch order, of so many. */
+  /** The node's place in the launch order. */
   readonly place: number;
-  readonly count: number;
+  readonly wires: Wires;
 }
 
-/** QEMU's command line. It is run in the cluster's folder: the names of sockets may not be long, and the folder's may be. */
+/** QEMU's command line. */
 export function machineWords(plan: MachinePlan): readonly string[] {
   const { architecture, accelerator, creation, files, node, place } = plan;
   const options: readonly (readonly [string, string])[] = [
@@ -82,28 +84,14 @@ const forwards = ({ ports }: NodeFacts): string =>
     .map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
     .join(",");
 
-/**
- * One wire for all of a cluster: the first machine's QEMU is the hub, with a socket for each of the others. It needs no privileges, nothing
- * else on this computer hears it, and it is there as long as the first machine runs.
- */
-function privateNetworkOptions({ place, count }: MachinePlan): readonly (readonly [string, string])[] {
-  const card = ["-device", networkCard("inside", macAddresses(place).inside)] as const;
-  if (place > 0) {
-    return [["-netdev", `stream,id=inside,server=off,addr.type=unix,addr.path=${socketName(place)}`], card];
-  }
-  const others = Array.from({ length: count - 1 }, (_, index) => index + 1);
+/** A node that is alone has the card as well, so that its private address is a real one. */
+function privateNetworkOptions({ place, wires }: MachinePlan): readonly (readonly [string, string])[] {
+  const wire =
+    wires.count === 1
+      ? "hubport,id=inside,hubid=0"
+      : `stream,id=inside,server=off,addr.type=unix,addr.path=${escaped(wirePath(wires, place))}`;
   return [
-    ["-netdev", "hubport,id=inside,hubid=0"],
-    card,
-    ...others.flatMap((other): readonly (readonly [string, string])[] => [
-      ["-netdev", `stream,id=wire${other},server=on,addr.type=unix,addr.path=${socketName(other)}`],
-      ["-netdev", `hubport,id=port${other},hubid=0,netdev=wire${other}`],
-    ]),
+    ["-netdev", wire],
+    ["-device", networkCard("inside", macAddresses(place).inside)],
   ];
 }
-
-/** From the cluster's folder. */
-const socketName = (place: number): string => `machines/wire-${place}`;
-
-/** In QEMU's lists of options a comma is doubled. */
-const escaped = (text: string): string => text.replaceAll(",", ",,");

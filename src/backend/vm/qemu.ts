@@ -7,18 +7,13 @@ import type { Architecture } from "./architecture.ts";
 
 const limitMs = 60_000;
 
-interface QemuRun {
-  readonly words: readonly string[];
-  readonly cwd?: string;
-}
-
 /** QEMU's programs. Any status resolves; that there is no such program, and that one doesn't end, are ClusterErrors. */
 export interface Qemu {
   /** Of all its machines. */
   readonly architecture: Architecture;
   /** The emulator of whole machines, as it is called. */
   readonly systemName: string;
-  system(run: QemuRun, signal: AbortSignal): Promise<ProgramEnd>;
+  system(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
   /** `qemu-img`. */
   image(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
 }
@@ -30,10 +25,10 @@ interface QemuSurroundings {
 
 export function openQemu(surroundings: QemuSurroundings, architecture: Architecture): Qemu {
   const systemName = `qemu-system-${architecture.name}`;
-  const runIt = async (program: string, run: QemuRun, signal: AbortSignal): Promise<ProgramEnd> => {
+  const runIt = async (program: string, words: readonly string[], signal: AbortSignal): Promise<ProgramEnd> => {
     const limit = AbortSignal.timeout(limitMs);
     try {
-      return await startProgram(surroundings, program, run, AbortSignal.any([signal, limit]));
+      return await startProgram(surroundings, program, words, AbortSignal.any([signal, limit]));
     } catch (error) {
       signal.throwIfAborted();
       if (limit.aborted) throw tooSlow(program);
@@ -46,24 +41,24 @@ export function openQemu(surroundings: QemuSurroundings, architecture: Architect
   return {
     architecture,
     systemName,
-    system: async (run, signal) => runIt(systemName, run, signal),
-    image: async (words, signal) => runIt("qemu-img", { words }, signal),
+    system: async (words, signal) => runIt(systemName, words, signal),
+    image: async (words, signal) => runIt("qemu-img", words, signal),
   };
 }
 
 async function startProgram(
   { environment, progress }: QemuSurroundings,
   program: string,
-  { words, cwd }: QemuRun,
+  words: readonly string[],
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
   progress.detail(2, `${program} ${words.join(" ")}`);
-  return await runProgram({ argv: [program, ...words], environment, ...(cwd !== undefined && { cwd }) }, signal);
+  return await runProgram({ argv: [program, ...words], environment }, signal);
 }
 
 /** QEMU's version, such as [7, 2]. Throws `machine-not-set-up` where there is none. */
 export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<readonly [number, number]> {
-  const end = await qemu.system({ words: ["--version"] }, signal);
+  const end = await qemu.system(["--version"], signal);
   const [, major, minor] = /version (\d+)\.(\d+)/.exec(end.stdout) ?? [];
   if (major === undefined) throw qemuFailure(`${qemu.systemName} --version`, end);
   return [Number(major), Number(minor)];
@@ -105,3 +100,6 @@ const tooSlow = (program: string): ClusterError =>
 /** Without the program's name before it and the full stop after it. */
 const lastLine = (text: string): string =>
   (text.trim().split("\n").at(-1) ?? "").replace(/^qemu[\w-]*: /, "").replace(/[.\s]+$/, "");
+
+/** In QEMU's lists of options a comma is doubled. */
+export const escaped = (text: string): string => text.replaceAll(",", ",,");

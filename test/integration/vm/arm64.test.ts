@@ -81,6 +81,8 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
       deadline: undefined,
       hosts: [],
     },
+    wires: { folder: directory, count: 1 },
+    clock: systemClock,
   };
 }
 

@@ -70,7 +70,7 @@ async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly st
   await using folder = await temporaryFolder(tmpdir());
   const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
   const [networks, drive] = await Promise.all([
-    qemu.system({ words: ["-netdev", "help"] }, signal),
+    qemu.system(["-netdev", "help"], signal),
     qemu.image(["info", seed], signal),
   ]);
   return [

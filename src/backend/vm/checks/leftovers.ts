@@ -1,6 +1,8 @@
 import { type Check, localLimitMs, type Outcome, pass, warn } from "../../../doctor/check.ts";
 import { abandonedCreations } from "../../../system/creation-folder.ts";
 import { readClusters, type StoredCluster } from "../cluster-facts.ts";
+import { isRunning } from "../machine-process.ts";
+import { networkFiles } from "../private-network.ts";
 import { observeCluster } from "../records.ts";
 
 /** What creates that were cut short have left, and clusters of which no machine runs. */
@@ -26,5 +28,7 @@ async function whatIsLeft(stored: StoredCluster, root: string): Promise<string |
   const abandoned = await abandonedCreations(root, clusterId);
   if (abandoned.some(({ creation }) => creation.creationId === creationId)) return "its create was cut short";
   const { nodes } = await observeCluster(stored);
-  return nodes.every((node) => node.state === "ended") ? "none of its machines runs" : undefined;
+  if (nodes.every((node) => node.state === "ended")) return "none of its machines runs";
+  const isConnected = nodes.length === 1 || (await isRunning(networkFiles(stored.directory)));
+  return isConnected ? undefined : "the process of its private network has ended";
 }
