@@ -3,17 +3,18 @@ import { type Outcome, pass, warn } from "../doctor/check.ts";
 import { abandonedCreations } from "../system/creation-folder.ts";
 import { destroyCommand, type LocalName } from "./local-backend.ts";
 
-/**
- * The doctor's word on what creates that were cut short have left, and on clusters of which nothing runs. `root` is the folder of this
- * machine's creations.
- */
-export async function leftovers(
-  backend: LocalName,
-  clusters: readonly ClusterRecord[],
-  root: string,
-): Promise<Outcome> {
+interface Looked {
+  readonly clusters: readonly ClusterRecord[];
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  /** What else a backend finds wrong with a cluster that runs. */
+  readonly troubleOf: (cluster: ClusterRecord) => Promise<string | undefined>;
+}
+
+/** The doctor's word on what creates that were cut short have left, and on clusters of which nothing runs. */
+export async function leftovers(backend: LocalName, looked: Looked): Promise<Outcome> {
   const judged = await Promise.all(
-    clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, root) })),
+    looked.clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
   );
   const left = judged.filter(({ what }) => what !== undefined);
   if (left.length === 0) return pass("None");
@@ -23,9 +24,10 @@ export async function leftovers(
   );
 }
 
-async function whatIsLeft(cluster: ClusterRecord, root: string): Promise<string | undefined> {
+async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
   const abandoned = await abandonedCreations(root, cluster.id);
   if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was cut short";
   const ended = cluster.nodes.filter((node) => node.state === "ended");
-  return cluster.nodes.length > 0 && ended.length === cluster.nodes.length ? "none of its nodes runs" : undefined;
+  if (cluster.nodes.length > 0 && ended.length === cluster.nodes.length) return "none of its nodes runs";
+  return troubleOf(cluster);
 }

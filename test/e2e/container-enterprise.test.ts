@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { runEnterpriseFlow } from "./support/enterprise-flow.ts";
 import { repository } from "./support/executable.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
@@ -21,24 +22,13 @@ afterAll(async () => {
 
 test("create --wait ends with a platform that has TLS and a login, and destroy with nothing", async () => {
   const id = containers().id("enterprise");
-  const license = join(containers().folder, "license.txt");
-  await Bun.write(license, "sample-license\n");
-  const created = await containers().run([
-    ..."create --variant enterprise --security-mode strict --public-agents 0 --wait --timeout 5m".split(" "),
-    "--license-key",
-    license,
-    "--node-image",
-    nodeImage,
-    "-c",
+  await runEnterpriseFlow({
     id,
-    state.artifact!,
-  ]);
-  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id}\n` });
-  const opened = await containers().run(["web", "-c", id]);
-  expect(opened.stdout).toMatch(/^https:\/\//);
-  expect(opened.stderr).toContain("certificate authority");
-  const ran = await containers().run(["run", "-c", id, "srun", "-N1", "hostname"]);
-  expect(ran.stdout).toBe("agent-0\n");
+    folder: containers().folder,
+    artifact: state.artifact!,
+    machineWords: ["--node-image", nodeImage],
+    run: (words) => containers().run(words),
+  });
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
   expect(await containers().things(id)).toEqual([]);
 }, 400_000);

@@ -82,11 +82,11 @@ test("after kill -9 the same create removes what the dead one left, and goes on"
   first.interrupt("SIGKILL");
   await first.ended;
   const before = [...(await vms().machines(id)).values()];
-  expect(before).toHaveLength(2);
+  expect(before).toHaveLength(3);
   const second = vms().start(createWords(id));
   await second.said("agent_0: Boot …");
   const now = [...(await vms().machines(id)).values()];
-  expect(now).toHaveLength(2);
+  expect(now).toHaveLength(3);
   expect(now.filter((pid) => before.includes(pid))).toEqual([]);
   second.interrupt("SIGINT");
   await second.ended;
@@ -115,7 +115,7 @@ test("of two creates with one id one goes on, and the other one leaves it alone"
   expect(loser.ended.stderr).toContain("[cluster-exists]");
   const winner = both.find((each) => each !== loser.each)!;
   await winner.said("agent_0: Boot …");
-  expect((await vms().machines(id)).size).toBe(2);
+  expect((await vms().machines(id)).size).toBe(3);
   winner.interrupt("SIGINT");
   await winner.ended;
   expect((await vms().machines(id)).size).toBe(0);

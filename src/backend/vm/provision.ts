@@ -1,8 +1,10 @@
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { roles } from "../../cluster/record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { generateKeyPair, type KeyPair } from "../../ssh/keys.ts";
+import { temporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
 import { freeSpaceProblem } from "../../system/free-space.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
@@ -95,14 +97,26 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
   const meet = await introduction(work, { resolved, hostKey });
   using step = surroundings.progress.start("Start virtual machines");
   const facts = await register(work, making, signal);
+  // Gone when all nodes have been met: by then they are connected.
+  await using wires = await temporaryFolder(tmpdir());
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
   const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts };
-  const plan = { directory, facts, creation: request.creation, accelerator: resolved.accelerator, image, boot };
+  const plan = {
+    directory,
+    facts,
+    creation: request.creation,
+    accelerator: resolved.accelerator,
+    firmware: resolved.firmware,
+    image,
+    boot,
+    wires: { folder: wires.path, count: facts.nodes.length },
+    clock: surroundings.clock,
+  };
   const launch = async (inner: AbortSignal): Promise<void> => {
     await launchMachines(qemu, plan, inner);
     step.done();
   };
-  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory);
+  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory, qemu.architecture);
   return await launchAndRaise(
     launch,
     { count: nodeCount(request.counts), longestPauseMs, look, meet },

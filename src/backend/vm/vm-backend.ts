@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
+import { hostArchitecture } from "./architecture.ts";
 import { readClusters } from "./cluster-facts.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import { destroy } from "./destroy.ts";
@@ -19,7 +20,7 @@ import type { VmCreation } from "./vm-creation.ts";
 /** Clusters of QEMU's virtual machines on this machine. All that is known of them lies in their folders. */
 export function createVmBackend(surroundings: Surroundings): Backend<VmCreation> {
   const { environment } = surroundings;
-  const qemu = openQemu(surroundings);
+  const qemu = openQemu(surroundings, hostArchitecture());
   const ownRoot = join(stateFolder(environment), "vm");
   return {
     ...localBackend<VmCreation, ResolvedCreation, Making>(

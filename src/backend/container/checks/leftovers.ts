@@ -6,6 +6,10 @@ import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 /** What creates that were cut short have left, and clusters of which no container runs. */
 export function leftoversCheck(facts: ContainerFacts, root: string): Check {
   return checkOfEngine("leftovers", facts, async () =>
-    leftovers("container", toClusters(await facts.inventory(), root), root),
+    leftovers("container", {
+      clusters: toClusters(await facts.inventory(), root),
+      root,
+      troubleOf: async () => Promise.resolve(undefined),
+    }),
   );
 }

@@ -1,6 +1,9 @@
+import type { ClusterRecord } from "../../../cluster/record.ts";
 import { type Check, localLimitMs } from "../../../doctor/check.ts";
 import { leftovers } from "../../leftovers.ts";
 import { readClusters } from "../cluster-facts.ts";
+import { isRunning } from "../machine-process.ts";
+import { networkFiles } from "../private-network.ts";
 import { observeCluster } from "../records.ts";
 
 /** What creates that were cut short have left, and clusters of which no machine runs. */
@@ -8,6 +11,14 @@ export function leftoversCheck(root: string): Check {
   return {
     name: "leftovers",
     limitMs: localLimitMs,
-    run: async () => leftovers("vm", await Promise.all((await readClusters(root)).map(observeCluster)), root),
+    run: async () => {
+      const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
+      return leftovers("vm", { clusters, root, troubleOf: disconnection });
+    },
   };
+}
+
+async function disconnection({ nodes, directory }: ClusterRecord): Promise<string | undefined> {
+  const isConnected = nodes.length === 1 || (await isRunning(networkFiles(directory)));
+  return isConnected ? undefined : "the process of its private network has ended";
 }
