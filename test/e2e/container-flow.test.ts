@@ -1,8 +1,9 @@
 /** The main flow on containers: an open source cluster from its creation to a job across its agents, and its end. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { browserLack, look, startBrowser } from "./support/browser.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
 import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
@@ -114,6 +115,28 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   const config = join(containers().folder, "cluster.ssh");
   await Bun.write(config, (await containers().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout);
   expect(await Bun.$`ssh -F ${config} agent_1 hostname`.text()).toBe("agent-1\n");
+});
+
+describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chromium"})`, () => {
+  test("web opens it; the page shows the cluster's version, and each node with its address and state", async () => {
+    const { webUi, nodes } = await containers().inspect(id());
+    const browser = await startBrowser(join(containers().folder, "desktop"));
+    const visit = await browser.visit("open-source", (environment) =>
+      containers().run(["web", "-c", id()], { environment }),
+    );
+    expect(visit).toMatchObject({ status: 0, stdout: `${webUi}\n`, url: webUi });
+    expect(visit.refusal).toBeUndefined();
+    const [page] = visit.pages;
+    expect(page?.text).toMatch(
+      new RegExp(`^${id()} Slurm \\d+\\.\\d+\\S*, open source 1/1 masters up 3/3 agents registered`),
+    );
+    for (const { reference, privateAddress } of nodes) {
+      expect(page?.text).toMatch(new RegExp(`${reference.replaceAll("_", "-")} ${privateAddress} (?:up|idle)`));
+    }
+    const { width, height, colours } = await look(page!.picture);
+    expect([width, height]).toEqual([1280, 960]);
+    expect(colours).toBeGreaterThan(20);
+  }, 120_000);
 });
 
 test("a container that was killed is told of at once by wait, run and list, and its logs are kept by logs", async () => {
