@@ -1,5 +1,5 @@
 /** The files of a release. */
-import { copyFile, readdir } from "node:fs/promises";
+import { copyFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
 import { sha256OfFile } from "../../src/system/file-hash.ts";
@@ -54,7 +54,7 @@ export async function writeReleaseFiles(
   if (signer !== undefined) await Bun.write(join(folder, "allowed_signers"), allowedSigner(signer));
   const template = await Bun.file(join(root, "scripts", "install.sh")).text();
   const facts = { release: tag, downloadRoot: release.downloadRoot, signer };
-  await Bun.write(join(folder, "install.sh"), installer(template, facts), { mode: 0o755 });
+  await writeFile(join(folder, "install.sh"), installer(template, facts), { mode: 0o755 });
   await writeSums(folder);
   if (release.signingKey !== undefined) await signSums(folder, release.signingKey);
 }

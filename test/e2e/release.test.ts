@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { billFaults } from "../support/cyclonedx.ts";
 import { startContainer } from "./support/bare-container.ts";
 import { readmeExample } from "./support/readme.ts";
 import type { ReleaseFolder } from "./support/release.ts";
@@ -12,7 +13,7 @@ import { shell, tryShell } from "./support/shell.ts";
 const made: ReleaseFolder[] = [];
 const release = (): ReleaseFolder => made[0]!;
 beforeAll(async () => {
-  made.push(await makeRelease());
+  made.push(await makeRelease([], {}));
 }, 300_000);
 afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
@@ -177,6 +178,11 @@ test("the executables need no newer C library than 2.17, and carry no path of th
     // The cloud's SDK is in the program for the cloud alone.
     expect([name, bytes.includes("AmazonEC2")]).toEqual([name, name.startsWith("cluster-cloud-")]);
   }
+});
+
+test("the bill of materials is what the schema of CycloneDX asks for", async () => {
+  const text = await Bun.file(join(release().files, `cluster-e2e-${release().tag}.cdx.json`)).text();
+  expect(await billFaults(text)).toBeNull();
 });
 
 const emulated = "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1";
