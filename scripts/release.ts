@@ -1,11 +1,10 @@
 /**
  * Makes a release: builds every program for every platform, and puts what people download into dist/release.
- * Usage: bun run release [--dry-run [--quick] [--platform NAME]...] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
+ * Usage: bun run release [--dry-run [--platform NAME]...] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
  *   --url          releases can be downloaded from URL/<tag>/
  *   --repository   where the sources are cloned from
  *   --signing-key  an SSH key, to sign the checksums with; only a dry run goes without
  *   --dry-run      commits and tags nothing
- *   --quick        compresses lightly; for trying out
  *   --platform     builds for this one only, such as linux-x64; for trying out
  * It publishes nothing: at its end it says what to push and to upload.
  */
@@ -31,7 +30,6 @@ interface Choices {
   readonly repository: string;
   readonly signingKey: string | undefined;
   readonly isDryRun: boolean;
-  readonly isQuick: boolean;
   readonly platforms: readonly Platform[];
   readonly output: string;
 }
@@ -44,25 +42,21 @@ function choices(argv: readonly string[]): Choices {
       repository: { type: "string" },
       "signing-key": { type: "string" },
       "dry-run": { type: "boolean", default: false },
-      quick: { type: "boolean", default: false },
       platform: { type: "string", multiple: true },
       output: { type: "string", default: join(root, "dist", "release") },
     },
   });
-  const { url, repository, "signing-key": signingKey, "dry-run": isDryRun, quick: isQuick } = values;
+  const { url, repository, "signing-key": signingKey, "dry-run": isDryRun } = values;
   if (url === undefined || repository === undefined) throw new Error("Give --url and --repository.");
   if (signingKey === undefined && !isDryRun) throw new Error("Give --signing-key: only a dry run goes without.");
   const chosen = platforms.filter(({ name }) => values.platform?.includes(name) ?? true);
-  if ((isQuick || chosen.length < platforms.length) && !isDryRun) {
-    throw new Error("--quick and --platform are for dry runs only.");
-  }
+  if (chosen.length < platforms.length && !isDryRun) throw new Error("--platform is for dry runs only.");
   const key = signingKey === undefined ? undefined : resolve(signingKey);
   return {
     url: url.replace(/\/+$/, ""),
     repository,
     signingKey: key,
     isDryRun,
-    isQuick,
     platforms: chosen,
     output: resolve(values.output),
   };
@@ -110,7 +104,7 @@ async function main(): Promise<void> {
 
 /** Fills the folder that was chosen, or leaves it as it was. Gives what was built, fit or not. */
 async function makeFiles(
-  { output, platforms: wanted, isQuick, repository, signingKey, url: downloadRoot }: Choices,
+  { output, platforms: wanted, repository, signingKey, url: downloadRoot }: Choices,
   cut: { readonly tag: string; readonly time: number; readonly changelog: string },
 ): Promise<readonly PlatformBuild[]> {
   await mkdir(dirname(output), { recursive: true });
@@ -118,7 +112,7 @@ async function makeFiles(
   const builds = await buildAll(work.path, cut.tag, wanted);
   const folder = join(work.path, "files");
   await mkdir(folder);
-  const release = { ...cut, root, folder, downloadRoot, repository, signingKey, compressionLevel: isQuick ? 0 : 6 };
+  const release = { ...cut, root, folder, downloadRoot, repository, signingKey };
   await writeReleaseFiles(release, builds.filter(isFit), await declaredPrograms(root));
   await rm(output, { recursive: true, force: true });
   await rename(folder, output);

@@ -25,7 +25,6 @@ export interface Release {
   /** A private key's file; undefined where the release is not signed. */
   readonly signingKey: string | undefined;
   readonly changelog: string;
-  readonly compressionLevel: number;
 }
 
 /** Writes all of them. What is in `builds` is fit to be released. */
@@ -71,8 +70,7 @@ async function writePlatform(release: Release, build: PlatformBuild, shared: rea
     mode: 0o755,
   }));
   const entries = [...programs, ...shared].map((entry) => ({ ...entry, name: `${name}/${entry.name}` }));
-  const options = { modifiedMs: release.time, level: release.compressionLevel };
-  await writeTarXz(join(release.folder, `${name}.tar.xz`), entries, options);
+  await writeTarXz(join(release.folder, `${name}.tar.xz`), entries, release.time);
   for (const { program, path } of build.executables) {
     await copyFile(path, join(release.folder, `${program}-${build.platform.name}`));
   }
