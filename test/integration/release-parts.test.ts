@@ -8,6 +8,7 @@ import { installer } from "../../scripts/release/installer.ts";
 import { platforms } from "../../scripts/release/platforms.ts";
 import { tooNewSymbolVersions } from "../../scripts/release/symbol-versions.ts";
 import { nextTag } from "../../scripts/release/version-tag.ts";
+import { billFaults } from "../support/cyclonedx.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const evening = new Date("2026-03-09T23:59:00Z");
@@ -88,6 +89,20 @@ test("the bill of materials names Bun, its platforms and the packages, each with
   expect(pinned.map(({ hashes }) => hashes[0]!.content)).toEqual(
     pinned.map(() => expect.stringMatching(/^[0-9a-f]{128}$/)),
   );
+});
+
+test("a bill of every package that is here, beside Bun, is what the schema of CycloneDX asks for", async () => {
+  const lists = ["*/package.json", "@*/*/package.json"].map((pattern) =>
+    Array.fromAsync(new Bun.Glob(pattern).scan({ cwd: join(root, "node_modules") })),
+  );
+  const files = (await Promise.all(lists)).flat().filter((path) => !/^(@oven\/)?bun\b(?!-types)/.test(path));
+  const inputs = new Set(files.map((path) => join("node_modules", path)));
+  expect(packagesOf(inputs)).toEqual(expect.arrayContaining(["@aws-sdk/client-ec2", "ssh2"]));
+  const text = await billOfMaterials(root, { tag: "2026.03.09.0", time: evening.getTime(), inputs, platforms });
+  expect(await billFaults(text)).toBeNull();
+  expect(await billFaults(text.replace("2026-03-09T23:59:00.000Z", "in the evening"))).toMatchObject([
+    { instancePath: "/metadata/timestamp", keyword: "format" },
+  ]);
 });
 
 test("package installers know every program, and each by the one launcher", async () => {
