@@ -39,7 +39,7 @@ export async function launchNodes(engine: Engine, plan: LaunchPlan, signal: Abor
     try {
       return await engine.change({ words });
     } catch (error) {
-      throw isNameTaken(error) ? clusterExists(plan.clusterId, error) : error;
+      throw isNameTaken(error) ? clusterExists(engine, plan.clusterId, error) : error;
     }
   };
   const begin = async (id: string): Promise<void> => {

@@ -2,10 +2,12 @@ import type { CreationRequest } from "../backend.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import type { Engine } from "./engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "./engine-facts.ts";
+import type { EngineKind } from "./engine-kinds.ts";
 import { findNodeImage, type NodeImage } from "./node-image.ts";
 
 /** The things of the engine that a creation's options mean. */
 export interface ResolvedCreation {
+  readonly kind: EngineKind;
   readonly facts: EngineFacts;
   readonly reach: Reach;
   readonly image: NodeImage;
@@ -22,5 +24,5 @@ export async function resolveCreation(
     readEngineFacts(engine, signal),
     findNodeImage(engine, distribution, creation, signal),
   ]);
-  return { facts, reach: await findReach(engine, facts, platform, signal), image };
+  return { kind: engine.kind, facts, reach: await findReach(engine, facts, platform, signal), image };
 }

@@ -1,30 +1,28 @@
 import type { ClusterRecord } from "../../../cluster/record.ts";
 import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
-import { abandonedCreations } from "../../../system/creation-folder.ts";
-import { toClusters } from "../records.ts";
+import { destroyCommand, type Engine } from "../engine.ts";
+import { type Inventory, toClusters } from "../records.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 /** What creates that were cut short have left, and clusters of which no container runs. */
-export function leftoversCheck(facts: ContainerFacts, root: string): Check {
-  return checkOfEngine("leftovers", facts, () => find(facts, root));
+export function leftoversCheck(facts: ContainerFacts): Check {
+  return checkOfEngine("leftovers", facts, (_, engine) => find(facts, engine));
 }
 
-async function find(facts: ContainerFacts, root: string): Promise<Outcome> {
-  const clusters = toClusters(await facts.inventory(), root);
-  const judged = await Promise.all(
-    clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, root) })),
-  );
+async function find(facts: ContainerFacts, engine: Engine): Promise<Outcome> {
+  const inventory = await facts.inventory();
+  const clusters = toClusters(inventory, await facts.root());
+  const judged = clusters.map((cluster) => ({ cluster, what: whatIsLeft(cluster, inventory) }));
   const left = judged.filter(({ what }) => what !== undefined);
   if (left.length === 0) return pass("None");
   return warn(
     `There are ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
-    `Remove what you need no more: ${left.map(({ cluster }) => `cluster-container destroy --cluster-id ${cluster.id}`).join("; ")}`,
+    `Remove what you need no more: ${left.map(({ cluster }) => destroyCommand(engine, cluster.id)).join("; ")}`,
   );
 }
 
-async function whatIsLeft(cluster: ClusterRecord, root: string): Promise<string | undefined> {
-  const abandoned = await abandonedCreations(root, cluster.id);
-  if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was cut short";
+function whatIsLeft(cluster: ClusterRecord, { abandoned }: Inventory): string | undefined {
+  if (abandoned.has(cluster.creationId)) return "its create was cut short";
   const ended = cluster.nodes.filter((node) => node.state === "ended");
   return cluster.nodes.length > 0 && ended.length === cluster.nodes.length
     ? "all of its containers have stopped"
