@@ -1,6 +1,6 @@
 /** The main flow and its bad days on Podman: a real one, whose images and containers lie in a folder of this test. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
@@ -39,6 +39,28 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect({ status: ran.status, failed: ran.stdout.match(/^✖.*$/gm) }).toEqual({ status: 0, failed: null });
     expect(ran.stdout).toMatch(/✔ engine +Podman \d+\.\d+\.\d+ /);
     expect(ran.stdout).toMatch(/✔ node addresses +Podman is on this machine/);
+    expect(ran.stdout).toMatch(/– mounts +Not checked: there is no node image yet/);
+  });
+
+  test("doctor tries whether nodes can read folders of this machine", async () => {
+    const { engine, folder } = containers();
+    await engine.run(["tag", nodeImage, "localhost/cluster-e2e-node:tried"]);
+    const home = join(folder, "home");
+    await mkdir(home);
+    const doctor = async (lines: string) =>
+      containers().run(["doctor"], {
+        environment: { HOME: home, PATH: await pathWithEngine(folder, "podman", () => lines) },
+      });
+    expect((await doctor(":")).stdout).toContain(
+      `Containers can read folders of this machine, such as those in ${home}`,
+    );
+    // As where the engine's machine is another one, on which the folder is not there.
+    const elsewhere = await doctor(`for word; do case $word in --mount=*) rm -r ${home}/cluster-e2e-* ;; esac; done`);
+    expect(elsewhere.stdout).toMatch(
+      /! mounts +A container cannot read a folder in .*: podman run failed: .*no such file/,
+    );
+    expect(await readdir(home)).toEqual([]);
+    await engine.run(["untag", nodeImage, "localhost/cluster-e2e-node:tried"]);
   });
 
   test("a cluster is created, gets ready, and runs a job across its agents", async () => {

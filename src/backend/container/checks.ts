@@ -5,14 +5,16 @@ import { engineCheck } from "./checks/access.ts";
 import { containerFacts } from "./checks/facts.ts";
 import { hostChecks } from "./checks/host.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";
+import { volumeChecks } from "./checks/mounts.ts";
 import type { EngineName } from "./engine-kinds.ts";
 
-/** What `doctor` looks at where clusters are containers, in the order in which it is shown. Only questions. */
+/** What `doctor` looks at where clusters are containers, in the order in which it is shown. One of them runs a container for a moment. */
 export function containerChecks(
   engine: EngineName | undefined,
   surroundings: Surroundings,
   signal: AbortSignal,
 ): readonly Check[] {
   const facts = containerFacts(engine, surroundings, platform(), signal);
-  return [engineCheck(facts), ...hostChecks(facts, platform()), leftoversCheck(facts)];
+  const host = hostChecks(facts, platform());
+  return [engineCheck(facts), ...host, ...volumeChecks(facts, surroundings.environment, signal), leftoversCheck(facts)];
 }

@@ -17,6 +17,9 @@ const sources: Readonly<Record<string, { readonly from: string; readonly family:
 export const distributions: readonly string[] = Object.keys(sources);
 export const defaultDistribution = "debian-12";
 
+/** The name of all images that are built here; each has a tag of its own. */
+export const builtImages = "localhost/cluster-e2e-node";
+
 export interface NodeRecipe {
   /** The tag under which the image is kept: the same text gives the same tag. */
   readonly image: string;
@@ -34,7 +37,7 @@ export function nodeRecipe(distribution: string): NodeRecipe {
   }
   const containerfile = containerfileOf(source.from, recipes[source.family]);
   const hash = createHash("sha256").update(containerfile).digest("hex").slice(0, 16);
-  return { image: `localhost/cluster-e2e-node:${distribution}-${hash}`, containerfile };
+  return { image: `${builtImages}:${distribution}-${hash}`, containerfile };
 }
 
 /** No service is started while packages are installed. */
