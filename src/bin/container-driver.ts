@@ -1,5 +1,5 @@
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../backend/container/container-creation.ts";
-import { defaultDistribution, distributions } from "../backend/container/containerfiles.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "../backend/container/containerfiles.ts";
 import { engineNames } from "../backend/container/engine-kinds.ts";
 import { BadValue, option } from "../cli/option.ts";
 import { choice, value } from "../cli/value-types.ts";
@@ -11,6 +11,7 @@ export const containerDriver = defineDriver({
   summary: "Creates and manages test clusters of containers on this machine",
   distributions,
   defaultDistribution,
+  defaultDistributionText,
   hasLifetime: false,
   canDestroy: true,
   doctorSubject: "this machine and its container engine",

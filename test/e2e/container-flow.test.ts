@@ -52,6 +52,17 @@ test("a dry run says what would be made, and makes nothing", async () => {
   expect(await containers().things(id())).toEqual([]);
 });
 
+test("where no distribution is named, the one that suits this machine's cgroups is taken, and said", async () => {
+  const words = ["create", "--variant", "oss", "--dry-run", "-c", id(), state.artifact!];
+  const expected = (await docker(["info", "--format={{.CgroupVersion}}"])) === "2" ? "debian-12" : "centos-7";
+  const ran = await containers().run(words);
+  expect({ status: ran.status, said: /^Distribution +(.*)$/m.exec(ran.stdout)?.[1] }, ran.stderr).toEqual({
+    status: 0,
+    said: expected,
+  });
+  expect((await containers().run(["doctor"])).stdout).toMatch(new RegExp(`cgroups .*nodes run ${expected} where`));
+});
+
 test("create prints the id on stdout, and says nothing of costs or an end", async () => {
   const created = await containers().run(createWords());
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });

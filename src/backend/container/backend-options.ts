@@ -8,7 +8,7 @@ import { defaultDistribution, distributions } from "./containerfiles.ts";
 export interface ContainerBackendOptions {
   /** The engine: `docker` or `podman`; default: the first that answers, Docker before Podman. */
   readonly engine?: EngineName;
-  /** The operating system of the nodes, such as `debian-12`, which is the default. */
+  /** The operating system of the nodes, such as `debian-12`; default: `centos-7` under cgroups 1, `debian-12` under cgroups 2. */
   readonly linuxDistribution?: string;
   /** An image of your own with systemd and sshd, instead of one built for the distribution. */
   readonly nodeImage?: string;
@@ -33,7 +33,7 @@ export function readContainerOptions(options: ContainerBackendOptions): {
     engine === undefined || engineNames.includes(engine)
       ? undefined
       : `No engine "${engine as string}" is known; known: ${engineNames.join(", ")}`,
-    distributions.includes(linuxDistribution)
+    linuxDistribution === defaultDistribution || distributions.includes(linuxDistribution)
       ? undefined
       : `No node image is known for the distribution "${linuxDistribution}"; known: ${distributions.join(", ")}`,
     ...customVolumes.map(volumeProblem),

@@ -6,7 +6,7 @@ import type { ResolvedCreation } from "./resolve-creation.ts";
 /** What a creation would make, for people and as data. */
 export function describePlan(
   { clusterId, counts, creation }: CreationRequest<ContainerCreation>,
-  { kind, facts, image, reach }: ResolvedCreation,
+  { kind, facts, distribution, image, reach }: ResolvedCreation,
 ): CreationPlan {
   const total = roles.reduce((sum, role) => sum + counts[role], 0);
   const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
@@ -14,6 +14,7 @@ export function describePlan(
     lines: [
       ["Cluster", clusterId],
       ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],
+      ["Distribution", distribution],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${total}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
       ["Limits", `memory ${creation.memory ?? "none"}, CPUs ${creation.cpus ?? "none"}, each`],
@@ -30,6 +31,7 @@ export function describePlan(
     facts: {
       cluster: clusterId,
       engine: { name: kind.name, version: facts.version, cgroupVersion: facts.cgroupVersion },
+      distribution,
       image: { name: image.name, isPresent: image.isPresent },
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       reach,

@@ -9,6 +9,7 @@ import { removeAbandoned } from "../remove-abandoned.ts";
 import { type Provisioning, runCreation } from "../run-creation.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
+import { defaultDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { identityArchive } from "./identity.ts";
 import { readInventory } from "./inventory.ts";
@@ -58,14 +59,17 @@ async function prepare(work: ContainerProvisioning, signal: AbortSignal): Promis
     readInventory(engine, { clusterId }, work.root, signal),
   ]);
   assertIdIsFree(engine, inventory, { clusterId, leaving: [] });
+  if (request.distribution === defaultDistribution && request.creation.nodeImage === undefined) {
+    const { cgroupVersion } = resolved.facts;
+    surroundings.progress.note(`Nodes run ${resolved.distribution}, the default under cgroups ${cgroupVersion}.`);
+  }
   await obtainNodeImage(engine, resolved.image, surroundings.progress, signal);
   const labels = {
     clusterId,
     creationId,
     counts: countsText(request.counts),
     variant: request.variant,
-    distribution:
-      request.creation.nodeImage === undefined ? request.distribution : `image ${request.creation.nodeImage}`,
+    distribution: resolved.distribution,
     reach: resolved.reach,
     createdBy: version,
   };

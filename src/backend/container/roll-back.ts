@@ -37,7 +37,7 @@ async function describeCluster(
       backend: "container",
       region: undefined,
       variant: request.variant,
-      distribution: request.distribution,
+      distribution: making.resolved.distribution,
       state: "incomplete",
       createdAt: undefined,
       expiresAt: undefined,

@@ -1,5 +1,6 @@
 import { access, readFile, statfs } from "node:fs/promises";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { chooseDistribution, defaultDistribution } from "../containerfiles.ts";
 import type { EngineFacts } from "../engine-facts.ts";
 import type { EngineKind } from "../engine-kinds.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
@@ -59,12 +60,13 @@ function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outco
 /** Under cgroups 1 the nodes' systemd needs the tree that a host's systemd would have made. */
 async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
   const reach = await facts.reach().catch(() => undefined);
-  if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}`);
+  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion)} where nothing else is asked for`;
+  if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}: ${nodes}`);
   const hasTree = await access(systemdTree).then(
     () => true,
     () => false,
   );
-  if (hasTree) return pass("Version 1, with a tree for systemd");
+  if (hasTree) return pass(`Version 1, with a tree for systemd: ${nodes}`);
   return fail(
     `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
     `Make it: sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,

@@ -1,6 +1,12 @@
 import { expect, test } from "bun:test";
 import { readContainerOptions } from "../../../../src/backend/container/backend-options.ts";
-import { distributions, nodeRecipe } from "../../../../src/backend/container/containerfiles.ts";
+import {
+  chooseDistribution,
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+  nodeRecipe,
+} from "../../../../src/backend/container/containerfiles.ts";
 import {
   cpusProblem,
   imageProblem,
@@ -58,6 +64,30 @@ test("every distribution has a recipe, whose tag depends on its text alone", () 
     expect(containerfile).toContain("openssh-server");
     expect(nodeRecipe(distributions[index]!)).toEqual(images[index]!);
   }
+});
+
+test("where no distribution is named, it is one that boots on the engine's machine", () => {
+  for (const version of ["1", "2"] as const) {
+    const chosen = chooseDistribution(defaultDistribution, version);
+    expect(distributions).toContain(chosen);
+    expect(chooseDistribution(chosen, version)).toBe(chosen);
+    expect(defaultDistributionText).toContain(`${chosen} under cgroups ${version}`);
+  }
+  expect(chooseDistribution(defaultDistribution, "1")).toBe("centos-7");
+});
+
+test("a distribution that can't boot on the engine's machine is refused, and another one named", async () => {
+  const error = await failureOf(Promise.try(() => chooseDistribution("centos-7", "2")));
+  expect(error.id).toBe("machine-not-set-up");
+  expect(error.message).toContain("centos-7 cannot boot in containers here");
+  expect(error.hint).toContain("--linux-distribution, such as debian-12");
+});
+
+test("CentOS 7 gets its packages from the vault, on each processor", () => {
+  const { containerfile } = nodeRecipe("centos-7");
+  expect(containerfile).toContain("baseurl=http://vault.centos.org/7.9.2009|");
+  expect(containerfile).toContain("baseurl=http://vault.centos.org/altarch/7.9.2009|");
+  expect(containerfile).toContain("yum -y install");
 });
 
 const host = { cgroupVersion: "2", hasAppArmor: false, hasSelinux: false } as const;
