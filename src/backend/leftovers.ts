@@ -1,18 +1,19 @@
 import type { ClusterRecord } from "../cluster/record.ts";
 import { type Outcome, pass, warn } from "../doctor/check.ts";
 import { abandonedCreations } from "../system/creation-folder.ts";
-import { destroyCommand, type LocalName } from "./local-backend.ts";
 
 interface Looked {
   readonly clusters: readonly ClusterRecord[];
   /** The folder of this machine's creations. */
   readonly root: string;
+  /** The command that removes a cluster. */
+  readonly removal: (clusterId: string) => string;
   /** What else a backend finds wrong with a cluster that runs. */
   readonly troubleOf: (cluster: ClusterRecord) => Promise<string | undefined>;
 }
 
 /** The doctor's word on what creates that were cut short have left, and on clusters of which nothing runs. */
-export async function leftovers(backend: LocalName, looked: Looked): Promise<Outcome> {
+export async function leftovers(looked: Looked): Promise<Outcome> {
   const judged = await Promise.all(
     looked.clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
   );
@@ -20,7 +21,7 @@ export async function leftovers(backend: LocalName, looked: Looked): Promise<Out
   if (left.length === 0) return pass("None");
   return warn(
     `There are ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
-    `Remove what you need no more: ${left.map(({ cluster }) => destroyCommand(backend, cluster.id)).join("; ")}`,
+    `Remove what you need no more: ${left.map(({ cluster }) => looked.removal(cluster.id)).join("; ")}`,
   );
 }
 

@@ -5,9 +5,6 @@ import { abandonedCreations } from "../system/creation-folder.ts";
 import type { Backend, CreationPlan, CreationRequest, Surroundings } from "./backend.ts";
 import type { Provisioning } from "./run-creation.ts";
 
-/** The backends whose clusters live on this machine, until somebody removes them. */
-export type LocalName = "container" | "vm";
-
 /** What a roll-back of one of their creations must know at the least. */
 interface LocalMaking {
   readonly clusterId: string;
@@ -20,9 +17,11 @@ export interface LocalProvisioning<Creation, Resolved, Making> extends Provision
   readonly root: string;
 }
 
-/** The parts of a local backend that are its own. */
-export interface LocalParts<Creation, Resolved, Making extends LocalMaking> {
-  readonly name: LocalName;
+/** The parts of such a backend that are its own. */
+export interface LocalParts<Creation, Resolved, Making extends LocalMaking> extends Pick<
+  Backend<Creation>,
+  "name" | "place" | "findElsewhere"
+> {
   readonly ipDetect: string;
   /** The folder of this machine's creations. */
   readonly root: string;
@@ -39,7 +38,7 @@ export interface LocalParts<Creation, Resolved, Making extends LocalMaking> {
   ) => Promise<ClusterRecord>;
 }
 
-/** All that local backends do in the same way. */
+/** What the backends whose clusters live on this machine, until somebody removes them, do in the same way. */
 export function localBackend<Creation, Resolved, Making extends LocalMaking>(
   parts: LocalParts<Creation, Resolved, Making>,
   surroundings: Surroundings,
@@ -47,10 +46,10 @@ export function localBackend<Creation, Resolved, Making extends LocalMaking>(
   const current: { making?: Making } = {};
   return {
     name: parts.name,
-    place: undefined,
+    place: parts.place,
     ipDetect: parts.ipDetect,
     ipDetectPublic: undefined,
-    findElsewhere: async () => Promise.resolve([]),
+    findElsewhere: parts.findElsewhere,
     remainsText: () => parts.remainsText(current.making),
     plan: async (request, signal) => {
       const abandoned = await abandonedCreations(parts.root, request.clusterId);
@@ -72,22 +71,23 @@ export function localBackend<Creation, Resolved, Making extends LocalMaking>(
   };
 }
 
-/** What people type to remove a cluster. */
-export function destroyCommand(backend: LocalName, clusterId: string): string {
-  return `cluster-${backend} destroy --cluster-id ${clusterId}`;
-}
-
-/** The refusal of an id that is taken. */
-export function clusterExists(backend: LocalName, clusterId: string, cause?: unknown): ClusterError {
+/** The refusal of an id that is taken; `removal` is the command that removes the other cluster. */
+export function clusterExists(
+  clusterId: string,
+  { removal, cause }: { readonly removal: string; readonly cause?: unknown },
+): ClusterError {
   return new ClusterError("cluster-exists", `A cluster "${clusterId}" exists, or is being created, on this machine.`, {
-    hint: `Choose another --cluster-id, or remove it: ${destroyCommand(backend, clusterId)}`,
+    hint: `Choose another --cluster-id, or remove it: ${removal}`,
     facts: { cluster: clusterId },
     cause,
   });
 }
 
-/** For someone who ends the program now: which `things` may be left, and how they go away. */
-export function localRemainsText(backend: LocalName, things: string, making: LocalMaking | undefined): string {
+/** For someone who ends the program now: which `things` may be left, and the command that removes them. */
+export function localRemainsText(
+  making: LocalMaking | undefined,
+  { things, removal }: { readonly things: string; readonly removal: (clusterId: string) => string },
+): string {
   if (making === undefined || !making.isTouched) return "Nothing has been made.";
-  return `${things} may be left. Remove them: ${destroyCommand(backend, making.clusterId)}`;
+  return `${things} may be left. Remove them: ${removal(making.clusterId)}`;
 }

@@ -39,7 +39,7 @@ test("doctor finds nothing that would stop it", async () => {
   const { checks } = JSON.parse(ran.stdout) as {
     readonly checks: readonly { readonly name: string; readonly status: string }[];
   };
-  const own = "docker,node addresses,storage driver,image space,memory,cgroups,inotify,leftovers";
+  const own = "engine,node addresses,storage driver,image space,memory,cgroups,inotify,mounts,selinux,leftovers";
   expect(checks.map(({ name }) => name).join(",")).toContain(own);
   expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
   expect(ran.status).toBe(0);
@@ -51,6 +51,17 @@ test("a dry run says what would be made, and makes nothing", async () => {
   expect(ran.stdout).toContain(`${nodeImage} (present)`);
   expect(ran.stdout).toContain("4: 1 master, 2 agent, 1 public_agent");
   expect(await containers().things(id())).toEqual([]);
+});
+
+test("where no distribution is named, the one that suits this machine's cgroups is taken, and said", async () => {
+  const words = ["create", "--variant", "oss", "--dry-run", "-c", id(), state.artifact!];
+  const expected = (await docker(["info", "--format={{.CgroupVersion}}"])) === "2" ? "debian-12" : "centos-7";
+  const ran = await containers().run(words);
+  expect({ status: ran.status, said: /^Distribution +(.*)$/m.exec(ran.stdout)?.[1] }, ran.stderr).toEqual({
+    status: 0,
+    said: expected,
+  });
+  expect((await containers().run(["doctor"])).stdout).toMatch(new RegExp(`cgroups .*nodes run ${expected} where`));
 });
 
 test("create prints the id on stdout, and says nothing of costs or an end", async () => {

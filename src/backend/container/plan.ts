@@ -7,13 +7,14 @@ import type { ResolvedCreation } from "./resolve-creation.ts";
 /** What a creation would make, for people and as data. */
 export function describePlan(
   { clusterId, counts, creation }: CreationRequest<ContainerCreation>,
-  { facts, image, reach }: ResolvedCreation,
+  { kind, facts, distribution, image, reach }: ResolvedCreation,
 ): CreationPlan {
   const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
     lines: [
       ["Cluster", clusterId],
-      ["Engine", `Docker ${facts.version}, cgroups ${facts.cgroupVersion}`],
+      ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],
+      ["Distribution", distribution],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
       ["Limits", `memory ${creation.memory ?? "none"}, CPUs ${creation.cpus ?? "none"}, each`],
@@ -29,7 +30,8 @@ export function describePlan(
     ],
     facts: {
       cluster: clusterId,
-      engine: { name: "docker", version: facts.version, cgroupVersion: facts.cgroupVersion },
+      engine: { name: kind.name, version: facts.version, cgroupVersion: facts.cgroupVersion },
+      distribution,
       image: { name: image.name, isPresent: image.isPresent },
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       reach,

@@ -9,9 +9,10 @@ import type { LocalProvisioning } from "../local-backend.ts";
 import { runCreation } from "../run-creation.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
-import { describeContainers, describeNetworks } from "./describe.ts";
+import { defaultDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { identityArchive } from "./identity.ts";
+import { readInventory } from "./inventory.ts";
 import { launchNodes } from "./launch.ts";
 import type { Making } from "./making.ts";
 import { createNetwork } from "./network.ts";
@@ -19,7 +20,7 @@ import { obtainNodeImage } from "./node-image.ts";
 import { removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { containerRollBack } from "./roll-back.ts";
-import { canBePrivileged, type SystemFlags, systemFlags } from "./system-flags.ts";
+import { findSystemFlags } from "./system-flags.ts";
 import { watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the containers. */
@@ -51,20 +52,22 @@ async function prepare(work: ContainerProvisioning, signal: AbortSignal): Promis
     async ({ creation }) => removeCreation(engine, creation, surroundings.clock, signal),
     surroundings.progress,
   );
-  const [resolved, containers, networks] = await Promise.all([
+  const [resolved, inventory] = await Promise.all([
     work.resolve(signal),
-    describeContainers(engine, { clusterId }, signal),
-    describeNetworks(engine, { clusterId }, signal),
+    readInventory(engine, { clusterId }, work.root, signal),
   ]);
-  assertIdIsFree({ containers, networks }, clusterId, []);
+  assertIdIsFree(engine, inventory, { clusterId, leaving: [] });
+  if (request.distribution === defaultDistribution && request.creation.nodeImage === undefined) {
+    const { cgroupVersion } = resolved.facts;
+    surroundings.progress.note(`Nodes run ${resolved.distribution}, the default under cgroups ${cgroupVersion}.`);
+  }
   await obtainNodeImage(engine, resolved.image, surroundings.progress, signal);
   const labels = {
     clusterId,
     creationId,
     counts: countsText(request.counts),
     variant: request.variant,
-    distribution:
-      request.creation.nodeImage === undefined ? request.distribution : `image ${request.creation.nodeImage}`,
+    distribution: resolved.distribution,
     reach: resolved.reach,
     createdBy: version,
   };
@@ -95,7 +98,7 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   using step = surroundings.progress.start("Start containers");
   signal.throwIfAborted();
   making.isTouched = true;
-  const [networkId, system] = await both(createNetwork(engine, making), systemFor(engine, resolved));
+  const [networkId, system] = await both(createNetwork(engine, making), findSystemFlags(engine, resolved));
   const identity = await identityArchive({ hostKey, publicKey: request.publicKey }, surroundings.clock.now());
   const { counts, creation } = request;
   const plan = { clusterId, counts, creation, image: resolved.image.name, reach: resolved.reach };
@@ -111,8 +114,4 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
 async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<readonly [One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
-}
-
-async function systemFor(engine: Engine, { facts, image }: ResolvedCreation): Promise<SystemFlags> {
-  return systemFlags(facts, await canBePrivileged(engine, image.name));
 }

@@ -15,7 +15,7 @@ export function watchMachines(
 ): (signal: AbortSignal) => Promise<ClusterRecord | undefined> {
   return async (signal) => {
     const containers = await describeContainers(engine, { creationId }, signal);
-    const [cluster] = toClusters({ containers, networks: [] }, root);
+    const [cluster] = toClusters({ containers, networks: [], abandoned: new Set() }, root);
     const ended = cluster?.nodes.find((node) => node.state === "ending" || node.state === "ended");
     if (ended === undefined) return cluster;
     const said = await consoleOutput(engine, ended, signal).catch(() => "");

@@ -1,4 +1,5 @@
 import { localRemainsText } from "../local-backend.ts";
+import { destroyCommand } from "./destroy-command.ts";
 import type { ImageFacts } from "./disk.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
@@ -14,5 +15,5 @@ export interface Making {
 
 /** For someone who ends the program now: what may be left, and how it goes away. */
 export function remainsText(making: Making | undefined): string {
-  return localRemainsText("vm", "Running virtual machines", making);
+  return localRemainsText(making, { things: "Running virtual machines", removal: destroyCommand });
 }

@@ -26,6 +26,8 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmCreation>
     ...localBackend<VmCreation, ResolvedCreation, Making>(
       {
         name: "vm",
+        place: undefined,
+        findElsewhere: async () => Promise.resolve([]),
         ipDetect,
         root: ownRoot,
         remainsText,

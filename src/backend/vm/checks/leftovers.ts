@@ -2,6 +2,7 @@ import type { ClusterRecord } from "../../../cluster/record.ts";
 import { type Check, localLimitMs } from "../../../doctor/check.ts";
 import { leftovers } from "../../leftovers.ts";
 import { readClusters } from "../cluster-facts.ts";
+import { destroyCommand } from "../destroy-command.ts";
 import { isRunning } from "../machine-process.ts";
 import { networkFiles } from "../private-network.ts";
 import { observeCluster } from "../records.ts";
@@ -13,7 +14,7 @@ export function leftoversCheck(root: string): Check {
     limitMs: localLimitMs,
     run: async () => {
       const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
-      return leftovers("vm", { clusters, root, troubleOf: disconnection });
+      return leftovers({ clusters, root, removal: destroyCommand, troubleOf: disconnection });
     },
   };
 }
