@@ -11,6 +11,8 @@ export interface MachineFiles {
   readonly console: string;
   /** QEMU's: there while it runs, gone after an orderly end, left over where it was killed. */
   readonly pid: string;
+  /** There once QEMU said that the machine runs. A try that found its ports taken leaves a console too. */
+  readonly started: string;
 }
 
 export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | "index">): MachineFiles {
@@ -21,6 +23,7 @@ export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | 
     seed: join(folder, "seed"),
     console: join(folder, "console.txt"),
     pid: join(folder, "qemu.pid"),
+    started: join(folder, "started"),
   };
 }
 
