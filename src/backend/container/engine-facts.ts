@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { ClusterError } from "../../errors.ts";
 import type { Engine } from "./engine.ts";
+import { engineFailure } from "./engine-errors.ts";
 
 /** What the engine tells of itself. */
 export interface EngineFacts {
@@ -27,11 +28,15 @@ interface Information {
   readonly Driver?: string;
   readonly DockerRootDir?: string;
   readonly MemTotal?: number;
+  /** Docker 20 ends with 0 where the daemon doesn't answer, or not to us, and says so here only. */
+  readonly ServerErrors?: readonly string[] | null;
 }
 
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
   const text = await engine.ask({ words: ["info", "--format={{json .}}"] }, signal);
   const information = JSON.parse(text) as Information;
+  const stderr = (information.ServerErrors ?? []).join("\n");
+  if (stderr !== "") throw engineFailure(engine.program, ["info"], { status: 0, stdout: "", stderr });
   if (information.ServerVersion === undefined) throw notDocker();
   const has = (name: string): boolean =>
     (information.SecurityOptions ?? []).some((option) => option.split(",").includes(`name=${name}`));
