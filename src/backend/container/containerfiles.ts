@@ -116,6 +116,7 @@ const maskedUnits = [
   "dnf-makecache.timer",
   "dpkg-db-backup.timer",
   "e2scrub_all.timer",
+  "e2scrub_reap.service",
   "fstrim.timer",
   "console-getty.service",
   "getty@.service",

@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { nodeReference } from "../../cluster/record.ts";
 import { ClusterError } from "../../errors.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
@@ -62,7 +62,7 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
     };
     // Run to its end, whatever is aborted meanwhile: what it started must be known.
     const end = await qemu.system(machineWords(machine), new AbortController().signal);
-    if (end.status === 0) return;
+    if (end.status === 0) return await writeFile(files.started, "", { mode: 0o600 });
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
       throw startFailure(qemu, node, end);
     await book.changePorts(place, toPorts(await findFreePorts(3)));

@@ -16,6 +16,8 @@ export interface MachineFiles extends ProcessFiles {
   /** What cloud-init reads at the first boot. */
   readonly seed: string;
   readonly console: string;
+  /** There once QEMU said that the machine runs. A try that found its ports taken leaves a console too. */
+  readonly started: string;
 }
 
 export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | "index">): MachineFiles {
@@ -27,6 +29,7 @@ export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | 
     seed: join(folder, "seed"),
     console: join(folder, "console.txt"),
     pid: join(folder, "qemu.pid"),
+    started: join(folder, "started"),
   };
 }
 

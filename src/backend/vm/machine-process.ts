@@ -14,8 +14,7 @@ export type MachineLife = "unstarted" | "running" | "ended" | "killed";
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
   if ((await runningPid(files)) !== undefined) return "running";
   if (await isThere(files.pid)) return "killed";
-  // QEMU makes it as one of the first things.
-  return (await isThere(files.console)) ? "ended" : "unstarted";
+  return (await isThere(files.started)) ? "ended" : "unstarted";
 }
 
 export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;

@@ -25,13 +25,20 @@ test("a machine's life is told by its process and its files", async () => {
   expect(await machineLife(files)).toBe("unstarted");
   await using process = standIn(files.pid);
   await writeFile(files.pid, `${process.pid}\n`);
-  await writeFile(files.console, "");
+  await writeFile(files.started, "");
   expect(await machineLife(files)).toBe("running");
   process.kill("SIGKILL");
   await process.exited;
   expect(await machineLife(files)).toBe("killed");
   await rm(files.pid);
   expect(await machineLife(files)).toBe("ended");
+});
+
+test("a start that failed, as where a port was taken meanwhile, is no machine's end", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await writeFile(files.console, "");
+  expect(await machineLife(files)).toBe("unstarted");
 });
 
 test("a process that has got the number of a dead machine's is neither taken for it nor ended", async () => {

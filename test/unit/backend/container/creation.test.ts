@@ -152,5 +152,7 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
     ["drwx------", "root/.ssh/"],
     ["-rw-------", "root/.ssh/authorized_keys"],
     ["-rw-r--r--", "etc/cloud/cloud-init.disabled"],
+    ["drwxr-xr-x", "etc/systemd/system/systemd-sysctl.service.d/"],
+    ["-rw-r--r--", "etc/systemd/system/systemd-sysctl.service.d/cluster-e2e.conf"],
   ]);
 });
