@@ -115,6 +115,26 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(doctor.stdout).toMatch(/✔ engine +Podman /);
   });
 
+  test("a Podman without root is refused plainly, named or found", async () => {
+    const { engine, folder } = containers();
+    const rootless = `[ "$1" != info ] || { ${Bun.which("podman")} "$@" | sed 's/"rootless": false/"rootless": true/'; exit; }`;
+    const PATH = await pathWithEngine(folder, "podman", () => rootless);
+    const environment = {
+      ...engine.environment,
+      XDG_STATE_HOME: join(folder, "state"),
+      DOCKER_HOST: "unix:///nowhere.sock",
+      PATH,
+    };
+    const found = await run("cluster-container", ["list"], { environment });
+    expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
+    expect(found.stderr).toContain("Neither Docker nor Podman can be used here. Docker does not answer");
+    expect(found.stderr).toContain("This Podman runs without root");
+    expect(found.stderr).toMatch(/^For Docker: .*systemctl start docker.*\nFor Podman: .*sudo cluster-container/m);
+    const named = await containers().run(createWords(containers().id("rootless")), { environment: { PATH } });
+    expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 5, stdout: "" });
+    expect(named.stderr).toContain("This Podman runs without root");
+  });
+
   test("where Docker does not answer, Podman is found", async () => {
     const { engine, folder } = containers();
     const environment = {

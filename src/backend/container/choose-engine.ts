@@ -1,3 +1,4 @@
+import { userInfo } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import { type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
@@ -16,17 +17,18 @@ export async function chooseEngine(
   signal: AbortSignal,
 ): Promise<Engine> {
   if (named !== undefined) return openNamed(named, surroundings, signal);
-  const failures: ClusterError[] = [];
+  const failures: Failure[] = [];
   for (const name of engineNames) {
+    const kind = engineKinds[name];
+    const engine = openEngine(kind, "", surroundings);
     try {
-      const engine = openEngine(engineKinds[name], "", surroundings);
       if (await answers(engine, signal)) return engine;
-      surroundings.progress.detail(1, `The program ${name} is not ${engine.kind.title}'s.`);
+      surroundings.progress.detail(1, `The program ${name} is not ${kind.title}'s.`);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
       surroundings.progress.detail(1, error.message);
-      failures.push(error);
+      failures.push({ kind, error });
     }
   }
   throw noEngine(failures);
@@ -48,11 +50,24 @@ export async function otherEngines(
   return settled.flatMap((result) => (result.status === "fulfilled" && result.value ? [result.value] : []));
 }
 
-/** Podman is asked by the first command that wants something of it; of `docker` it must be known whose it is. */
+/** Of `docker` it must be known whose it is. Root's Podman is not asked whether it runs without root, which takes it half a second. */
 async function openNamed(name: EngineName, surroundings: EngineSurroundings, signal: AbortSignal): Promise<Engine> {
   const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, surroundings);
-  if (name === "podman" || (await answers(open(name), signal))) return open(name);
-  return open("podman");
+  if ((name === "podman" && isRoot()) || (await answers(open(name), signal))) return open(name);
+  if (name === "docker") return openNamed("podman", surroundings, signal);
+  throw new ClusterError("machine-not-set-up", "The program podman on the PATH is not Podman's.", {
+    hint: engineKinds[name].advice.install,
+    facts: { program: name },
+  });
+}
+
+function isRoot(): boolean {
+  try {
+    return userInfo().uid === 0;
+  } catch {
+    // Node's knows users with a name only.
+    return false;
+  }
 }
 
 /** False for a program that is another engine's. Throws as the engine's commands do, and for a Podman without root, which never serves. */
@@ -64,11 +79,19 @@ async function answers(engine: Engine, signal: AbortSignal): Promise<boolean> {
   return true;
 }
 
-function noEngine(failures: readonly ClusterError[]): ClusterError {
-  const hints = failures.map(({ hint }) => hint).filter((hint) => hint !== undefined);
+interface Failure {
+  readonly kind: EngineKind;
+  readonly error: ClusterError;
+}
+
+function noEngine(failures: readonly Failure[]): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Neither Docker nor Podman can be used here. ${failures.map(({ message }) => message).join(" ")}`,
-    { hint: hints.join(" Or: "), facts: { tried: engineNames }, cause: failures[0] },
+    `Neither Docker nor Podman can be used here. ${failures.map(({ error }) => error.message).join(" ")}`,
+    {
+      hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "try again."}`).join("\n"),
+      facts: { tried: engineNames },
+      cause: failures[0]?.error,
+    },
   );
 }
