@@ -40,8 +40,9 @@ async function tagged(checkout: string, tag: string): Promise<void> {
 }
 
 for (const { name, lack, set, uninstall } of installers) {
+  const state = lack ?? "here";
   test.skipIf(lack !== undefined)(
-    `${name} installs from a tag, upgrades to another, and uninstalls by name (${lack ?? "here"})`,
+    `${name} installs from a tag, upgrades to another, and uninstalls by name (${state})`,
     async () => {
       await using folder = await temporaryFolder();
       const checkout = await commitOfThis(folder.path);
