@@ -30,9 +30,10 @@ const install = (prefix: string, more = ""): ReturnType<typeof tryShell> =>
   tryShell(`sh "$0/install.sh" --prefix "$1" ${more}`, [release().files, prefix], release().folder);
 
 const noMirror = await mirrorLack();
+const bareSystem = noMirror ?? "in Debian's smallest system";
 
 test.skipIf(noMirror !== undefined)(
-  `the README's instructions install, and uninstalling leaves nothing (${noMirror ?? "in Debian's smallest system"})`,
+  `the README's instructions install, and uninstalling leaves nothing (${bareSystem})`,
   async () => {
     await using container = await startContainer(release().folder);
     const lacking = "for each in node bun git curl xz ssh-keygen; do ! command -v $each || exit 1; done; mkdir /work";
@@ -66,7 +67,7 @@ test.skipIf(noMirror !== undefined)(
 );
 
 test.skipIf(noMirror !== undefined)(
-  `the README's recipe for CI runners ends with a program that runs (${noMirror ?? "in Debian's smallest system"})`,
+  `the README's recipe for CI runners ends with a program that runs (${bareSystem})`,
   async () => {
     await using container = await startContainer(release().folder);
     await container.run("apt-get -qq update && apt-get -qq install --yes --no-install-recommends ca-certificates curl");
