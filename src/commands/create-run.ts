@@ -150,7 +150,7 @@ function report(
   const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
   progress.note(`Phases: ${phases.map(({ title, seconds }) => `${title} ${seconds.toFixed(1)} s`).join(", ")}.`);
   const next = `${driver.program} wait --cluster-id ${cluster.id}${placeWords(driver, input)}`;
-  progress.note(`Next: ${next}`);
+  if (!input.wait) progress.note(`Next: ${next}`);
   output.result({
     text: cluster.id,
     data: { cluster: { ...facts, nodes: cluster.nodes.map(nodeView) }, phases, next },

@@ -107,5 +107,5 @@ function lastLine(text: string): string {
   const telling = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
   // A refused command line is followed by an advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
-  return (telling.find((line) => line !== undefined) ?? last).replace(/[.:\s]+$/, "");
+  return (telling.find((line) => line !== undefined) ?? last).replace(/[.:?\s]+$/, "");
 }
