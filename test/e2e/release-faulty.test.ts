@@ -46,4 +46,4 @@ test("a platform for which a fault is found is in no file of the release, and th
   expect(output).toEndWith(`release ${release.tag} has nothing for darwin-x64, only for: linux-x64\n`);
   expect(status).toBe(1);
   expect(await readdir(folder.path)).not.toContain("there");
-}, 240_000);
+}, 400_000);

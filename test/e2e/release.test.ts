@@ -14,7 +14,7 @@ const made: ReleaseFolder[] = [];
 const release = (): ReleaseFolder => made[0]!;
 beforeAll(async () => {
   made.push(await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}));
-}, 300_000);
+}, 600_000);
 afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
 }, 120_000);

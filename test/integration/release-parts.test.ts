@@ -1,5 +1,6 @@
 /** The parts of a release that look at texts only. */
 import { describe, expect, test } from "bun:test";
+import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { programs } from "../../scripts/build.ts";
 import { cutChangelog } from "../../scripts/release/changelog.ts";
@@ -8,6 +9,7 @@ import { installer } from "../../scripts/release/installer.ts";
 import { platforms } from "../../scripts/release/platforms.ts";
 import { tooNewSymbolVersions } from "../../scripts/release/symbol-versions.ts";
 import { nextTag } from "../../scripts/release/version-tag.ts";
+import { scratchFolder } from "../support/scratch-folder.ts";
 import { billFaults } from "../support/cyclonedx.ts";
 
 const root = join(import.meta.dir, "..", "..");
@@ -102,6 +104,26 @@ test("a bill of every package that is here, beside Bun, is what the schema of Cy
   expect(await billFaults(text)).toBeNull();
   expect(await billFaults(text.replace("2026-03-09T23:59:00.000Z", "in the evening"))).toMatchObject([
     { instancePath: "/metadata/timestamp", keyword: "format" },
+  ]);
+});
+
+test("a package that is there in two versions stands in the bill twice", async () => {
+  await using folder = await scratchFolder();
+  await copyFile(join(root, "bun.lock"), join(folder.path, "bun.lock"));
+  const versions = { "node_modules/b": "1.0.0", "node_modules/@c/a/node_modules/b": "2.0.0" };
+  for (const [path, version] of Object.entries(versions)) {
+    await Bun.write(join(folder.path, path, "package.json"), JSON.stringify({ name: "b", version }));
+  }
+  const inputs = new Set(Object.keys(versions).map((path) => `${path}/index.js`));
+  const text = await billOfMaterials(folder.path, {
+    tag: "2026.03.09.0",
+    time: evening.getTime(),
+    inputs,
+    platforms: [],
+  });
+  expect(text.match(/"purl": "pkg:npm\/b@.*"/g)?.toSorted()).toEqual([
+    '"purl": "pkg:npm/b@1.0.0"',
+    '"purl": "pkg:npm/b@2.0.0"',
   ]);
 });
 
