@@ -65,12 +65,13 @@ end_podman() { # ITS FOLDER
 end_all_of() { # FOLDER
   seconds=60
   for process in $(processes_of "$1"); do kill -TERM "$process" 2>/dev/null || :; done
+  # Its containers have processes that look after them, and stay while they do.
+  for folder in $(podmans_of "$1"); do end_podman "$folder"; done
   while [ -n "$(processes_of "$1")" ] && [ "$seconds" -gt 0 ]; do
     sleep 1
     seconds=$((seconds - 1))
   done
   for process in $(processes_of "$1"); do kill -KILL "$process" 2>/dev/null || :; done
-  for folder in $(podmans_of "$1"); do end_podman "$folder"; done
   for container in $(containers_of "$1"); do docker rm --force --volumes "$container" >/dev/null || :; done
   for network in $(networks_of "$1"); do docker network rm "$network" >/dev/null || :; done
 }

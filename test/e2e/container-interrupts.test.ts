@@ -166,12 +166,6 @@ test.each([
     ["--engine", "docker"],
     ["Docker does not answer", "systemctl start docker"],
   ],
-  [
-    "Podman does not run",
-    { CONTAINER_HOST: "unix:///nowhere.sock" },
-    ["--engine", "podman"],
-    ["Podman does not answer", "podman machine start"],
-  ],
 ] as const)("where %s, every command ends with 5 and says what to do", async (_, environment, engine, says) => {
   for (const [command = "", ...words] of [["list"], ["destroy"], createWords("x")]) {
     const ran = await containers().run([command, ...engine, ...words], { environment });

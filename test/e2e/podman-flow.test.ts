@@ -135,6 +135,14 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(named.stderr).toContain("This Podman runs without root");
   });
 
+  test("a Podman that does not run is told of, and what to do", async () => {
+    const environment = { CONTAINER_HOST: "unix:///nowhere.sock" };
+    const listed = await containers().run(["list"], { environment });
+    expect({ status: listed.status, stdout: listed.stdout }).toEqual({ status: 5, stdout: "" });
+    expect(listed.stderr).toContain("Podman does not answer");
+    expect(listed.stderr).toContain("podman machine start");
+  });
+
   test("where Docker does not answer, Podman is found", async () => {
     const { engine, folder } = containers();
     const environment = {
