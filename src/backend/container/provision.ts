@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
@@ -97,7 +98,7 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   using step = surroundings.progress.start("Start containers");
   signal.throwIfAborted();
   making.isTouched = true;
-  const [networkId, system] = await both(createNetwork(engine, making), systemFor(engine, resolved));
+  const [networkId, system] = await both(createNetwork(engine, making), systemFor(work, resolved, signal));
   const identity = await identityArchive({ hostKey, publicKey: request.publicKey }, surroundings.clock.now());
   const { counts, creation } = request;
   const plan = { clusterId, counts, creation, image: resolved.image.name, reach: resolved.reach };
@@ -122,6 +123,11 @@ async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promi
   return Promise.all([one, other]);
 }
 
-async function systemFor(engine: Engine, { facts, image }: ResolvedCreation): Promise<SystemFlags> {
-  return systemFlags(facts, await canBePrivileged(engine, image.name));
+async function systemFor(
+  { engine, root }: ContainerProvisioning,
+  { facts, image }: ResolvedCreation,
+  signal: AbortSignal,
+): Promise<SystemFlags> {
+  const memory = join(root, ".privileged");
+  return systemFlags(facts, await canBePrivileged(engine, { image: image.name, memory }, signal));
 }

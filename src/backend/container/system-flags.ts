@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import type { Engine } from "./engine.ts";
 import type { EngineFacts } from "./engine-facts.ts";
 
@@ -47,8 +48,26 @@ function named({ hasAppArmor, hasSelinux }: Pick<EngineFacts, "hasAppArmor" | "h
   ];
 }
 
-/** Tried, since nothing else tells: an engine that itself runs in a container often may not give what it hasn't got. */
-export async function canBePrivileged(engine: Engine, image: string): Promise<boolean> {
+/**
+ * Tried, since nothing else tells: an engine that itself runs in a container often may not give what it hasn't got. That takes most of a second,
+ * so `memory`, a file, keeps the answer for as long as this engine runs: its bridge network is a new one at each start.
+ */
+export async function canBePrivileged(
+  engine: Engine,
+  { image, memory }: { readonly image: string; readonly memory: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const request = { words: ["network", "inspect", "--format={{.Id}}", "bridge"], accepts: () => true };
+  const [bridge, text] = await Promise.all([engine.ask(request, signal), readFile(memory, "utf8").catch(() => "")]);
+  const [, known, answer] = /^([0-9a-f]{64}) (yes|no)\n$/.exec(text) ?? [];
+  if (known !== undefined && known === bridge) return answer === "yes";
+  const isPrivileged = await tryPrivileged(engine, image);
+  // Without it, the next creation tries again.
+  await writeFile(memory, `${bridge} ${isPrivileged ? "yes" : "no"}\n`, { mode: 0o600 }).catch(() => {});
+  return isPrivileged;
+}
+
+async function tryPrivileged(engine: Engine, image: string): Promise<boolean> {
   const words = ["run", "--rm", "--privileged", "--network=none", "--entrypoint=/bin/true", image];
   try {
     await engine.change({ words });
