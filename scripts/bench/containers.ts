@@ -85,7 +85,7 @@ async function create(bench: Bench, nodes: number, counts: readonly string[]) {
   try {
     const lines = await spoken([executable, ...words], environment);
     return {
-      login: lastOf(lines, /: Boot: done/, nodes),
+      login: lastOf(lines, /: \$ .* e2e-first-contact /, nodes),
       started: lastOf(lines, /^The installation has started/, 1),
       words: runWords(findLine(lines, /^docker create /)),
     };

@@ -26,6 +26,8 @@ export interface EngineKind {
   readonly systemWords: readonly string[];
   /** Limits that containers can be given, the best first: which of them may be given is found by trying. */
   readonly limits: readonly (readonly string[])[];
+  /** Asks for something that is another one each time the engine is started, where there is such a thing. */
+  readonly runWords: readonly string[] | undefined;
   /** Removes a container at once, running or not. */
   readonly removeWords: readonly string[];
   readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;
@@ -65,6 +67,8 @@ const docker: EngineKind = {
   },
   systemWords: [],
   limits: [[]],
+  // Made anew with the daemon.
+  runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
   removeWords: ["rm", "--force", "--volumes"],
   advice: {
     install:
@@ -109,6 +113,7 @@ const podman: EngineKind = {
   systemWords: ["--systemd=false"],
   // Root's containers get a million files and processes, which root may not give them where it has no CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
+  runWords: undefined,
   // Without a time it would ask the system inside to shut down, and wait for that.
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
   advice: {

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
 import { version } from "../../version.ts";
@@ -17,10 +18,11 @@ import { launchNodes } from "./launch.ts";
 import type { Making } from "./making.ts";
 import { createNetwork } from "./network.ts";
 import { obtainNodeImage } from "./node-image.ts";
+import { rememberedRights } from "./remembered-rights.ts";
 import { removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { containerRollBack } from "./roll-back.ts";
-import { findSystemFlags } from "./system-flags.ts";
+import { systemFlags } from "./system-flags.ts";
 import { watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the containers. */
@@ -98,10 +100,14 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   using step = surroundings.progress.start("Start containers");
   signal.throwIfAborted();
   making.isTouched = true;
-  const [networkId, system] = await both(createNetwork(engine, making), findSystemFlags(engine, resolved));
+  const { facts, image } = resolved;
+  const memory = join(work.root, ".rights");
+  const tried = rememberedRights(engine, { facts, image: image.name, memory }, signal);
+  const [networkId, rights] = await both(createNetwork(engine, making), tried);
+  const system = systemFlags(engine.kind, facts, rights);
   const identity = await identityArchive({ hostKey, publicKey: request.publicKey }, surroundings.clock.now());
   const { counts, creation } = request;
-  const plan = { clusterId, counts, creation, image: resolved.image.name, reach: resolved.reach };
+  const plan = { clusterId, counts, creation, image: image.name, reach: resolved.reach };
   const launch = async (inner: AbortSignal): Promise<void> => {
     await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
     step.done();

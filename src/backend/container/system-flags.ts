@@ -1,7 +1,6 @@
 import type { Engine } from "./engine.ts";
 import type { EngineFacts } from "./engine-facts.ts";
 import type { EngineKind } from "./engine-kinds.ts";
-import type { ResolvedCreation } from "./resolve-creation.ts";
 
 /** What a container with systemd needs to run: words for `create`, and the command that starts it. */
 export interface SystemFlags {
@@ -78,8 +77,4 @@ async function isGiven(engine: Engine, { words }: Rights, image: string): Promis
   } catch {
     return false;
   }
-}
-
-export async function findSystemFlags(engine: Engine, { facts, image }: ResolvedCreation): Promise<SystemFlags> {
-  return systemFlags(engine.kind, facts, await findRights(engine, facts, image.name));
 }
