@@ -200,6 +200,21 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(await containers().things(interrupted)).toEqual([]);
   }, 120_000);
 
+  test("where Podman runs in a virtual machine, nodes are reached at ports of 127.0.0.1", async () => {
+    // Here it is the real one, which only says what a podman machine's says of itself.
+    const says = `s/"serviceIsRemote": false/"serviceIsRemote": true/; s/"distribution": "[a-z]*",/&"variant": "coreos",/`;
+    const lines = (real: string) => `[ "$1" != info ] || { ${real} "$@" | sed '${says}'; exit; }`;
+    const environment = { PATH: await pathWithEngine(containers().folder, "podman", lines) };
+    const published = containers().id("published");
+    const created = await containers().run(createWords(published, "--public-agents", "0", "--wait"), { environment });
+    expect({ status: created.status }, created.stderr).toEqual({ status: 0 });
+    const cluster = await containers().inspect(published);
+    expect(cluster.webUi).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+    expect((await fetch(cluster.webUi)).status).toBe(200);
+    expect((await containers().run(["run", "-c", published, "srun", "-N1", "hostname"])).stdout).toBe("agent-0\n");
+    expect((await containers().run(["destroy", "-c", published])).status).toBe(0);
+  }, 200_000);
+
   test("nothing is left of all that: no container, no network, no volume", async () => {
     expect(await containers().engine.run(["ps", "--all", "--quiet"])).toBe("");
     expect(await containers().engine.run(["network", "ls", "--quiet"])).toBe("podman");
