@@ -141,7 +141,8 @@ const stored: StoredCluster = {
   },
 };
 
-const observed = (lives: readonly MachineLife[], isRestarted = false) => toCluster(stored, lives, isRestarted);
+const calm = { isRestarted: false, isAbandoned: false };
+const observed = (lives: readonly MachineLife[], fate = calm) => toCluster(stored, lives, fate);
 
 test("a cluster's state is that of its machines", () => {
   expect(observed(["running", "running"])).toMatchObject({ state: "running", region: undefined, backend: "vm" });
@@ -151,13 +152,23 @@ test("a cluster's state is that of its machines", () => {
 });
 
 test("why a machine ended is told apart", () => {
-  const reasons = (lives: readonly MachineLife[], isRestarted = false) =>
-    observed(lives, isRestarted).nodes.map(({ stateReason }) => stateReason);
+  const reasons = (lives: readonly MachineLife[], fate = calm) =>
+    observed(lives, fate).nodes.map(({ stateReason }) => stateReason);
   expect(reasons(["ended", "killed"])).toEqual([
     "the machine powered off",
     "its QEMU was killed, perhaps for want of memory",
   ]);
-  expect(reasons(["running", "killed"], true)).toEqual([undefined, "this computer was restarted since"]);
+  const restarted = { isRestarted: true, isAbandoned: false };
+  expect(reasons(["running", "killed"], restarted)).toEqual([undefined, "this computer was restarted since"]);
+});
+
+test("what a create that was killed had not started is not said to start", () => {
+  const { state, nodes } = observed(["running", "unstarted"], { isRestarted: false, isAbandoned: true });
+  expect(state).toBe("incomplete");
+  expect(nodes[1]).toMatchObject({
+    state: "ended",
+    stateReason: "the machine was never started: its create was cut short",
+  });
 });
 
 test("nodes say where they are reached", () => {
