@@ -4,6 +4,7 @@ import { abandonedCreations } from "../../system/creation-folder.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { ipDetect } from "../ip-detect.ts";
+import { keptResolution } from "../kept-resolution.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import { describeContainers, describeNetworks, type Selection } from "./describe.ts";
@@ -14,7 +15,7 @@ import { type Making, remainsText } from "./making.ts";
 import { describePlan } from "./plan.ts";
 import { provision } from "./provision.ts";
 import { type Inventory, toClusters } from "./records.ts";
-import { resolveCreation } from "./resolve-creation.ts";
+import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
 
 /** Clusters of containers on this machine. The engine is asked by the first call. */
 export function createContainerBackend(surroundings: Surroundings): Backend<ContainerCreation> {
@@ -28,6 +29,9 @@ export function createContainerBackend(surroundings: Surroundings): Backend<Cont
     ]);
     return { containers, networks };
   };
+  const resolution = keptResolution<ContainerCreation, ResolvedCreation>(async (request, signal) =>
+    resolveCreation(engine, request, platform(), signal),
+  );
   return {
     name: "container",
     place: undefined,
@@ -37,7 +41,7 @@ export function createContainerBackend(surroundings: Surroundings): Backend<Cont
     plan: async (request, signal) => {
       const { clusterId } = request;
       const [resolved, inventory, abandoned] = await Promise.all([
-        resolveCreation(engine, request, platform(), signal),
+        resolution.find(request, signal),
         take({ clusterId }, signal),
         abandonedCreations(ownRoot, clusterId),
       ]);
@@ -51,7 +55,7 @@ export function createContainerBackend(surroundings: Surroundings): Backend<Cont
           engine,
           root: dirname(request.directory),
           request,
-          resolve: async (inner) => resolveCreation(engine, request, platform(), inner),
+          resolve: async (inner) => resolution.take(request, inner),
           surroundings,
           onNode,
           onMaking: (making) => {

@@ -3,6 +3,7 @@ import type { ClusterRecord } from "../../cluster/record.ts";
 import { abandonedCreations } from "../../system/creation-folder.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
+import { keptResolution } from "../kept-resolution.ts";
 import { hostArchitecture } from "./architecture.ts";
 import { readClusters } from "./cluster-facts.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
@@ -14,7 +15,7 @@ import { describePlan } from "./plan.ts";
 import { provision } from "./provision.ts";
 import { openQemu } from "./qemu.ts";
 import { observeCluster } from "./records.ts";
-import { resolveCreation } from "./resolve-creation.ts";
+import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
 import type { VmCreation } from "./vm-creation.ts";
 
 /** Clusters of QEMU's virtual machines on this machine. All that is known of them lies in their folders. */
@@ -23,6 +24,9 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmCreation>
   const qemu = openQemu(surroundings, hostArchitecture());
   const ownRoot = join(stateFolder(environment), "vm");
   const current: { making?: Making } = {};
+  const resolution = keptResolution<VmCreation, ResolvedCreation>(async (request, signal) =>
+    resolveCreation(qemu, request, environment, signal),
+  );
   return {
     name: "vm",
     place: undefined,
@@ -32,7 +36,7 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmCreation>
     plan: async (request, signal) => {
       const { clusterId } = request;
       const [resolved, clusters, abandoned] = await Promise.all([
-        resolveCreation(qemu, request, environment, signal),
+        resolution.find(request, signal),
         readClusters(ownRoot),
         abandonedCreations(ownRoot, clusterId),
       ]);
@@ -46,7 +50,7 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmCreation>
           qemu,
           root: dirname(request.directory),
           request,
-          resolve: async (inner) => resolveCreation(qemu, request, environment, inner),
+          resolve: async (inner) => resolution.take(request, inner),
           surroundings,
           onNode,
           onMaking: (making) => {
