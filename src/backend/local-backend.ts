@@ -3,6 +3,7 @@ import type { ClusterRecord } from "../cluster/record.ts";
 import { ClusterError } from "../errors.ts";
 import { abandonedCreations } from "../system/creation-folder.ts";
 import type { Backend, CreationPlan, CreationRequest, Surroundings } from "./backend.ts";
+import { keptResolution, type Resolve } from "./kept-resolution.ts";
 import type { Provisioning } from "./run-creation.ts";
 
 /** What a roll-back of one of their creations must know at the least. */
@@ -28,7 +29,7 @@ export interface LocalParts<Creation, Resolved, Making extends LocalMaking> exte
   /** See Backend.remainsText. */
   readonly remainsText: (making: Making | undefined) => string;
   /** Makes nothing. */
-  readonly resolve: (request: CreationRequest<Creation>, signal: AbortSignal) => Promise<Resolved>;
+  readonly resolve: Resolve<Creation, Resolved>;
   /** Gives the `cluster-exists` of an id that is taken; `leaving` are creations that are about to be removed. */
   readonly assertIdIsFree: (clusterId: string, leaving: readonly string[], signal: AbortSignal) => Promise<void>;
   readonly describePlan: (request: CreationRequest<Creation>, resolved: Resolved) => CreationPlan;
@@ -44,6 +45,7 @@ export function localBackend<Creation, Resolved, Making extends LocalMaking>(
   surroundings: Surroundings,
 ): Omit<Backend<Creation>, "find" | "list" | "destroy" | "evidence"> {
   const current: { making?: Making } = {};
+  const resolution = keptResolution(parts.resolve);
   return {
     name: parts.name,
     place: parts.place,
@@ -55,13 +57,13 @@ export function localBackend<Creation, Resolved, Making extends LocalMaking>(
       const abandoned = await abandonedCreations(parts.root, request.clusterId);
       const leaving = abandoned.map(({ creation }) => creation.creationId);
       const [resolved] = await Promise.all([
-        parts.resolve(request, signal),
+        resolution.find(request, signal),
         parts.assertIdIsFree(request.clusterId, leaving, signal),
       ]);
       return parts.describePlan(request, resolved);
     },
     provision: async (request, onNode, signal) => {
-      const resolve = async (inner: AbortSignal): Promise<Resolved> => parts.resolve(request, inner);
+      const resolve = async (inner: AbortSignal): Promise<Resolved> => resolution.take(request, inner);
       const onMaking = (making: Making): void => {
         current.making = making;
       };
