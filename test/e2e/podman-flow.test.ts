@@ -64,7 +64,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
   });
 
   test("a cluster is created, gets ready, and runs a job across its agents", async () => {
-    const limits = ["--agents", "2", "--memory", "1g", "--cpus", "1.5", "--wait", "--timeout", "4m"];
+    const limits = ["--agents", "2", "--memory", "1g", "--cpus", "1.5"];
     const volume = ["--custom-volume", `${containers().folder}/shared:/shared:ro`];
     const created = await containers().run(createWords(id(), ...limits, ...volume));
     expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
@@ -73,6 +73,8 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     });
     expect(created.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()} --engine podman`);
     expect(await containers().things(id())).toHaveLength(5);
+    const waited = await containers().run(["wait", "-c", id(), "--timeout", "4m"]);
+    expect(waited.status, waited.stderr).toBe(0);
     const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
     expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
   }, 300_000);
