@@ -11,7 +11,7 @@ import { awaitSsh } from "./ssh-banner.ts";
 const image = "localhost/cluster-e2e-machine:debian-12";
 const bannerLimitMs = 300_000;
 const sizes = [
-  { agents: 1, publicAgents: 1, rounds: 5, limit: 1.5 },
+  { agents: 1, publicAgents: 1, rounds: 9, limit: 1.5 },
   // Few at once are started; the point is that all come up.
   { agents: 20, publicAgents: 5, rounds: 1 },
 ] as const;
