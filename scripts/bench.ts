@@ -1,15 +1,17 @@
 /**
- * Measures what the product adds to the time that machines need: start-up, `create` at several sizes, `run`, `sync`. Prints a table of ratios against
+ * Measures what the product adds to the time that machines need: start-up, `create` at several sizes and on each kind of machines, `run`, `sync`. Prints a table of ratios against
  * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, rsync and built executables.
- * Usage: bun run bench [start-up] [questions] [create] [sync] [run]
+ * Usage: bun run bench [start-up] [questions] [create] [sync] [run] [containers] [vms]
  */
 import { join } from "node:path";
+import { measureContainers } from "./bench/containers.ts";
 import { createRows, measureCreate } from "./bench/create.ts";
 import type { Row } from "./bench/measure.ts";
 import { measureQuestions } from "./bench/questions.ts";
 import { measureRun } from "./bench/run-command.ts";
 import { measureStartUp } from "./bench/start-up.ts";
 import { measureSync } from "./bench/sync.ts";
+import { measureVms } from "./bench/vms.ts";
 
 const dist = join(import.meta.dir, "..", "dist");
 const executable = join(dist, "cluster-cloud");
@@ -28,6 +30,8 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   },
   sync: async () => ({ rows: await measureSync(executable) }),
   run: async () => ({ rows: await measureRun(executable) }),
+  containers: async () => ({ rows: await measureContainers(join(dist, "cluster-container")) }),
+  vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),
 };
 
 const asked = process.argv.slice(2);

@@ -47,10 +47,26 @@ networks_of() { # FOLDER
   docker network ls --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' | grep -F " $1/" | cut -d ' ' -f 1
 }
 
+# Podmans whose storage lies in FOLDER, each by its folder.
+podmans_of() { # FOLDER
+  find "$1" -maxdepth 4 -path '*/podman/storage.conf' -exec dirname {} \; 2>/dev/null
+}
+
+# Its containers and networks are gone when this ends.
+end_podman() { # ITS FOLDER
+  CONTAINERS_STORAGE_CONF=$1/storage.conf CONTAINERS_CONF=$1/containers.conf
+  export CONTAINERS_STORAGE_CONF CONTAINERS_CONF
+  podman rm --all --force --volumes --time=0 >/dev/null 2>&1 || :
+  podman network prune --force >/dev/null 2>&1 || :
+  unset CONTAINERS_STORAGE_CONF CONTAINERS_CONF
+}
+
 # Ends all of it: local clouds are asked first, since they remove their machines themselves.
 end_all_of() { # FOLDER
   seconds=60
   for process in $(processes_of "$1"); do kill -TERM "$process" 2>/dev/null || :; done
+  # Its containers have processes that look after them, and stay while they do.
+  for folder in $(podmans_of "$1"); do end_podman "$folder"; done
   while [ -n "$(processes_of "$1")" ] && [ "$seconds" -gt 0 ]; do
     sleep 1
     seconds=$((seconds - 1))

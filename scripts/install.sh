@@ -53,7 +53,9 @@ parse() {
   done
   case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
   prefix=${prefix%/}
+  [ -n "$prefix" ] || wrong_usage "programs do not belong right below /: give another --prefix"
   manifest=$prefix/share/cluster-e2e/installed
+  staging=$prefix/.cluster-e2e-installing
 }
 
 pick_source() {
@@ -91,9 +93,11 @@ fetch() { # NAME
   case $source in
     http://* | https://*)
       if command -v curl >/dev/null; then
-        curl --fail --silent --show-error --location --retry 2 --output "$work/$1" "$source/$1"
+        # One that stalls is given up after a minute; from https none leads to http.
+        curl --fail --silent --show-error --location --proto-redir "=${source%%:*},https" --retry 2 --connect-timeout 30 \
+          --speed-limit 1000 --speed-time 60 --output "$work/$1" "$source/$1"
       elif command -v wget >/dev/null; then
-        wget --quiet --output-document="$work/$1" "$source/$1"
+        wget -q -O "$work/$1" "$source/$1"
       else
         refuse "neither curl nor wget is here to download with"
       fi
@@ -102,17 +106,22 @@ fetch() { # NAME
   esac || refuse "could not get $source/$1"
 }
 
-# Prints the SHA-256 of a file in hexadecimal digits.
-sum_of() { # FILE
+pick_summer() {
   if command -v sha256sum >/dev/null; then
-    sha256sum "$1"
+    summer=sha256sum
   elif command -v shasum >/dev/null; then
-    shasum -a 256 "$1"
+    summer='shasum -a 256'
   elif command -v openssl >/dev/null; then
-    openssl dgst -sha256 -r "$1"
+    summer='openssl dgst -sha256 -r'
   else
     refuse "neither sha256sum, shasum nor openssl is here to verify with"
-  fi | sed 's/[^0-9a-f].*//'
+  fi
+}
+
+# Prints the SHA-256 of a file in hexadecimal digits.
+sum_of() { # FILE
+  # shellcheck disable=SC2086 # a command and its options
+  $summer "$1" | sed 's/[^0-9a-f].*//'
 }
 
 fetch_verified() { # NAME
@@ -148,51 +157,79 @@ unverified() { # REASON
   say "$1; the checksums are"
 }
 
-# Fills $work/tree with bin and share.
+see_platform() {
+  ! grep -q -- "-$platform\(\.tar\.xz\)\{0,1\}\$" "$work/SHA256SUMS" || return 0
+  there=$(sed -n 's/.*-\([a-z]*-[a-z0-9]*\)\.tar\.xz$/\1/p' "$work/SHA256SUMS" | tr '\n' ' ')
+  refuse "release $release has nothing for $platform, only for: ${there% }"
+}
+
+# Fills $staging/new with bin and share.
 fetch_tree() {
-  mkdir "$work/tree"
-  if command -v xz >/dev/null || [ "$system" = darwin ]; then
-    archive=cluster-e2e-$release-$platform
-    fetch_verified "$archive.tar.xz"
-    tar -xJf "$work/$archive.tar.xz" -C "$work/tree" || refuse "$archive.tar.xz could not be unpacked"
-    mv "$work/tree/$archive/bin" "$work/tree/$archive/share" "$work/tree/" 2>/dev/null ||
-      refuse "$archive.tar.xz does not hold what it should"
-    rmdir "$work/tree/$archive"
-    rm "$work/$archive.tar.xz"
+  if command -v xz >/dev/null || [ "$system" = darwin ]; then fetch_archive; else fetch_one_by_one; fi
+}
+
+fetch_archive() {
+  archive=cluster-e2e-$release-$platform
+  fetch_verified "$archive.tar.xz"
+  unpack "$work/$archive.tar.xz" ||
+    refuse "$archive.tar.xz could not be unpacked; that takes 300 MB of memory, and 400 MB of space in $prefix"
+  mv "$staging/unpacked/$archive" "$staging/new" 2>/dev/null || refuse "$archive.tar.xz does not hold what it should"
+}
+
+# Not every tar knows xz; that of a Mac does, where there is no xz.
+unpack() { # ARCHIVE
+  mkdir "$staging/unpacked"
+  if command -v xz >/dev/null; then
+    xz -dc "$1" | tar -xof - -C "$staging/unpacked"
   else
-    fetch_verified "cluster-e2e-$release-share.tar.gz"
-    tar -xzf "$work/cluster-e2e-$release-share.tar.gz" -C "$work/tree" || refuse "the manual pages could not be unpacked"
-    mkdir "$work/tree/bin"
-    sed -n "s/^[0-9a-f]*  \(cluster-[a-z]*-$platform\)\$/\1/p" "$work/SHA256SUMS" >"$work/programs"
-    [ -s "$work/programs" ] || refuse "the release has no programs for $platform"
-    while IFS= read -r file; do
-      fetch_verified "$file"
-      chmod 755 "$work/$file"
-      mv "$work/$file" "$work/tree/bin/${file%-"$platform"}"
-    done <"$work/programs"
+    tar -xJof "$1" -C "$staging/unpacked"
   fi
+}
+
+fetch_one_by_one() {
+  mkdir -p "$staging/new/bin"
+  fetch_verified "cluster-e2e-$release-share.tar.gz"
+  tar -xzof "$work/cluster-e2e-$release-share.tar.gz" -C "$staging/new" || refuse "the manual pages could not be unpacked"
+  sed -n "s/^[0-9a-f]*  \(cluster-[a-z]*-$platform\)\$/\1/p" "$work/SHA256SUMS" >"$work/programs"
+  [ -s "$work/programs" ] || refuse "the release has no programs for $platform"
+  while IFS= read -r file; do
+    fetch_verified "$file"
+    chmod 755 "$work/$file"
+    mv "$work/$file" "$staging/new/bin/${file%-"$platform"}" || refuse "there is no room for $file in $prefix"
+  done <"$work/programs"
 }
 
 # Makes a folder with its parents, and notes which were not there.
 make_folder() { # FOLDER
   [ ! -d "$1" ] || return 0
   make_folder "$(dirname "$1")"
-  mkdir "$1" 2>/dev/null || refuse "$1 cannot be made. Run this with sudo, or give --prefix \"\$HOME/.local\""
   printf '%s\n' "$1" >>"$work/folders"
+  mkdir "$1" 2>/dev/null || cannot_write "$(dirname "$1")"
 }
 
 remove_folders() { # LIST, outermost first
   sed '1!G;h;$!d' "$1" | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
 }
 
-# Copies the tree to the prefix's own file system and sees that every program starts there as the release that it should be.
-stage() {
+cannot_write() { # FOLDER
+  refuse "$1 cannot be written to. Run this with sudo, or give --prefix \"\$HOME/.local\""
+}
+
+# Makes the folder, on the prefix's own file system, from which all is put into place; whoever has it is the only one at work.
+open_staging() {
   : >"$work/folders"
   make_folder "$prefix"
-  staging=$(mktemp -d "$prefix/.cluster-e2e.XXXXXX" 2>/dev/null) ||
-    refuse "$prefix cannot be written to. Run this with sudo, or give --prefix \"\$HOME/.local\""
-  cp -R "$work/tree" "$staging/new"
+  for folder in "$prefix" "$prefix/bin" "$prefix/share"; do [ ! -d "$folder" ] || [ -w "$folder" ] || cannot_write "$folder"; done
+  if ! mkdir "$staging" 2>/dev/null; then
+    [ -d "$staging" ] || cannot_write "$prefix"
+    refuse "something is being installed or removed there already. If that is not so, remove $staging and try again"
+  fi
+  is_ours=yes
   mkdir "$staging/old"
+}
+
+# Every program has to start where it will lie, as the release that it should be.
+try_programs() {
   for program in "$staging"/new/bin/*; do
     said=$("$program" --version 2>&1) || refuse "${program##*/} does not start on this machine: $said"
     [ "$said" = "$release" ] || refuse "${program##*/} is of release $said, not $release"
@@ -245,46 +282,75 @@ roll_back() {
 clean() {
   status=$?
   trap '' INT TERM HUP
-  [ "$finished" = yes ] || [ ! -d "$staging/old" ] || roll_back
-  [ -z "$staging" ] || rm -rf "$staging"
-  [ "$finished" = yes ] || [ ! -s "$work/folders" ] || remove_folders "$work/folders"
-  rm -rf "$work"
+  if [ "$is_ours" = yes ]; then
+    [ "$finished" = yes ] || [ ! -d "$staging/old" ] || roll_back
+    rm -rf "$staging"
+  fi
+  if [ -n "$work" ]; then
+    [ "$finished" = yes ] || [ ! -s "$work/folders" ] || remove_folders "$work/folders"
+    rm -rf "$work"
+  fi
   exit "$status"
+}
+
+# From here on, whatever ends this script leaves nothing half done.
+begin() {
+  finished=no is_ours=no work=''
+  # Not between a folder's making and the note that it is ours.
+  trap '' INT TERM HUP
+  trap clean EXIT
+  work=$(mktemp -d "${TMPDIR:-/tmp}/cluster-e2e-install.XXXXXX") || refuse "no temporary folder can be made"
+  open_staging
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  trap 'exit 129' HUP
 }
 
 install() {
   pick_source
   pick_platform
-  finished=no staging=''
-  work=$(mktemp -d "${TMPDIR:-/tmp}/cluster-e2e-install.XXXXXX")
-  trap clean EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
-  trap 'exit 129' HUP
+  pick_summer
+  begin
   say "cluster-e2e $release for $platform, from $source"
   fetch SHA256SUMS
   verify_signature
+  see_platform
   fetch_tree
-  stage
+  try_programs
   place_all
   finished=yes
-  sed -n "s|^bin/|$prefix/bin/|p" "$work/files"
-  case ":$PATH:" in *":$prefix/bin:"*) ;; *) say "$prefix/bin is not on your PATH" ;; esac
+  remove_folders "$work/earlier-folders"
+  tell
+}
+
+# Prints the programs, and says what still stands between them and the user.
+tell() {
+  case ":$PATH:" in
+    *":$prefix/bin:"*) ;;
+    *) say "$prefix/bin is not on the PATH here. In your shell's profile:  export PATH=\"$prefix/bin:\$PATH\"" ;;
+  esac
+  sed -n 's|^bin/||p' "$work/files" | while IFS= read -r program; do
+    printf '%s\n' "$prefix/bin/$program"
+    found=$(command -v "$program") || continue
+    [ "$(cd "${found%/*}" && pwd -P)" = "$(cd "$prefix/bin" && pwd -P)" ] ||
+      say "$program still means $found: remove that, or put $prefix/bin before it on your PATH"
+  done
   command -v ssh >/dev/null || say "the programs need ssh (OpenSSH's client), which is not here"
 }
 
 uninstall() {
   [ -f "$manifest" ] || refuse "nothing was installed below $prefix by this script ($manifest is not there)"
-  [ -w "$prefix/bin" ] || refuse "$prefix/bin cannot be written to. Run this with sudo"
-  work=$(mktemp -d "${TMPDIR:-/tmp}/cluster-e2e-install.XXXXXX")
-  trap 'rm -rf "$work"' EXIT
-  noted folder >"$work/folders"
-  noted file | while IFS= read -r file; do
+  begin
+  noted folder >"$work/made"
+  noted file >"$work/files"
+  while IFS= read -r file; do
     rm -f "${prefix:?}/$file"
     printf '%s\n' "removed $prefix/$file"
-  done
+  done <"$work/files"
   rm -f "$manifest"
-  remove_folders "$work/folders"
+  finished=yes
+  rm -rf "$staging"
+  remove_folders "$work/made"
 }
 
 main() {

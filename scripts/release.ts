@@ -1,14 +1,14 @@
 /**
  * Makes a release: builds every program for every platform, and puts what people download into dist/release.
- * Usage: bun run release [--dry-run [--quick] [--platform NAME]...] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
+ * Usage: bun run release [--dry-run [--platform NAME]...] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
  *   --url          releases can be downloaded from URL/<tag>/
  *   --repository   where the sources are cloned from
  *   --signing-key  an SSH key, to sign the checksums with; only a dry run goes without
  *   --dry-run      commits and tags nothing
- *   --quick        compresses lightly; for trying out
  *   --platform     builds for this one only, such as linux-x64; for trying out
  * It publishes nothing: at its end it says what to push and to upload.
  */
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -30,7 +30,6 @@ interface Choices {
   readonly repository: string;
   readonly signingKey: string | undefined;
   readonly isDryRun: boolean;
-  readonly isQuick: boolean;
   readonly platforms: readonly Platform[];
   readonly output: string;
 }
@@ -43,42 +42,45 @@ function choices(argv: readonly string[]): Choices {
       repository: { type: "string" },
       "signing-key": { type: "string" },
       "dry-run": { type: "boolean", default: false },
-      quick: { type: "boolean", default: false },
       platform: { type: "string", multiple: true },
       output: { type: "string", default: join(root, "dist", "release") },
     },
   });
-  const { url, repository, "signing-key": signingKey, "dry-run": isDryRun, quick: isQuick } = values;
+  const { url, repository, "signing-key": signingKey, "dry-run": isDryRun } = values;
   if (url === undefined || repository === undefined) throw new Error("Give --url and --repository.");
   if (signingKey === undefined && !isDryRun) throw new Error("Give --signing-key: only a dry run goes without.");
   const chosen = platforms.filter(({ name }) => values.platform?.includes(name) ?? true);
-  if ((isQuick || chosen.length < platforms.length) && !isDryRun) {
-    throw new Error("--quick and --platform are for dry runs only.");
-  }
+  if (chosen.length < platforms.length && !isDryRun) throw new Error("--platform is for dry runs only.");
   const key = signingKey === undefined ? undefined : resolve(signingKey);
   return {
     url: url.replace(/\/+$/, ""),
     repository,
     signingKey: key,
     isDryRun,
-    isQuick,
     platforms: chosen,
     output: resolve(values.output),
   };
 }
 
-/** Builds for each platform; what may not be released is said, and left out. */
+/** Builds for each platform. Throws where nothing of any may be released. */
 async function buildAll(work: string, version: string, wanted: readonly Platform[]): Promise<readonly PlatformBuild[]> {
   const names = await programs();
-  const fit: PlatformBuild[] = [];
+  const builds: PlatformBuild[] = [];
   for (const platform of wanted) {
     const folder = join(work, platform.name);
-    const build = await buildPlatform(platform, { root, folder, programs: names, version });
-    if (build.faults.length === 0) fit.push(build);
-    else console.error([`Nothing is released for ${platform.name}:`, ...build.faults].join("\n  "));
+    builds.push(await buildPlatform(platform, { root, folder, programs: names, version }));
   }
-  if (fit.length === 0) throw new Error("There is no platform that anything could be released for.");
-  return fit;
+  tellFaults(builds);
+  if (!builds.some(isFit)) throw new Error("There is no platform that anything could be released for.");
+  return builds;
+}
+
+const isFit = ({ faults }: PlatformBuild): boolean => faults.length === 0;
+
+function tellFaults(builds: readonly PlatformBuild[]): void {
+  for (const { platform, faults } of builds) {
+    if (faults.length > 0) console.error([`Nothing is released for ${platform.name}:`, ...faults].join("\n  "));
+  }
 }
 
 async function main(): Promise<void> {
@@ -87,22 +89,10 @@ async function main(): Promise<void> {
   const { tags, time } = await releasableCheckout(root);
   const tag = nextTag(tags, new Date());
   const { changelog, notes } = cutChangelog(await Bun.file(join(root, "CHANGELOG.md")).text(), tag);
-  await mkdir(dirname(chosen.output), { recursive: true });
-  const work = await mkdtemp(join(dirname(chosen.output), ".release-"));
-  try {
-    const folder = join(work, "files");
-    await mkdir(folder);
-    const builds = await buildAll(work, tag, chosen.platforms);
-    const { repository, signingKey, url: downloadRoot } = chosen;
-    const compressionLevel = chosen.isQuick ? 0 : 6;
-    const release = { root, folder, tag, time, downloadRoot, repository, signingKey, changelog, compressionLevel };
-    await writeReleaseFiles(release, builds, await declaredPrograms(root));
-    await rm(chosen.output, { recursive: true, force: true });
-    await rename(folder, chosen.output);
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  const builds = await makeFiles(chosen, { tag, time, changelog });
   await tell(chosen.output);
+  // Once more, where it is not overlooked.
+  tellFaults(builds);
   const seconds = ((performance.now() - started) / 1e3).toFixed(0);
   if (chosen.isDryRun) return console.log(`${tag}: a dry run of ${seconds} s; nothing was committed or tagged.`);
   await Bun.write(join(root, "CHANGELOG.md"), changelog);
@@ -110,6 +100,35 @@ async function main(): Promise<void> {
   console.log(`${tag} is committed and tagged here, after ${seconds} s. To publish it:
   git push --follow-tags
   upload the files of ${chosen.output} to ${chosen.url}/${tag}/`);
+}
+
+/** Fills the folder that was chosen, or leaves it as it was. Gives what was built, fit or not. */
+async function makeFiles(
+  { output, platforms: wanted, repository, signingKey, url: downloadRoot }: Choices,
+  cut: { readonly tag: string; readonly time: number; readonly changelog: string },
+): Promise<readonly PlatformBuild[]> {
+  await mkdir(dirname(output), { recursive: true });
+  await using work = await workFolder(dirname(output));
+  const builds = await buildAll(work.path, cut.tag, wanted);
+  const folder = join(work.path, "files");
+  await mkdir(folder);
+  const release = { ...cut, root, folder, downloadRoot, repository, signingKey };
+  await writeReleaseFiles(release, builds.filter(isFit), await declaredPrograms(root));
+  await rm(output, { recursive: true, force: true });
+  await rename(folder, output);
+  return builds;
+}
+
+/** For gigabytes that nobody would look for there: gone at the end, also where that is a signal. */
+async function workFolder(parent: string): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(parent, ".release-"));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => {
+      rmSync(path, { recursive: true, force: true });
+      process.kill(process.pid, signal);
+    });
+  }
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
 async function tell(folder: string): Promise<void> {

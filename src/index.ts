@@ -9,6 +9,7 @@ import type { CloudCreation } from "./backend/cloud/cloud-creation.ts";
 import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
 import { readContainerOptions } from "./backend/container/backend-options.ts";
 import type { ContainerCreation } from "./backend/container/container-creation.ts";
+import type { EngineName } from "./backend/container/engine-kinds.ts";
 import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
 import { readVmOptions } from "./backend/vm/backend-options.ts";
 import type { VmCreation } from "./backend/vm/vm-creation.ts";
@@ -64,19 +65,20 @@ export class ContainerBackend implements ClusterBackend<ContainerCreation> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
   readonly creation: ContainerCreation;
+  readonly #engine: EngineName | undefined;
 
-  /** Throws `bad-usage` with all that is wrong with the options. Docker is asked when the first cluster is made or looked for. */
+  /** Throws `bad-usage` with all that is wrong with the options. The engine is asked when the first cluster is made or looked for. */
   constructor(options: ContainerBackendOptions & SurroundingOptions = {}) {
-    const { distribution, creation } = readContainerOptions(options);
+    const { engine, distribution, creation } = readContainerOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
     this.distribution = distribution;
     this.creation = creation;
+    this.#engine = engine;
   }
 
   async open(signal: AbortSignal): Promise<Backend<ContainerCreation>> {
-    signal.throwIfAborted();
-    const { createContainerBackend } = await import("./backend/container/container-backend.ts");
-    return createContainerBackend(this.surroundings);
+    const { openContainerBackend } = await import("./backend/container/container-backend.ts");
+    return openContainerBackend({ engine: this.#engine }, this.surroundings, signal);
   }
 }
 

@@ -16,6 +16,13 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
+/** What a measured program sees: little of what this one does. */
+export const environmentOf = (own: Readonly<Record<string, string>>): Readonly<Record<string, string>> => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: process.env["HOME"] ?? "/",
+  ...own,
+});
+
 export interface Timing {
   readonly seconds: number;
   readonly peakMegabytes: number;
@@ -29,7 +36,7 @@ export async function time(
 ): Promise<Timing> {
   const started = performance.now();
   const child = Bun.spawn([...argv], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/", ...environment },
+    env: environmentOf(environment),
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -81,7 +88,7 @@ export async function interleaved(
 async function elapsed(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
   const started = performance.now();
   const child = Bun.spawn([...argv], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "/", ...environment },
+    env: environmentOf(environment),
     stdio: ["ignore", "ignore", "ignore"],
   });
   const status = await child.exited;

@@ -14,6 +14,8 @@ const rounds = 5;
 const limit = 1.5;
 
 export async function measureSync(executable: string): Promise<readonly Row[]> {
+  if (Bun.which("rsync") === null)
+    throw new Error("the bench of sync compares it with rsync, which is not here: apt-get install rsync");
   await using cloud = await startBenchCloud("container", []);
   const config = await startCluster(executable, cloud);
   const checkout = join(cloud.folder, "checkout");

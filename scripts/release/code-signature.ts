@@ -19,17 +19,21 @@ const mainBinary = 1n;
 /** What a Mac would find wrong with the file's signature: nothing, or sentences without a subject. Throws where it is no Mach-O file. */
 export function signatureFaults(file: Buffer): readonly string[] {
   const { signature } = parseMachO(file);
-  const blobs = blobsOf(file.subarray(signature.offset, signature.offset + signature.size));
-  const directories = blobs.filter((blob) => blob.readUInt32BE(0) === codeDirectoryMagic);
+  const directories = blobsOf(file).filter((blob) => blob.readUInt32BE(0) === codeDirectoryMagic);
   if (directories.length === 0) return ["holds no code directory in its signature"];
   const faults = directories.flatMap((directory) => directoryFaults(file, directory, signature.offset));
-  const isSignedByKey = blobs.some((blob) => blob.readUInt32BE(0) === cmsMagic && blob.length > 8);
-  if (isSignedByKey) faults.push("carries another program's signature by a certificate");
   if (signature.offset + signature.size !== file.length) faults.push("has bytes after its signature");
   return faults;
 }
 
-function blobsOf(signature: Buffer): readonly Buffer[] {
+/** Whether somebody signed it with a key, beyond the hashes: as Bun itself is, and nothing that is compiled with it can be. */
+export function isSignedByKey(file: Buffer): boolean {
+  return blobsOf(file).some((blob) => blob.readUInt32BE(0) === cmsMagic && blob.length > 8);
+}
+
+function blobsOf(file: Buffer): readonly Buffer[] {
+  const { offset, size } = parseMachO(file).signature;
+  const signature = file.subarray(offset, offset + size);
   if (signature.length < 12 || signature.readUInt32BE(0) !== superBlobMagic) return [];
   return Array.from({ length: signature.readUInt32BE(8) }, (_, index) => {
     const blob = signature.subarray(signature.readUInt32BE(12 + 8 * index + 4));

@@ -21,11 +21,13 @@ interface Bill {
 
 /** Names of the packages that the files belong to, in order. */
 export function packagesOf(inputs: Iterable<string>): readonly string[] {
-  const names = [...inputs].flatMap((path) => {
-    const inside = /.*(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
-    return inside?.[1] === undefined ? [] : [inside[1]];
-  });
-  return [...new Set(names)].toSorted();
+  return [...new Set(packageFolders(inputs).map((folder) => folder.replace(/.*node_modules\//, "")))].toSorted();
+}
+
+/** Their folders: one package may be there in several versions. */
+function packageFolders(inputs: Iterable<string>): readonly string[] {
+  const folders = [...inputs].map((path) => /.*(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]);
+  return [...new Set(folders.filter((folder) => folder !== undefined))].toSorted();
 }
 
 /** The bill's JSON text. */
@@ -33,7 +35,9 @@ export async function billOfMaterials(root: string, bill: Bill): Promise<string>
   const bases = ["bun", ...bill.platforms.map(({ basePackage }) => basePackage)];
   const locked = await lockedPackages(root);
   const bunVersion = Bun.version;
-  const inside = await Promise.all(packagesOf(bill.inputs).map(async (name) => component(root, name, locked)));
+  const inside = await Promise.all(
+    packageFolders(bill.inputs).map(async (folder) => component(join(root, folder), locked)),
+  );
   const runtimes = bases.map((name) => ({
     name,
     version: bunVersion,
@@ -56,10 +60,15 @@ export async function billOfMaterials(root: string, bill: Bill): Promise<string>
   return `${JSON.stringify(text, undefined, 2)}\n`;
 }
 
-async function component(root: string, name: string, locked: ReadonlyMap<string, string>): Promise<Component> {
-  const path = join(root, "node_modules", ...name.split("/"), "package.json");
-  const { version, license } = (await Bun.file(path).json()) as { readonly version: string; readonly license?: string };
+async function component(folder: string, locked: ReadonlyMap<string, string>): Promise<Component> {
+  const { name, version, license } = (await Bun.file(join(folder, "package.json")).json()) as PackageFile;
   return { name, version, license, sha512: locked.get(`${name}@${version}`) };
+}
+
+interface PackageFile {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
 }
 
 /** Checksums of bun.lock (base64) by `name@version`. The file is JSON but for commas before closing brackets. */

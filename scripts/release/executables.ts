@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { compile } from "../build.ts";
 import { baseExecutable } from "./base-executables.ts";
-import { signatureFaults, signedAdHoc } from "./code-signature.ts";
+import { isSignedByKey, signatureFaults, signedAdHoc } from "./code-signature.ts";
 import { output } from "./command.ts";
 import { packagesOf } from "./components.ts";
 import type { Platform } from "./platforms.ts";
@@ -37,6 +37,11 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
   const bases = join(folder, "base");
   await mkdir(bases, { recursive: true });
   const base = await baseExecutable(platform, root, bases);
+  // bun.lock's checksum was compared when the package was downloaded; since then it lay in the package manager's cache.
+  const baseFaults = platform.os === "darwin" ? signatureFaultsOf(await readFile(base)) : [];
+  if (baseFaults.length > 0) {
+    return { platform, executables: [], faults: baseFaults.map((fault) => `Bun for ${platform.name} ${fault}`) };
+  }
   const executables: Executable[] = [];
   for (const program of programs) {
     // The file's own name becomes part of its bytes: the platform stands in the folder's.
@@ -52,17 +57,26 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
 
 /**
  * Bun 1.4.4 signs what it compiles for ARM Macs anew, but leaves the signature of Bun itself, now wrong, in what it compiles for
- * Intel ones. To be dropped once it does that for both.
+ * Intel ones. To be dropped once it does that for both. No other fault is signed over: a file that changed on its way stays wrong.
  */
 async function sign(path: string): Promise<void> {
   const file = await readFile(path);
-  if (signatureFaults(file).length > 0) await writeFile(path, signedAdHoc(file));
+  if (isSignedByKey(file)) await writeFile(path, signedAdHoc(file));
+}
+
+/** As `signatureFaults`, where being no Mach-O file is one as well. */
+function signatureFaultsOf(file: Buffer): readonly string[] {
+  try {
+    return signatureFaults(file);
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
 }
 
 async function faultsOf(platform: Platform, executable: Executable, version: string): Promise<readonly string[]> {
   const file = await readFile(executable.path);
   const faults = [
-    ...(platform.os === "darwin" ? signatureFaults(file) : []),
+    ...(platform.os === "darwin" ? signatureFaultsOf(file) : []),
     ...(platform.os === "linux" ? tooNewSymbolVersions(file).map((name) => `needs ${name}`) : []),
     ...strangers(executable),
     ...(platform === ownPlatform() ? await startFaults(executable.path, version) : []),

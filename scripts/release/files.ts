@@ -1,5 +1,5 @@
 /** The files of a release. */
-import { copyFile, readdir } from "node:fs/promises";
+import { copyFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
 import { sha256OfFile } from "../../src/system/file-hash.ts";
@@ -25,7 +25,6 @@ export interface Release {
   /** A private key's file; undefined where the release is not signed. */
   readonly signingKey: string | undefined;
   readonly changelog: string;
-  readonly compressionLevel: number;
 }
 
 /** Writes all of them. What is in `builds` is fit to be released. */
@@ -54,7 +53,7 @@ export async function writeReleaseFiles(
   if (signer !== undefined) await Bun.write(join(folder, "allowed_signers"), allowedSigner(signer));
   const template = await Bun.file(join(root, "scripts", "install.sh")).text();
   const facts = { release: tag, downloadRoot: release.downloadRoot, signer };
-  await Bun.write(join(folder, "install.sh"), installer(template, facts), { mode: 0o755 });
+  await writeFile(join(folder, "install.sh"), installer(template, facts), { mode: 0o755 });
   await writeSums(folder);
   if (release.signingKey !== undefined) await signSums(folder, release.signingKey);
 }
@@ -71,8 +70,7 @@ async function writePlatform(release: Release, build: PlatformBuild, shared: rea
     mode: 0o755,
   }));
   const entries = [...programs, ...shared].map((entry) => ({ ...entry, name: `${name}/${entry.name}` }));
-  const options = { modifiedMs: release.time, level: release.compressionLevel };
-  await writeTarXz(join(release.folder, `${name}.tar.xz`), entries, options);
+  await writeTarXz(join(release.folder, `${name}.tar.xz`), entries, release.time);
   for (const { program, path } of build.executables) {
     await copyFile(path, join(release.folder, `${program}-${build.platform.name}`));
   }

@@ -1,6 +1,10 @@
 import type { ClusterState, Counts, NodeRecord, Role } from "../cluster/record.ts";
 import { roles } from "../cluster/record.ts";
 
+export function nodeCount(counts: Counts): number {
+  return roles.reduce((sum, role) => sum + counts[role], 0);
+}
+
 /** How many nodes of each role were asked for, as one tag or label keeps it: `master=1 agent=2 public_agent=1`. */
 export function countsText(counts: Counts): string {
   return roles.map((role) => `${role}=${counts[role]}`).join(" ");

@@ -1,7 +1,8 @@
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../backend/container/container-creation.ts";
-import { defaultDistribution, distributions } from "../backend/container/containerfiles.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "../backend/container/containerfiles.ts";
+import { engineNames } from "../backend/container/engine-kinds.ts";
 import { BadValue, option } from "../cli/option.ts";
-import { value } from "../cli/value-types.ts";
+import { choice, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
 
 /** What only `cluster-container` has: images, volumes and limits of containers. */
@@ -10,12 +11,19 @@ export const containerDriver = defineDriver({
   summary: "Creates and manages test clusters of containers on this machine",
   distributions,
   defaultDistribution,
+  defaultDistributionText,
   hasLifetime: false,
   canDestroy: true,
-  doctorSubject: "this machine and its Docker",
+  doctorSubject: "this machine and its container engine",
   selinuxProblem: () => "containers have the SELinux of the machine that they run on, whose mode is not ours to change",
   machineId: /^[0-9a-f]{12}$/,
-  placeOptions: {},
+  placeOptions: {
+    engine: option(choice(engineNames), {
+      flag: "--engine",
+      summary: "The container engine",
+      defaultText: "the first that answers, Docker before Podman",
+    }),
+  },
   everywhere: undefined,
   creationOptions: {
     customVolume: option(value(customVolume), {
@@ -41,9 +49,9 @@ export const containerDriver = defineDriver({
     }),
   },
   checkCreation: () => {},
-  open: async (_, surroundings) => {
-    const { createContainerBackend } = await import("../backend/container/container-backend.ts");
-    return createContainerBackend(surroundings);
+  open: async ({ engine }, surroundings, signal) => {
+    const { openContainerBackend } = await import("../backend/container/container-backend.ts");
+    return openContainerBackend({ engine }, surroundings, signal);
   },
   creation: ({ customVolume: volumes, memory, cpus, nodeImage }) => ({
     volumes,
@@ -51,9 +59,9 @@ export const containerDriver = defineDriver({
     ...(cpus !== undefined && { cpus }),
     ...(nodeImage !== undefined && { nodeImage }),
   }),
-  doctorChecks: async (_, surroundings, signal) => {
+  doctorChecks: async ({ engine }, surroundings, signal) => {
     const { containerChecks } = await import("../backend/container/checks.ts");
-    return containerChecks(surroundings, signal);
+    return containerChecks(engine, surroundings, signal);
   },
 });
 

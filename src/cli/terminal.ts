@@ -30,17 +30,17 @@ export class Terminal {
     const write = (text: string): void => this.write("stderr", text);
     return {
       get columns() {
-        return stderr.columns ?? 80;
+        return told(stderr.columns) ?? 80;
       },
       get rows() {
-        return stderr.rows ?? 24;
+        return told(stderr.rows) ?? 24;
       },
       write,
     };
   }
 
   get stdoutColumns(): number | undefined {
-    return this.isTerminal("stdout") ? this.#host.stdout.columns : undefined;
+    return this.isTerminal("stdout") ? told(this.#host.stdout.columns) : undefined;
   }
 
   write(name: "stdout" | "stderr", text: string): void {
@@ -82,3 +82,6 @@ export class Terminal {
     if (name === "stdout" && !quietCodes.has(error.code ?? "")) this.#failures.push(error);
   }
 }
+
+/** A terminal that nobody has told its size says 0, as some build machines' do. */
+const told = (size: number | undefined): number | undefined => (size === 0 ? undefined : size);

@@ -12,15 +12,13 @@ const atOnce = 4;
 export async function destroyCluster(
   backend: Backend<unknown>,
   clusterId: string,
-  { progress }: Pick<Surroundings, "progress">,
+  surroundings: Pick<Surroundings, "progress">,
   signal: AbortSignal,
 ): Promise<void> {
   const done = new Set<string>();
   let cluster: ClusterRecord | undefined = await findCluster(backend, clusterId, signal);
   while (cluster !== undefined && !done.has(cluster.creationId)) {
-    using step = progress.start("Destroy", clusterId);
-    await backend.destroy(cluster, signal);
-    step.done();
+    await destroyOne(backend, cluster, surroundings, signal);
     done.add(cluster.creationId);
     cluster = await backend.find(clusterId, signal);
   }
@@ -30,17 +28,24 @@ export async function destroyCluster(
 export async function destroyEach(
   backend: Backend<unknown>,
   clusters: readonly ClusterRecord[],
+  surroundings: Pick<Surroundings, "progress">,
+  signal: AbortSignal,
+): Promise<void> {
+  await runAtOnce(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, surroundings, signal), signal);
+}
+
+async function destroyOne(
+  backend: Backend<unknown>,
+  cluster: ClusterRecord,
   { progress }: Pick<Surroundings, "progress">,
   signal: AbortSignal,
 ): Promise<void> {
-  await runAtOnce(
-    clusters,
-    atOnce,
-    async (cluster) => {
-      using step = progress.start("Destroy", cluster.id);
-      await backend.destroy(cluster, signal);
-      step.done();
-    },
-    signal,
-  );
+  using step = progress.start("Destroy", cluster.id);
+  try {
+    await backend.destroy(cluster, signal);
+  } catch (error) {
+    if (signal.aborted) progress.warn(`Cluster "${cluster.id}" may be partly removed: give the same command again.`);
+    throw error;
+  }
+  step.done();
 }

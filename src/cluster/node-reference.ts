@@ -13,10 +13,19 @@ export function nodeReferenceProblem(text: string, machineId: RegExp): string | 
   return `"${text}" names no node: give an IPv4 address, a machine id, or one of master_0, agent_0, public_agent_0 and so on`;
 }
 
-/** The node that a public address, private address, machine id or `<role>_<number>` means. Throws `node-not-found`. */
+/**
+ * The node that a public address, private address, machine id or `<role>_<number>` means. Throws `node-not-found`, also where nothing
+ * could reach it: `ssh` would take its name for a host's.
+ */
 export function findNode(cluster: ClusterRecord, reference: string): NodeRecord {
   const node = cluster.nodes.find((candidate) => namesOf(candidate).includes(reference));
-  if (node !== undefined && node.state !== "ended") return node;
+  if (node !== undefined && node.state !== "ended" && node.ssh.host !== "") return node;
+  if (node !== undefined && node.state !== "ended") {
+    throw new ClusterError("node-not-found", `Node "${reference}" of cluster "${cluster.id}" has no address.`, {
+      hint: "It is still starting, or it was cut off from its network. The inspect command shows the nodes' addresses.",
+      facts: { cluster: cluster.id, node: reference },
+    });
+  }
   const existing = cluster.nodes.filter((candidate) => candidate.state !== "ended").map(nodeReference);
   const why = node?.stateReason === undefined ? "" : ` (it ended: ${node.stateReason})`;
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no node "${reference}"${why}.`, {

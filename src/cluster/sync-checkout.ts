@@ -3,7 +3,7 @@ import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout.ts";
 import { syncCheckout as syncToNode } from "../platform/checkout-sync.ts";
 import type { SyncReport } from "../platform/checkout-sync.ts";
-import { installedLayout } from "../platform/installed-layout.ts";
+import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import { createFileSums } from "../system/file-hash.ts";
@@ -45,8 +45,7 @@ export async function syncCheckout(
       const reference = nodeReference(node);
       using step = progress.start("Sync", reference);
       const connection = await connections.connect(node, signal);
-      const layout = await installedLayout(connection, reference, signal);
-      const report = await syncToNode(checkout, { connection, reference, layout, sumOf }, signal);
+      const report = await syncToNode(checkout, { connection, reference, layouts, sumOf }, signal);
       step.done(`${report.sentFiles} of ${report.files} files sent`);
       return { node: reference, ...report };
     },

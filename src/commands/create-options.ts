@@ -70,6 +70,7 @@ export const createOptions = (driver: Driver) => ({
     flag: "--linux-distribution",
     summary: "The operating system of the nodes",
     default: driver.defaultDistribution,
+    ...(driver.defaultDistributionText !== undefined && { defaultText: driver.defaultDistributionText }),
   }),
   ...driver.creationOptions,
   ...platformOptions,

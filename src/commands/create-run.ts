@@ -46,7 +46,7 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
   for (const [label, value] of plan.lines) context.progress.detail(1, `${label}: ${value}`);
   const deadlineMs = startMs + input.timeout;
   const cluster = await create(backend, { driver, input, context, head, request, deadlineMs });
-  report(cluster, driver, context);
+  report(cluster, { driver, input }, context);
   if (input.wait) await waitFor(backend, { cluster, input, context, deadlineMs });
 }
 
@@ -130,7 +130,11 @@ async function installPlan(backend: Backend<unknown>, { input, context, head }: 
   };
 }
 
-function report(cluster: ClusterRecord, driver: Driver, { output, progress, clock }: Context): void {
+function report(
+  cluster: ClusterRecord,
+  { driver, input }: Pick<Creating, "driver" | "input">,
+  { output, progress, clock }: Context,
+): void {
   const facts = clusterView(cluster, clock.now());
   const { masters, agents, publicAgents } = facts.counts;
   progress.note(
@@ -145,9 +149,8 @@ function report(cluster: ClusterRecord, driver: Driver, { output, progress, cloc
   }
   const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
   progress.note(`Phases: ${phases.map(({ title, seconds }) => `${title} ${seconds.toFixed(1)} s`).join(", ")}.`);
-  const place = cluster.region === undefined ? "" : regionWords(driver, cluster.region);
-  const next = `${driver.program} wait --cluster-id ${cluster.id}${place}`;
-  progress.note(`Next: ${next}`);
+  const next = `${driver.program} wait --cluster-id ${cluster.id}${placeWords(driver, input)}`;
+  if (!input.wait) progress.note(`Next: ${next}`);
   output.result({
     text: cluster.id,
     data: { cluster: { ...facts, nodes: cluster.nodes.map(nodeView) }, phases, next },
@@ -156,10 +159,12 @@ function report(cluster: ClusterRecord, driver: Driver, { output, progress, cloc
 
 const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** The option that names the region, unless it is the default one. */
-function regionWords(driver: Driver, region: string): string {
-  const option = Object.values(driver.placeOptions).find((candidate) => candidate.default !== region);
-  return option === undefined ? "" : ` ${option.flag} ${region}`;
+/** The options that name the place, unless it is the default one. */
+function placeWords(driver: Driver, input: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(driver.placeOptions).filter(
+    ([name, option]) => input[name] !== undefined && input[name] !== option.default,
+  );
+  return given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");
 }
 
 interface Waiting {

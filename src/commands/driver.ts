@@ -18,6 +18,8 @@ export interface Driver {
   readonly creationOptions: Options;
   readonly distributions: readonly string[];
   readonly defaultDistribution: string;
+  /** For the help, where the default depends on the machine. */
+  readonly defaultDistributionText?: string;
   /** How the backend's machine ids look, for `--node`. */
   readonly machineId: RegExp;
   /** Whether clusters end by themselves, and cost money until then. */

@@ -14,7 +14,7 @@ export type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
 
 const usualMode = 0o644;
 
-/** Reads what `remoteManifestScript` printed. Lines of another form are passed over: their files count as absent and are sent. */
+/** Reads what `stateScript` printed of the places. Lines of another form are passed over: their files count as absent and are sent. */
 export function parseManifest(stdout: string): RemoteManifest {
   const manifest = new Map<string, RemoteEntry>();
   let place = "";

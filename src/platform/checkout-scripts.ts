@@ -1,15 +1,18 @@
 import { quote } from "../ssh/quote.ts";
 import type { SyncPlan } from "./checkout-plan.ts";
+import type { Layout } from "./layout.ts";
+import { layoutLines } from "./readiness/detect-layout.ts";
 
 /** Exit statuses of the two scripts below, beside 0. */
 export const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;
 
 /**
- * Prints what the node has at the plan's places, as `# <place>` lines, each followed by `sha256sum` lines, `mode <bits> <path>` for files whose
- * bits are not 644, and `link 0 <path>` for links that look like tests. Runs as root.
+ * Prints all that syncing asks of a node, in one round trip: `# layout <name>`, `# version` and the version file, then what is at the two
+ * places, as `# <place>`, each followed by `sha256sum` lines, `mode <bits> <path>` for files whose bits are not 644, and `link 0 <path>` for
+ * links that look like tests. Runs as root.
  */
-export function remoteManifestScript(plan: SyncPlan): string {
-  return `${findPlaces(plan)}
+export const stateScript = (layouts: readonly Layout[]): string => `: e2e-sync-state
+${layoutLines(layouts)}
 sums() {
   printf '# %s\\n' "$1"
   cd "$2"
@@ -17,17 +20,27 @@ sums() {
   find . -type f ! -name '*.pyc' ! -perm 644 -printf 'mode %m %P\\n'
   find . -type l -name '*.py' -printf 'link 0 %P\\n'
 }
-sums tests "$tests"
-${needsLibrary(plan) ? 'sums library "$library"' : ""}
+printf '# layout %s\\n' "$layout"
+case $layout in
+${layouts.map((layout) => `${layout.name})\n${layoutState(layout)};;`).join("\n")}
+esac
 `;
-}
+
+const layoutState = (layout: Layout): string => `${findPlaces(layout)}
+[ -e ${quote([layout.versionFile])} ] || fail ${syncStatuses.notInstalled} ${quote([`${layout.versionFile} does not exist`])}
+printf '# version\\n%s\\n' "$(cat ${quote([layout.versionFile])})"
+sums tests "$tests"
+[ -z "$library" ] || sums library "$library"
+`;
 
 /**
  * Takes `checkoutArchive` from stdin and makes the node's folders what the plan says: copies are changed beside the folders, then swapped
  * with them, so that whatever fails before leaves the former state. One sync at a time per node. Runs as root, in a POSIX sh, with GNU tools.
  */
 export function unpackScript(plan: SyncPlan): string {
-  return `${findPlaces(plan)}
+  const { layout } = plan;
+  return `${findPlaces(layout)}
+${needsLibrary(plan) ? `[ -n "$library" ] || fail ${syncStatuses.notInstalled} ${quote([`there is no ${layout.internalLibrary} in ${layout.bootstrapLibraryFolder}`])}` : ""}
 ${unpackFunctions}
 incoming=$(beside "$tests" incoming)
 clean
@@ -54,8 +67,7 @@ const needsLibrary = ({ files, unchanged }: SyncPlan): boolean =>
   [...files, ...unchanged].some((file) => file.place === "library");
 
 /** Sets `tests` and `library` to the real folders, undoing first what a power failure in the middle of a swap left. */
-function findPlaces(plan: SyncPlan): string {
-  const { testsFolder, bootstrapLibraryFolder, internalLibrary } = plan.layout;
+function findPlaces({ testsFolder, bootstrapLibraryFolder, internalLibrary }: Layout): string {
   return `set -eu
 umask 022
 export LC_ALL=C
@@ -72,8 +84,7 @@ for python in ${quote([bootstrapLibraryFolder])}/*/site-packages; do
   [ -d "$python" ] || continue
   recover "$(readlink -f "$python/${internalLibrary}")"
   [ ! -d "$python/${internalLibrary}" ] || library=$(readlink -f "$python/${internalLibrary}")
-done
-${needsLibrary(plan) ? `[ -n "$library" ] || fail ${syncStatuses.notInstalled} ${quote([`there is no ${internalLibrary} in ${bootstrapLibraryFolder}`])}` : ""}`;
+done`;
 }
 
 const unpackFunctions = `clean() {

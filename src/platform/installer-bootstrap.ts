@@ -9,7 +9,7 @@ import { bootstrapUrlOf, genconfFiles, privateAddressOf } from "./install-config
 import type { InstallPlan } from "./install-plan.ts";
 import type { Layout } from "./layout.ts";
 import { layoutOf, layouts } from "./layouts/find-layout.ts";
-import { checkVersion } from "./phases/check-version.ts";
+import { checkVersion, endedBadly } from "./phases/check-version.ts";
 import type { FetchArtifact } from "./phases/fetch-artifact.ts";
 import { fetchArtifact } from "./phases/fetch-artifact.ts";
 import { generate } from "./phases/genconf.ts";
@@ -93,8 +93,7 @@ async function askVersion(
   try {
     return await runPhase(phase, node, surroundings, signal);
   } catch (error) {
-    if (plan.layoutHint !== undefined || !(error instanceof ClusterError) || error.id !== "artifact-invalid")
-      throw error;
+    if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
     await runPhase(prepareNode(layoutOf("dcos")), node, surroundings, signal);
     return await runPhase(phase, node, surroundings, signal);
   }

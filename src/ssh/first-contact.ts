@@ -50,7 +50,7 @@ export async function meetNode(contact: FirstContact, signal: AbortSignal): Prom
     {
       clock: contact.clock,
       deadlineMs: contact.deadlineMs,
-      pauseMs: (failures) => Math.min(longestPauseMs, firstPauseMs * 1.3 ** failures) * (0.8 + Math.random() * 0.4),
+      pauseMs: (failures) => Math.min(longestPauseMs, firstPauseMs * 1.15 ** failures) * (0.8 + Math.random() * 0.4),
       onFailure: ({ message }) => {
         if (message !== told.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
         told.message = message;
@@ -60,7 +60,8 @@ export async function meetNode(contact: FirstContact, signal: AbortSignal): Prom
   );
 }
 
-const firstPauseMs = 150;
+/** With what follows, about a seventh of the time that has been waited already: a refused connection costs next to nothing. */
+const firstPauseMs = 100;
 const longestPauseMs = 1_500;
 /** The user's rights may come a little later than the user; beyond that a refusal is meant. */
 const refusalsBorne = 5;

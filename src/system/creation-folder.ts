@@ -63,13 +63,20 @@ export async function endCreation(directory: string, state: Exclude<CreationStat
 /** The creations of this cluster id that are unfinished and whose process is gone. */
 export async function abandonedCreations(root: string, clusterId: string): Promise<readonly AbandonedCreation[]> {
   const names = await folderNames(root);
-  const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name), clusterId)));
-  return found.filter((creation) => creation !== undefined);
+  const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name))));
+  return found
+    .filter((abandoned) => abandoned !== undefined)
+    .filter(({ creation }) => creation.clusterId === clusterId);
 }
 
-async function abandonedCreation(directory: string, clusterId: string): Promise<AbandonedCreation | undefined> {
+/** Whether the creation in this folder is unfinished and its process is gone. */
+export async function isAbandonedCreation(directory: string): Promise<boolean> {
+  return (await abandonedCreation(directory)) !== undefined;
+}
+
+async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {
   const creation = await readCreation(directory);
-  if (creation?.clusterId !== clusterId || creation.state !== "unfinished") return undefined;
+  if (creation?.state !== "unfinished") return undefined;
   // Where the owner could not be told, nobody can say that it is gone.
   if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;
   return { directory, creation };

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { executablePath } from "./support/executable.ts";
-import { nodeImage } from "./support/test-containers.ts";
+import { nodeImage } from "./support/container-engine.ts";
 import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 import type { TestVms } from "./support/test-vms.ts";
 
@@ -122,6 +122,8 @@ test("a killed node is told of, and destroy leaves nothing", async () => {
 }, 300_000);
 
 test("where containers may not be privileged, named capabilities will do, in spite of AppArmor", async () => {
+  // There it is remembered what this Docker gives.
+  await by("e2e", "rm -r ~/.local/state");
   const created = await create("named", "PATH=/opt/machine/bin:$PATH");
   expect(created, created.stderr).toMatchObject({ status: 0, stdout: "named\n" });
   const inspected = await by(

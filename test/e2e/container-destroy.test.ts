@@ -1,7 +1,7 @@
 /** `destroy`: one cluster or all, with or without being asked, whatever is left of it. The clusters here are mere labels. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { executablePath } from "./support/executable.ts";
-import { docker, nodeImage, pathWithDocker, startTestContainers } from "./support/test-containers.ts";
+import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; environment?: Readonly<Record<string, string>> } = {};
@@ -19,7 +19,7 @@ beforeAll(async () => {
   words+=("$word")
 done
 set -- "\${words[@]}"`;
-  state.environment = { PATH: await pathWithDocker(containers().folder, () => lines) };
+  state.environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
 });
 
 afterAll(async () => {

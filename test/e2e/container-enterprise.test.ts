@@ -1,13 +1,16 @@
 /** The enterprise variant on containers, with TLS, a license and the superuser's login; and the library. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { browserLack, look, startBrowser } from "./support/browser.ts";
+import { runEnterpriseFlow } from "./support/enterprise-flow.ts";
 import { repository } from "./support/executable.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; artifact?: string; openSource?: string } = {};
 const containers = (): TestContainers => state.containers!;
+const id = (): string => containers().id("enterprise");
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
@@ -19,34 +22,57 @@ afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
 }, 120_000);
 
-test("create --wait ends with a platform that has TLS and a login, and destroy with nothing", async () => {
-  const id = containers().id("enterprise");
-  const license = join(containers().folder, "license.txt");
-  await Bun.write(license, "sample-license\n");
-  const created = await containers().run([
-    ..."create --variant enterprise --security-mode strict --public-agents 0 --wait --timeout 5m".split(" "),
-    "--license-key",
-    license,
-    "--node-image",
-    nodeImage,
-    "-c",
-    id,
-    state.artifact!,
-  ]);
-  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id}\n` });
-  const opened = await containers().run(["web", "-c", id]);
-  expect(opened.stdout).toMatch(/^https:\/\//);
-  expect(opened.stderr).toContain("certificate authority");
-  const ran = await containers().run(["run", "-c", id, "srun", "-N1", "hostname"]);
-  expect(ran.stdout).toBe("agent-0\n");
-  expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
-  expect(await containers().things(id)).toEqual([]);
+test("create --wait ends with a platform that has TLS and a login", async () => {
+  await runEnterpriseFlow({
+    id: id(),
+    folder: containers().folder,
+    artifact: state.artifact!,
+    machineWords: ["--node-image", nodeImage],
+    run: (words) => containers().run(words),
+  });
 }, 400_000);
 
+describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chromium"})`, () => {
+  test("a browser refuses the web UI until it trusts the authority", async () => {
+    const browser = await startBrowser(join(containers().folder, "desktop"));
+    const web = (environment: Readonly<Record<string, string>>) =>
+      containers().run(["web", "-c", id()], { environment });
+    const refused = await browser.visit("refused", web);
+    expect(refused).toMatchObject({
+      status: 0,
+      refusal: expect.stringContaining("ERR_CERT_AUTHORITY_INVALID") as string,
+    });
+    expect(refused.pages).toEqual([]);
+
+    // As the README says.
+    const words = ["run", "-c", id(), "--no-test-env", ..."curl -ks https://127.0.0.1/ca/cluster-ca.crt".split(" ")];
+    const authority = join(containers().folder, "ca.crt");
+    await Bun.write(authority, (await containers().run(words)).stdout);
+    await browser.trust(authority);
+    const { refusal, pages } = await browser.visit("enterprise", web);
+    expect(refusal).toBeUndefined();
+    expect(pages.map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^Cluster Log in User Password/) as string,
+      expect.stringMatching(
+        new RegExp(`^${id()} Slurm \\S+, enterprise, security strict .*agent-0 \\S+ idle`),
+      ) as string,
+    ]);
+    for (const { width, height, colours } of await Promise.all(pages.map(({ picture }) => look(picture)))) {
+      expect([width, height]).toEqual([1280, 960]);
+      expect(colours).toBeGreaterThan(20);
+    }
+  }, 180_000);
+});
+
+test("destroy removes everything", async () => {
+  expect((await containers().run(["destroy", "-c", id()])).status).toBe(0);
+  expect(await containers().things(id())).toEqual([]);
+}, 60_000);
+
 test("the library's example runs on containers, and leaves nothing", async () => {
-  const id = containers().id("library");
+  const libraryId = containers().id("library");
   const example = join(repository, "test", "e2e", "example", "library-container.ts");
-  const child = Bun.spawn([process.execPath, example, state.openSource!, nodeImage, id], {
+  const child = Bun.spawn([process.execPath, example, state.openSource!, nodeImage, libraryId], {
     env: { PATH: process.env["PATH"] ?? "", XDG_STATE_HOME: join(containers().folder, "state") },
     stdout: "pipe",
     stderr: "pipe",
@@ -57,5 +83,5 @@ test("the library's example runs on containers, and leaves nothing", async () =>
     new Response(child.stderr).text(),
   ]);
   expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: "The job ran on agent-0.\n" });
-  expect(await containers().things(id)).toEqual([]);
+  expect(await containers().things(libraryId)).toEqual([]);
 }, 120_000);

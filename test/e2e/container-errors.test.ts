@@ -1,7 +1,7 @@
 /** Errors of the container engine, made to happen in the built executable: text, stream, exit code and JSON. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { buildArtifact } from "./support/artifacts.ts";
-import { docker, nodeImage, pathWithDocker, startTestContainers } from "./support/test-containers.ts";
+import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; artifact?: string } = {};
@@ -51,7 +51,7 @@ const cases: readonly EngineErrorCase[] = [
 
 test.each(cases.map((each) => [each.id, each] as const))("%s", async (id, { status, refused, daemon, says }) => {
   const lines = `[ "$1 $2" != '${refused}' ] || { echo 'Error response from daemon: ${daemon}' >&2; exit 1; }`;
-  const environment = { PATH: await pathWithDocker(containers().folder, () => lines) };
+  const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
   const clusterId = containers().id("errors");
   const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", clusterId, state.artifact!];
   const ran = await containers().run(words, { environment });
@@ -67,7 +67,7 @@ test("what destroy can't remove is named, and a second attempt removes it", asyn
   const id = containers().id("sticky");
   const network = await docker(["network", "create", `--label=cluster-e2e.cluster-id=${id}`, `cluster-e2e-${id}`]);
   const lines = `[ "$1 $2" != 'network rm' ] || { echo 'Error response from daemon: it has active endpoints' >&2; exit 1; }`;
-  const environment = { PATH: await pathWithDocker(containers().folder, () => lines) };
+  const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
   const refused = await containers().run(["destroy", "-c", id], { environment });
   expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 1, stdout: "" });
   expect(refused.stderr).toContain(`Left behind: network ${network.slice(0, 12)}`);

@@ -1,8 +1,9 @@
 /** The main flow on containers: an open source cluster from its creation to a job across its agents, and its end. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { browserLack, look, startBrowser } from "./support/browser.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
 import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
@@ -38,7 +39,7 @@ test("doctor finds nothing that would stop it", async () => {
   const { checks } = JSON.parse(ran.stdout) as {
     readonly checks: readonly { readonly name: string; readonly status: string }[];
   };
-  const own = "docker,node addresses,storage driver,image space,memory,cgroups,inotify,leftovers";
+  const own = "engine,node addresses,storage driver,image space,memory,cgroups,inotify,mounts,selinux,leftovers";
   expect(checks.map(({ name }) => name).join(",")).toContain(own);
   expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
   expect(ran.status).toBe(0);
@@ -50,6 +51,17 @@ test("a dry run says what would be made, and makes nothing", async () => {
   expect(ran.stdout).toContain(`${nodeImage} (present)`);
   expect(ran.stdout).toContain("4: 1 master, 2 agent, 1 public_agent");
   expect(await containers().things(id())).toEqual([]);
+});
+
+test("where no distribution is named, the one that suits this machine's cgroups is taken, and said", async () => {
+  const words = ["create", "--variant", "oss", "--dry-run", "-c", id(), state.artifact!];
+  const expected = (await docker(["info", "--format={{.CgroupVersion}}"])) === "2" ? "debian-12" : "centos-7";
+  const ran = await containers().run(words);
+  expect({ status: ran.status, said: /^Distribution +(.*)$/m.exec(ran.stdout)?.[1] }, ran.stderr).toEqual({
+    status: 0,
+    said: expected,
+  });
+  expect((await containers().run(["doctor"])).stdout).toMatch(new RegExp(`cgroups .*nodes run ${expected} where`));
 });
 
 test("create prints the id on stdout, and says nothing of costs or an end", async () => {
@@ -114,6 +126,28 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   const config = join(containers().folder, "cluster.ssh");
   await Bun.write(config, (await containers().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout);
   expect(await Bun.$`ssh -F ${config} agent_1 hostname`.text()).toBe("agent-1\n");
+});
+
+describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chromium"})`, () => {
+  test("web opens it; the page shows the cluster's version, and each node with its address and state", async () => {
+    const { webUi, nodes } = await containers().inspect(id());
+    const browser = await startBrowser(join(containers().folder, "desktop"));
+    const visit = await browser.visit("open-source", (environment) =>
+      containers().run(["web", "-c", id()], { environment }),
+    );
+    expect(visit).toMatchObject({ status: 0, stdout: `${webUi}\n`, url: webUi });
+    expect(visit.refusal).toBeUndefined();
+    const [page] = visit.pages;
+    expect(page?.text).toMatch(
+      new RegExp(`^${id()} Slurm \\d+\\.\\d+\\S*, open source 1/1 masters up 3/3 agents registered`),
+    );
+    for (const { reference, privateAddress } of nodes) {
+      expect(page?.text).toMatch(new RegExp(`${reference.replaceAll("_", "-")} ${privateAddress} (?:up|idle)`));
+    }
+    const { width, height, colours } = await look(page!.picture);
+    expect([width, height]).toEqual([1280, 960]);
+    expect(colours).toBeGreaterThan(20);
+  }, 120_000);
 });
 
 test("a container that was killed is told of at once by wait, run and list, and its logs are kept by logs", async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { buildArtifact } from "./support/artifacts.ts";
-import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
+import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; artifact?: string } = {};
@@ -80,6 +80,23 @@ test.each(stages)(
   60_000,
 );
 
+test("what a killed create has made and never started is told of as such", async () => {
+  const id = containers().id("forsaken");
+  const lines = `[ "$1" != start ] || { sleep 3; exit 1; }`;
+  const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
+  const creating = containers().start(createWords(id), { environment });
+  await creating.said("docker start");
+  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id} +starting `, "m"));
+  creating.interrupt("SIGKILL");
+  await creating.ended;
+  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id} +incomplete `, "m"));
+  const waited = await containers().run(["wait", "-c", id]);
+  expect(waited.status).toBe(1);
+  expect(waited.stderr).toContain("the container was never started: its create was cut short");
+  expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+  expect(await containers().things(id)).toEqual([]);
+}, 60_000);
+
 test("after kill -9 the same create works at once, and nothing is doubled", async () => {
   const id = containers().id("again");
   const creating = containers().start(createWords(id));
@@ -140,16 +157,22 @@ test("--keep-on-failure keeps the containers until they are destroyed", async ()
 }, 60_000);
 
 test.each([
-  ["there is no docker", { PATH: "/nowhere" }, "There is no program docker"],
-  ["Docker does not run", { DOCKER_HOST: "unix:///nowhere.sock" }, "Docker does not answer"],
-] as const)("where %s, every command ends with 5 and says what to do", async (_, environment, said) => {
-  for (const words of [["list"], ["destroy"], createWords("x")]) {
-    const ran = await containers().run(words, { environment });
+  ["there is no engine", { PATH: "/nowhere" }, [], ["There is no program docker", "There is no program podman"]],
+  ["there is no docker", { PATH: "/nowhere" }, ["--engine", "docker"], ["There is no program docker"]],
+  ["there is no podman", { PATH: "/nowhere" }, ["--engine", "podman"], ["There is no program podman"]],
+  [
+    "Docker does not run",
+    { DOCKER_HOST: "unix:///nowhere.sock" },
+    ["--engine", "docker"],
+    ["Docker does not answer", "systemctl start docker"],
+  ],
+] as const)("where %s, every command ends with 5 and says what to do", async (_, environment, engine, says) => {
+  for (const [command = "", ...words] of [["list"], ["destroy"], createWords("x")]) {
+    const ran = await containers().run([command, ...engine, ...words], { environment });
     expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 5, stdout: "" });
-    expect(ran.stderr).toContain(said);
-    expect(ran.stderr).toContain("[machine-not-set-up]");
+    for (const said of [...says, "[machine-not-set-up]"]) expect(ran.stderr).toContain(said);
   }
-  const doctor = await containers().run(["doctor"], { environment });
+  const doctor = await containers().run(["doctor", ...engine], { environment });
   expect(doctor.status).toBe(1);
-  expect(doctor.stdout).toContain(said);
+  for (const said of says) expect(doctor.stdout).toContain(said);
 });

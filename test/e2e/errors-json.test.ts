@@ -18,10 +18,10 @@ const ready = {
   stdout: "layout=cluster\nstatus=exit 0\ncheck.status=0\n",
   readsStdin: true,
 } as const;
-const installed = [
-  { pattern: "e2e-layout", stdout: "cluster", readsStdin: true },
-  { pattern: "etc/version\\.json", stdout: '{"variant":"enterprise","version":"1"}' },
-] as const;
+const installed = {
+  pattern: "e2e-sync-state",
+  stdout: '# layout cluster\n# version\n{"variant":"enterprise","version":"1"}\n# tests\n',
+} as const;
 const alone = { AWS_EC2_METADATA_DISABLED: "true" };
 const wrongSecret = { ...alone, CLOUD_SECRET_ACCESS_KEY: "wrong" };
 
@@ -48,7 +48,7 @@ const cases: readonly JsonCase[] = [
   {
     command: "sync",
     words: ["sync", "-c", "base", "checkout"],
-    prepare: answering(...installed),
+    prepare: answering(installed),
     status: 0,
     keys: ["masters", "seconds"],
   },

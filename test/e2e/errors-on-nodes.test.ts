@@ -111,7 +111,7 @@ const cases: readonly ErrorCase[] = [
     id: "remote-command-failed",
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
-    prepare: answering({ pattern: "e2e-layout", status: 2, stderr: "Input/output error\n", readsStdin: true }),
+    prepare: answering({ pattern: "e2e-sync-state", status: 2, stderr: "Input/output error\n" }),
     says: ["master_0 could not be asked what is installed on it: Input/output error", "--no-test-env"],
     hasLog: true,
   },
@@ -120,8 +120,10 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
     prepare: answering(
-      { pattern: "e2e-layout", stdout: "cluster", readsStdin: true },
-      { pattern: "etc/version\\.json", stdout: '{"variant":"enterprise","version":"1"}' },
+      {
+        pattern: "e2e-sync-state",
+        stdout: '# layout cluster\n# version\n{"variant":"enterprise","version":"1"}\n# tests\n',
+      },
       {
         pattern: "tar -x",
         status: 12,

@@ -8,8 +8,8 @@ import { commitOfThis, serveFolder } from "./support/release.ts";
 import { shell, tryShell } from "./support/shell.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
-const tag = "2020.02.03.4";
-const limitMs = 200_000;
+const [older, newer] = ["2020.02.03.4", "2020.02.03.5"] as const;
+const limitMs = 300_000;
 
 /** Lacks Bun; what packages need to be made known to `npm` and `git` stays as it is on this machine. */
 const installers = [
@@ -27,31 +27,56 @@ const installers = [
   },
 ] as const;
 
+/** Tags the checkout's commit as `bun run release` would, and makes what is served know it. */
+async function tagged(checkout: string, tag: string): Promise<void> {
+  await shell(`sed -i 's/^## Unreleased$/&\\n\\n## ${tag}/' CHANGELOG.md`, [], checkout);
+  await commitAndTag(checkout, tag, "- A thing.");
+  await shell(
+    `[ -d ../repo.git ] || git init -q --bare -b main ../repo.git
+    git push -q ../repo.git main ${tag} && git -C ../repo.git update-server-info`,
+    [],
+    checkout,
+  );
+}
+
 for (const { name, lack, set, uninstall } of installers) {
+  const state = lack ?? "here";
   test.skipIf(lack !== undefined)(
-    `${name} installs from a tag, and uninstalls by name (${lack ?? "here"})`,
+    `${name} installs from a tag, upgrades to another, and uninstalls by name (${state})`,
     async () => {
       await using folder = await temporaryFolder();
       const checkout = await commitOfThis(folder.path);
-      // As `bun run release` leaves the changelog in the commit that it tags.
-      await shell(`sed -i 's/^## Unreleased$/&\\n\\n## ${tag}/' CHANGELOG.md`, [], checkout);
-      await commitAndTag(checkout, tag, "- A thing.");
-      await shell(`git clone -q --bare . ../repo.git && git -C ../repo.git update-server-info`, [], checkout);
+      await Bun.write(join(checkout, "src", "only-in-older.ts"), "");
+      await shell("git add src && git commit -q -m 'Add what goes again'", [], checkout);
+      await tagged(checkout, older);
       await using server = serveFolder(folder.path);
       const home = join(folder.path, "home");
       await mkdir(home);
-      const facts = `export TAG=${tag} REPOSITORY=${server.url}/repo.git; ${set}`;
-      await shell(`${facts}\n${await readmeExample(name)}`, [], home);
       const program = join(home, "there", "bin", "cluster-cloud");
+      const install = async (tag: string): Promise<void> => {
+        const facts = `export TAG=${tag} REPOSITORY=${server.url}/repo.git; ${set}`;
+        await shell(`${facts}\n${await readmeExample(name)}`, [], home);
+        const version = await shell('env -i PATH=/nowhere-else:/usr/bin:/bin "$0" --version', [program], home);
+        expect(version).toBe(`${tag}\n`);
+      };
+      await install(older);
+      expect(await namesIn(home, "only-in-older.ts")).not.toBe("");
+      await shell("git rm -q src/only-in-older.ts && git commit -q -m 'Take it away'", [], checkout);
+      await tagged(checkout, newer);
+      await install(newer);
+      expect(await namesIn(home, "only-in-older.ts")).toBe("");
       // Another's folder: nothing of it runs, and neither Node nor Bun is on the PATH.
       await shell("echo 'preload = [\"./evil.ts\"]' >bunfig.toml && echo 'console.log(1)' >evil.ts", [], home);
       await Bun.write(join(home, "tsconfig.json"), '{"compilerOptions":{"paths":{"*":["./evil.ts"]}}}');
-      expect(await shell('env -i PATH=/nowhere-else:/usr/bin:/bin "$0" --version', [program], home)).toBe(`${tag}\n`);
+      expect(await shell('env -i PATH=/usr/bin:/bin "$0" --version', [program], home)).toBe(`${newer}\n`);
       const wrong = await tryShell('env -i PATH=/usr/bin:/bin "$0" inspect --node', [program], home);
       expect(wrong).toMatchObject({ status: 2, output: expect.stringContaining("[bad-usage]") });
       await shell(`${set}\n${uninstall}`, [], home);
-      expect(await Bun.file(program).exists()).toBe(false);
+      expect(await namesIn(home, "cluster-*")).toBe("");
     },
     limitMs,
   );
 }
+
+/** What has such a name in the installer's own folder, packages' folders and links included. */
+const namesIn = (home: string, name: string): Promise<string> => shell('find there -name "$0"', [name], home);

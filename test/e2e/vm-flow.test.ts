@@ -43,7 +43,7 @@ test("doctor finds nothing that would stop it, and says which accelerator works"
   const { checks } = JSON.parse(ran.stdout) as {
     readonly checks: readonly { readonly name: string; readonly status: string; readonly message: string }[];
   };
-  const own = "qemu,accelerator,qemu features,memory,disk,image cache,leftovers";
+  const own = "qemu,accelerator,qemu features,firmware,memory,disk,image cache,leftovers";
   expect(checks.map(({ name }) => name).join(",")).toContain(own);
   expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
   expect(checks.find(({ name }) => name === "accelerator")!.message).toMatch(/kvm|hvf|tcg/);
@@ -69,7 +69,7 @@ test("create prints the id on stdout; the machines outlive it", async () => {
   const created = await vms().run(createWords());
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
   expect(created.stderr).toContain(`Next: cluster-vm wait --cluster-id ${id()}`);
-  expect([...(await vms().machines(id())).keys()].toSorted()).toEqual(["agent_0", "master_0"]);
+  expect([...(await vms().machines(id())).keys()].toSorted()).toEqual(["agent_0", "master_0", "network"]);
 }, 900_000);
 
 test("the same id again is refused, and the first cluster is untouched", async () => {
@@ -77,7 +77,7 @@ test("the same id again is refused, and the first cluster is untouched", async (
   expect(again.status).toBe(1);
   expect(again.stderr).toContain("[cluster-exists]");
   expect(again.stderr).toContain(`cluster-vm destroy --cluster-id ${id()}`);
-  expect((await vms().machines(id())).size).toBe(2);
+  expect((await vms().machines(id())).size).toBe(3);
 });
 
 test("wait returns when the platform is ready, and a job runs on the agent", async () => {
@@ -137,6 +137,9 @@ test("a machine that was killed is told of at once by wait, run and list, and it
   const logs = join(vms().folder, "logs");
   expect((await vms().run(["logs", "-c", id(), "--output-dir", logs])).status).toBe(0);
   expect(await Bun.file(join(logs, "agent_0.console.txt")).text()).toContain("Linux version");
+  process.kill((await vms().machines(id())).get("network")!, "SIGKILL");
+  await Bun.sleep(500);
+  expect((await vms().run(["doctor"])).stdout).toContain("the process of its private network has ended");
 }, 120_000);
 
 test("destroy removes everything but the logs, and a second time there is no such cluster", async () => {

@@ -28,6 +28,7 @@ async function bench(variant: Variant): Promise<Bench> {
   const layout: Layout = {
     ...clusterLayout,
     versionFile: join(root, "opt/etc/version.json"),
+    installedMarker: join(root, "opt"),
     testsFolder: join(root, "opt/active/integration-test"),
     bootstrapLibraryFolder: join(root, "opt/active/bootstrap/lib"),
   };
@@ -84,7 +85,7 @@ async function sync(place: Bench, connection = localConnection()) {
   const checkout = (await readCheckout(place.checkout)).value!;
   return syncCheckout(
     checkout,
-    { connection, reference: "master_0", layout: place.layout, sumOf: createFileSums() },
+    { connection, reference: "master_0", layouts: [place.layout], sumOf: createFileSums() },
     signal,
   );
 }

@@ -3,7 +3,6 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterRecord, NodeRecord, Role } from "../../src/cluster/record.ts";
 import { ClusterError } from "../../src/errors.ts";
-import { detectLayout } from "../../src/platform/readiness/detect-layout.ts";
 import { waitUntilReady } from "../../src/platform/readiness.ts";
 import type { ReadinessReport, ReadinessRequest } from "../../src/platform/readiness.ts";
 import type { Clock } from "../../src/system/clock.ts";
@@ -270,7 +269,10 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
         ["10.9.9.9", "its certificate is for another address"],
       ] as const) {
         await using web = startWeb({ "/nodes": () => ({ status: 200, body: [] }) }, await authority.issue(address));
-        const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 6000 };
+        const changes = {
+          skipHttpChecks: false,
+          deadlineMs: fastClock.now() + (problem === undefined ? 200_000 : 20_000),
+        };
         const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
         if (problem === undefined) await report;
         else expect((await failureOf(report)).message).toContain(`HTTPS at 127.0.0.1: ${problem}`);
@@ -278,21 +280,10 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
       expect(await machines.machines[0]!.read("curl.log")).toContain("https://127.0.0.1/ca/cluster-ca.crt");
       const other = await makeAuthority(folder.path);
       await using web = startWeb({}, await other.issue(private_));
-      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 3000 };
+      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
       const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
       expect((await failureOf(report)).message).toContain("HTTPS at 127.0.0.1: ");
     },
     20_000,
   );
-});
-
-test.skipIf(machinesLack !== undefined)("a node tells its layout by what stands on it", async () => {
-  await using machines = await startMachines({ roles: ["master"] });
-  const [machine] = machines.machines;
-  const connection = await machines.connections.connect(machine!.node, signal);
-  expect(await detectLayout(connection, "master_0", signal)).toBeUndefined();
-  await machine!.write("opt/mesosphere/etc/dcos-version.json", "{}");
-  expect((await detectLayout(connection, "master_0", signal))?.name).toBe("dcos");
-  await machine!.write("var/lib/cluster-e2e/layout", "cluster\n");
-  expect((await detectLayout(connection, "master_0", signal))?.name).toBe("cluster");
 });

@@ -1,5 +1,6 @@
 /** The parts of a release that look at texts only. */
 import { describe, expect, test } from "bun:test";
+import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { programs } from "../../scripts/build.ts";
 import { cutChangelog } from "../../scripts/release/changelog.ts";
@@ -8,6 +9,8 @@ import { installer } from "../../scripts/release/installer.ts";
 import { platforms } from "../../scripts/release/platforms.ts";
 import { tooNewSymbolVersions } from "../../scripts/release/symbol-versions.ts";
 import { nextTag } from "../../scripts/release/version-tag.ts";
+import { scratchFolder } from "../support/scratch-folder.ts";
+import { billFaults } from "../support/cyclonedx.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const evening = new Date("2026-03-09T23:59:00Z");
@@ -88,6 +91,40 @@ test("the bill of materials names Bun, its platforms and the packages, each with
   expect(pinned.map(({ hashes }) => hashes[0]!.content)).toEqual(
     pinned.map(() => expect.stringMatching(/^[0-9a-f]{128}$/)),
   );
+});
+
+test("a bill of every package that is here, beside Bun, is what the schema of CycloneDX asks for", async () => {
+  const lists = ["*/package.json", "@*/*/package.json"].map((pattern) =>
+    Array.fromAsync(new Bun.Glob(pattern).scan({ cwd: join(root, "node_modules") })),
+  );
+  const files = (await Promise.all(lists)).flat().filter((path) => !/^(@oven\/)?bun\b(?!-types)/.test(path));
+  const inputs = new Set(files.map((path) => join("node_modules", path)));
+  expect(packagesOf(inputs)).toEqual(expect.arrayContaining(["@aws-sdk/client-ec2", "ssh2"]));
+  const text = await billOfMaterials(root, { tag: "2026.03.09.0", time: evening.getTime(), inputs, platforms });
+  expect(await billFaults(text)).toBeNull();
+  expect(await billFaults(text.replace("2026-03-09T23:59:00.000Z", "in the evening"))).toMatchObject([
+    { instancePath: "/metadata/timestamp", keyword: "format" },
+  ]);
+});
+
+test("a package that is there in two versions stands in the bill twice", async () => {
+  await using folder = await scratchFolder();
+  await copyFile(join(root, "bun.lock"), join(folder.path, "bun.lock"));
+  const versions = { "node_modules/b": "1.0.0", "node_modules/@c/a/node_modules/b": "2.0.0" };
+  for (const [path, version] of Object.entries(versions)) {
+    await Bun.write(join(folder.path, path, "package.json"), JSON.stringify({ name: "b", version }));
+  }
+  const inputs = new Set(Object.keys(versions).map((path) => `${path}/index.js`));
+  const text = await billOfMaterials(folder.path, {
+    tag: "2026.03.09.0",
+    time: evening.getTime(),
+    inputs,
+    platforms: [],
+  });
+  expect(text.match(/"purl": "pkg:npm\/b@.*"/g)?.toSorted()).toEqual([
+    '"purl": "pkg:npm/b@1.0.0"',
+    '"purl": "pkg:npm/b@2.0.0"',
+  ]);
 });
 
 test("package installers know every program, and each by the one launcher", async () => {

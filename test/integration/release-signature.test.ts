@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../../scripts/build.ts";
 import { baseExecutable } from "../../scripts/release/base-executables.ts";
-import { signatureFaults, signedAdHoc } from "../../scripts/release/code-signature.ts";
+import { isSignedByKey, signatureFaults, signedAdHoc } from "../../scripts/release/code-signature.ts";
 import { platforms } from "../../scripts/release/platforms.ts";
 
 const root = join(import.meta.dir, "..", "..");
@@ -45,15 +45,18 @@ describe.skipIf(lack !== undefined)(`a signature inside a macOS executable (${la
   test("is for ARM, as Bun made it, right, and the very one that we make", () => {
     const file = from("darwin-arm64");
     expect(signatureFaults(file)).toEqual([]);
+    expect(isSignedByKey(file)).toBe(false);
     expect(signedAdHoc(file).equals(file)).toBe(true);
   });
 
   test("is for Intel, as Bun leaves it, that of Bun itself and wrong; ours is right", () => {
     const file = from("darwin-x64");
-    // Once this finds nothing, Bun signs for Intel too, and scripts/release/executables.ts need not any more.
+    // Once neither is so, Bun signs for Intel too, and scripts/release/executables.ts need not any more.
     expect(signatureFaults(file)).not.toEqual([]);
+    expect(isSignedByKey(file)).toBe(true);
     const signed = signedAdHoc(file);
     expect(signatureFaults(signed)).toEqual([]);
+    expect(isSignedByKey(signed)).toBe(false);
     expect(signedAdHoc(signed).equals(signed)).toBe(true);
   });
 
@@ -62,6 +65,10 @@ describe.skipIf(lack !== undefined)(`a signature inside a macOS executable (${la
     ["a byte more at the end", (file: Buffer) => Buffer.concat([file, Buffer.from("x")]), /bytes after its signature/],
   ])("is found wrong with %s", (_, change, fault) => {
     expect(signatureFaults(change(from("darwin-arm64"))).join("\n")).toMatch(fault);
+  });
+
+  test("is right in Bun itself, by whose page hashes a copy that changed since its download is known", async () => {
+    for (const path of bases!) expect([path, signatureFaults(await readFile(path))]).toEqual([path, []]);
   });
 
   test("is not looked for in other files", () => {

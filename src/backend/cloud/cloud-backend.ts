@@ -1,11 +1,12 @@
 import { dirname, join } from "node:path";
 import { stateFolder } from "../../system/state-folder.ts";
-import type { Backend, CreationRequest, Surroundings } from "../backend.ts";
+import type { Backend, Surroundings } from "../backend.ts";
 import { ipDetect } from "../ip-detect.ts";
+import { keptResolution } from "../kept-resolution.ts";
 import type { CloudCreation } from "./cloud-creation.ts";
 import { describeInstances } from "./describe.ts";
 import { destroy } from "./destroy.ts";
-import { consoleOutputs } from "./evidence.ts";
+import { evidence } from "./evidence.ts";
 import { findElsewhere } from "./find-elsewhere.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
 import { type Making, remainsText } from "./making.ts";
@@ -38,7 +39,7 @@ export async function createCloudBackend(
   });
   const place = placeOf(region);
   const current: { making?: Making } = {};
-  const resolve = keptResolution((request, resolveSignal) =>
+  const resolution = keptResolution<CloudCreation, ResolvedCreation>((request, resolveSignal) =>
     resolveCreation(api, request, surroundings.environment, resolveSignal),
   );
   return {
@@ -48,7 +49,7 @@ export async function createCloudBackend(
     ipDetectPublic,
     remainsText: () => remainsText(current.making, region),
     plan: async (request, planSignal) => {
-      const work = { api, root: place.root, resolve: async () => resolve(request, planSignal) };
+      const work = { api, root: place.root, resolve: async () => resolution.find(request, planSignal) };
       return withRegionAdvice(open, region, async () => planCreation(work, request, planSignal), planSignal);
     },
     provision: async (request, onNode, provisionSignal) =>
@@ -57,7 +58,7 @@ export async function createCloudBackend(
           api,
           place: { region, root: dirname(request.directory) },
           request,
-          resolve: (resolveSignal) => resolve(request, resolveSignal),
+          resolve: (resolveSignal) => resolution.take(request, resolveSignal),
           surroundings,
           onNode,
           onMaking: (making) => {
@@ -77,19 +78,6 @@ export async function createCloudBackend(
     },
     listEverywhere: async (listSignal) => listEverywhere(open, region, placeOf, listSignal),
     destroy: async (cluster, destroySignal) => destroy(api, cluster, surroundings, destroySignal),
-    evidence: async (cluster, evidenceSignal) => consoleOutputs(api, cluster, evidenceSignal),
-  };
-}
-
-type Resolve = (request: CreationRequest<CloudCreation>, signal: AbortSignal) => Promise<ResolvedCreation>;
-
-/** What plan has found out about a request, provision needn't ask again. */
-function keptResolution(resolve: Resolve): Resolve {
-  const kept = new Map<string, ResolvedCreation>();
-  return async (request, signal) => {
-    const key = JSON.stringify([request.distribution, request.creation]);
-    const resolved = kept.get(key) ?? (await resolve(request, signal));
-    kept.set(key, resolved);
-    return resolved;
+    evidence: async (cluster, evidenceSignal) => evidence(api, cluster, evidenceSignal),
   };
 }

@@ -1,10 +1,10 @@
-import { type ClusterRecord, type Counts, roles } from "../../cluster/record.ts";
+import { type ClusterRecord, roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import { userData } from "../cloud-init.ts";
 import { isClusterExists } from "../cluster-exists.ts";
-import { countsText } from "../cluster-shape.ts";
+import { countsText, nodeCount } from "../cluster-shape.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
@@ -157,7 +157,7 @@ async function launch(
 ): Promise<void> {
   const { clock, progress } = surroundings;
   const { making, plan, rules } = job;
-  const total = machineCount(request.counts);
+  const total = nodeCount(request.counts);
   progress.note(`Launching ${total} machines in ${api.region}: ${costText(plan.instanceType, total)}.`);
   using step = progress.start("Launch");
   const wanted = roles.filter((role) => request.counts[role] > 0);
@@ -168,8 +168,4 @@ async function launch(
   // All are awaited, also after one has failed: what a roll-back must end is then known.
   await runAtOnce(tasks, tasks.length, async (task) => task(), signal);
   step.done();
-}
-
-function machineCount(counts: Counts): number {
-  return roles.reduce((sum, role) => sum + counts[role], 0);
 }

@@ -1,13 +1,17 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import { nodeReference, type ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../cluster/record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
+import { machineFailed } from "../machine-failed.ts";
 import type { CloudApi } from "./api.ts";
 import { clusterExists } from "./cluster-exists.ts";
 import { describeInstances } from "./describe.ts";
 import { nodeState, type Place, readExpiry, toClusters, toNode } from "./records.ts";
 import { readTags } from "./tags.ts";
 import { visibilityLimitMs } from "./visibility.ts";
+
+const endedHint =
+  "A limit of the account, an encryption key or the image may be the reason; the message above is the cloud's own.";
 
 export interface Watching {
   readonly clusterId: string;
@@ -60,17 +64,7 @@ function creationTimes(instances: readonly Instance[]): readonly number[] {
 
 function assertPresent(own: readonly Instance[], watching: Watching, elapsedMs: number): void {
   const ended = own.map(toNode).find((node) => node.state === "ending" || node.state === "ended");
-  if (ended !== undefined) {
-    const name = nodeReference(ended);
-    throw new ClusterError(
-      "machine-failed",
-      `${name} (${ended.id}) ended before it could be used: ${ended.stateReason ?? "no reason given"}.`,
-      {
-        hint: "A limit of the account, an encryption key or the image may be the reason; the message above is the cloud's own.",
-        facts: { node: name, machine: ended.id, reason: ended.stateReason },
-      },
-    );
-  }
+  if (ended !== undefined) throw machineFailed(ended, { said: "", hint: endedHint });
   if (elapsedMs < visibilityLimitMs || own.length === watching.machineIds.length) return;
   const seen = new Set(own.map((instance) => instance.InstanceId));
   const unseen = watching.machineIds.filter((id) => !seen.has(id));

@@ -1,11 +1,14 @@
 import { ClusterError } from "../../errors.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-creation.ts";
+import { type EngineName, engineNames } from "./engine-kinds.ts";
 import { defaultDistribution, distributions } from "./containerfiles.ts";
 
 /** What clusters of the library's ContainerBackend are made of. */
 export interface ContainerBackendOptions {
-  /** The operating system of the nodes, such as `debian-12`, which is the default. */
+  /** The engine: `docker` or `podman`; default: the first that answers, Docker before Podman. */
+  readonly engine?: EngineName;
+  /** The operating system of the nodes, such as `debian-12`; default: `centos-7` under cgroups 1, `debian-12` under cgroups 2. */
   readonly linuxDistribution?: string;
   /** An image of your own with systemd and sshd, instead of one built for the distribution. */
   readonly nodeImage?: string;
@@ -19,13 +22,18 @@ export interface ContainerBackendOptions {
 
 /** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
 export function readContainerOptions(options: ContainerBackendOptions): {
+  readonly engine: EngineName | undefined;
   readonly distribution: string;
   readonly creation: ContainerCreation;
 } {
+  const { engine } = options;
   const { linuxDistribution = defaultDistribution, nodeImage, customVolumes = [], memory } = options;
   const cpus = options.cpus === undefined ? undefined : String(options.cpus);
   const problems = [
-    distributions.includes(linuxDistribution)
+    engine === undefined || engineNames.includes(engine)
+      ? undefined
+      : `No engine "${engine as string}" is known; known: ${engineNames.join(", ")}`,
+    linuxDistribution === defaultDistribution || distributions.includes(linuxDistribution)
       ? undefined
       : `No node image is known for the distribution "${linuxDistribution}"; known: ${distributions.join(", ")}`,
     ...customVolumes.map(volumeProblem),
@@ -35,6 +43,7 @@ export function readContainerOptions(options: ContainerBackendOptions): {
   ].filter((problem) => problem !== undefined);
   if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
   return {
+    engine,
     distribution: linuxDistribution,
     creation: {
       volumes: customVolumes,

@@ -1,73 +1,70 @@
 import { platform } from "node:os";
-import { dirname, join } from "node:path";
-import { abandonedCreations } from "../../system/creation-folder.ts";
-import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { ipDetect } from "../ip-detect.ts";
+import { localBackend } from "../local-backend.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
-import { describeContainers, describeNetworks, type Selection } from "./describe.ts";
+import { chooseEngine, otherEngines } from "./choose-engine.ts";
 import { destroy } from "./destroy.ts";
-import { openEngine } from "./engine.ts";
-import { consoleOutputs } from "./evidence.ts";
+import type { Engine } from "./engine.ts";
+import type { EngineName } from "./engine-kinds.ts";
+import { evidence } from "./evidence.ts";
+import { creationsRoot, readInventory } from "./inventory.ts";
 import { type Making, remainsText } from "./making.ts";
 import { describePlan } from "./plan.ts";
 import { provision } from "./provision.ts";
-import { type Inventory, toClusters } from "./records.ts";
-import { resolveCreation } from "./resolve-creation.ts";
+import { toClusters } from "./records.ts";
+import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
 
-/** Clusters of containers on this machine. The engine is asked by the first call. */
-export function createContainerBackend(surroundings: Surroundings): Backend<ContainerCreation> {
-  const engine = openEngine(surroundings);
-  const ownRoot = join(stateFolder(surroundings.environment), "container");
-  const current: { making?: Making } = {};
-  const take = async (selection: Selection, signal: AbortSignal): Promise<Inventory> => {
-    const [containers, networks] = await Promise.all([
-      describeContainers(engine, selection, signal),
-      describeNetworks(engine, selection, signal),
-    ]);
-    return { containers, networks };
-  };
+/** Clusters of containers on this machine, of the engine that is named, or else found. Throws `machine-not-set-up` where there is none. */
+export async function openContainerBackend(
+  { engine: named }: { readonly engine: EngineName | undefined },
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Backend<ContainerCreation>> {
+  return createContainerBackend(await chooseEngine(named, surroundings, signal), surroundings);
+}
+
+function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerCreation> {
+  const ownRoot = creationsRoot(engine, surroundings);
   return {
-    name: "container",
-    place: undefined,
-    ipDetect,
-    ipDetectPublic: undefined,
-    remainsText: () => remainsText(current.making),
-    plan: async (request, signal) => {
-      const { clusterId } = request;
-      const [resolved, inventory, abandoned] = await Promise.all([
-        resolveCreation(engine, request, platform(), signal),
-        take({ clusterId }, signal),
-        abandonedCreations(ownRoot, clusterId),
-      ]);
-      const leaving = abandoned.map(({ creation }) => creation.creationId);
-      assertIdIsFree(inventory, clusterId, leaving);
-      return describePlan(request, resolved);
-    },
-    provision: async (request, onNode, signal) =>
-      provision(
-        {
-          engine,
-          root: dirname(request.directory),
-          request,
-          resolve: async (inner) => resolveCreation(engine, request, platform(), inner),
-          surroundings,
-          onNode,
-          onMaking: (making) => {
-            current.making = making;
-          },
-        },
-        signal,
-      ),
+    ...localBackend<ContainerCreation, ResolvedCreation, Making>(
+      {
+        name: "container",
+        // Engines know nothing of each other's containers, as regions don't of each other's machines.
+        place: { kind: "engine", name: engine.kind.name, option: "--engine" },
+        findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),
+        ipDetect,
+        root: ownRoot,
+        remainsText: (making) => remainsText(engine, making),
+        resolve: async (request, signal) => resolveCreation(engine, request, platform(), signal),
+        assertIdIsFree: async (clusterId, leaving, signal) =>
+          assertIdIsFree(engine, await readInventory(engine, { clusterId }, ownRoot, signal), { clusterId, leaving }),
+        describePlan,
+        provision: async (work, signal) => provision({ ...work, engine }, signal),
+      },
+      surroundings,
+    ),
     find: async (clusterId, signal) => {
-      const clusters = toClusters(await take({ clusterId }, signal), ownRoot);
+      const clusters = toClusters(await readInventory(engine, { clusterId }, ownRoot, signal), ownRoot);
       // What two creates of one id at the same moment leave for a moment: the one with nodes is the one.
       return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
     },
-    findElsewhere: async () => Promise.resolve([]),
-    list: async (signal) => toClusters(await take("all", signal), ownRoot),
+    list: async (signal) => toClusters(await readInventory(engine, "all", ownRoot, signal), ownRoot),
     destroy: async (cluster, signal) => destroy(engine, cluster, surroundings, signal),
-    evidence: async (cluster, signal) => consoleOutputs(engine, cluster, signal),
+    evidence: async (cluster, signal) => evidence(engine, cluster, signal),
   };
+}
+
+async function findElsewhere(
+  engine: Engine,
+  clusterId: string,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const others = await otherEngines(engine.kind, surroundings, signal);
+  const holds = async (other: Engine): Promise<boolean> =>
+    toClusters(await readInventory(other, { clusterId }, creationsRoot(other, surroundings), signal), "").length > 0;
+  const found = await Promise.all(others.map(async (other) => ((await holds(other)) ? [other.kind.name] : [])));
+  return found.flat();
 }

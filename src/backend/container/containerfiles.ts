@@ -1,10 +1,18 @@
 import { createHash } from "node:crypto";
 import { ClusterError } from "../../errors.ts";
 
-/** The published images that nodes are built on, by the distributions' names. All of their systemd versions run under cgroups 1 and 2. */
-const sources: Readonly<Record<string, { readonly from: string; readonly family: keyof typeof recipes }>> = {
+interface Source {
+  readonly from: string;
+  readonly family: keyof typeof recipes;
+  /** Of a systemd that knows nothing of cgroups 2. */
+  readonly needsCgroups1?: true;
+}
+
+/** The published images that nodes are built on, by the distributions' names. */
+const sources: Readonly<Record<string, Source>> = {
   "almalinux-8": { from: "docker.io/library/almalinux:8", family: "dnf" },
   "almalinux-9": { from: "docker.io/library/almalinux:9", family: "dnf" },
+  "centos-7": { from: "docker.io/library/centos:7", family: "yum", needsCgroups1: true },
   "debian-11": { from: "docker.io/library/debian:11", family: "apt" },
   "debian-12": { from: "docker.io/library/debian:12", family: "apt" },
   "debian-13": { from: "docker.io/library/debian:13", family: "apt" },
@@ -15,7 +23,28 @@ const sources: Readonly<Record<string, { readonly from: string; readonly family:
 };
 
 export const distributions: readonly string[] = Object.keys(sources);
-export const defaultDistribution = "debian-12";
+
+/** Stands for the one that suits the engine's machine, where nobody has named one. */
+export const defaultDistribution = "by-host";
+const suiting = { "1": "centos-7", "2": "debian-12" } as const;
+export const defaultDistributionText = `${suiting["1"]} under cgroups 1, ${suiting["2"]} under cgroups 2`;
+
+/** The distribution of the nodes. Throws `machine-not-set-up` for one whose systemd can't boot on the engine's machine. */
+export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): string {
+  if (asked === defaultDistribution) return suiting[cgroupVersion];
+  if (cgroupVersion === "1" || sources[asked]?.needsCgroups1 !== true) return asked;
+  throw new ClusterError(
+    "machine-not-set-up",
+    `${asked} cannot boot in containers here: its systemd needs cgroups 1, and this machine has cgroups 2.`,
+    {
+      hint: `Choose another --linux-distribution, such as ${suiting[cgroupVersion]}.`,
+      facts: { distribution: asked, cgroupVersion },
+    },
+  );
+}
+
+/** The name of all images that are built here; each has a tag of its own. */
+export const builtImages = "localhost/cluster-e2e-node";
 
 export interface NodeRecipe {
   /** The tag under which the image is kept: the same text gives the same tag. */
@@ -34,7 +63,7 @@ export function nodeRecipe(distribution: string): NodeRecipe {
   }
   const containerfile = containerfileOf(source.from, recipes[source.family]);
   const hash = createHash("sha256").update(containerfile).digest("hex").slice(0, 16);
-  return { image: `localhost/cluster-e2e-node:${distribution}-${hash}`, containerfile };
+  return { image: `${builtImages}:${distribution}-${hash}`, containerfile };
 }
 
 /** No service is started while packages are installed. */
@@ -53,7 +82,17 @@ const dnf = `RUN dnf -y install ca-certificates dbus hostname iproute iputils km
  && dnf clean all
 RUN systemctl enable sshd.service`;
 
-const recipes = { apt, dnf } as const;
+/** CentOS 7 has ended: its packages are kept in the vault. By http, since the certificates of an old system may be too old for it. */
+const yum = `RUN sed -i -e 's/^mirrorlist=/#&/' \\
+      -e 's|^#* *baseurl=http://mirror.centos.org/centos/[$]releasever|baseurl=http://vault.centos.org/7.9.2009|' \\
+      -e 's|^#* *baseurl=http://mirror.centos.org/altarch/[$]releasever|baseurl=http://vault.centos.org/altarch/7.9.2009|' \\
+      /etc/yum.repos.d/CentOS-*.repo \\
+ && yum -y install ca-certificates curl dbus hostname iproute iputils kmod openssh-clients openssh-server procps-ng python3 sudo \\
+      systemd tar which xz \\
+ && yum clean all
+RUN systemctl enable sshd.service`;
+
+const recipes = { apt, dnf, yum } as const;
 
 /**
  * A container with a whole system: what can only fail or idle in one is masked, above all what a privileged one would do to the host's

@@ -1,6 +1,6 @@
 import type { Engine } from "./engine.ts";
 import { means } from "./engine-errors.ts";
-import { labelNames, type LabelValues, readLabels } from "./labels.ts";
+import { labelNames, type LabelValues } from "./labels.ts";
 
 /** Which of our things: all, those of one cluster id, or those of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
@@ -10,7 +10,7 @@ export interface Container {
   readonly Id: string;
   readonly Created: string;
   readonly State: {
-    /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
+    /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`; of Podman also `initialized`, `stopping`, `stopped`. */
     readonly Status: string;
     readonly ExitCode: number;
     readonly OOMKilled?: boolean;
@@ -35,11 +35,7 @@ export async function describeContainers(
   signal: AbortSignal,
 ): Promise<readonly Container[]> {
   const words = ["ps", "--all", "--quiet", "--no-trunc", filterWord(selection)];
-  const ids = (await engine.ask({ words }, signal)).split("\n").filter((id) => id !== "");
-  if (ids.length === 0) return [];
-  // One that was removed meanwhile is missing from the answer.
-  const accepts = (stderr: string): boolean => means(stderr, "gone");
-  return JSON.parse(await engine.ask({ words: ["container", "inspect", ...ids], accepts }, signal)) as Container[];
+  return (await describeEach(engine, { words, kind: "container" }, signal)) as readonly Container[];
 }
 
 export async function describeNetworks(
@@ -47,14 +43,21 @@ export async function describeNetworks(
   selection: Selection,
   signal: AbortSignal,
 ): Promise<readonly Network[]> {
-  const keys = Object.values(labelNames);
-  const format = `--format={{.ID}}${keys.map((key) => `\t{{.Label "${key}"}}`).join("")}`;
-  const words = ["network", "ls", "--no-trunc", filterWord(selection), format];
-  const lines = (await engine.ask({ words }, signal)).split("\n").filter((line) => line !== "");
-  return lines.map((line) => {
-    const [id = "", ...values] = line.split("\t");
-    return { id, labels: readLabels(Object.fromEntries(keys.map((key, index) => [key, values[index] ?? ""]))) };
-  });
+  const words = ["network", "ls", "--quiet", "--no-trunc", filterWord(selection)];
+  const described = await describeEach(engine, { words, kind: "network" }, signal);
+  return described.map((description) => engine.kind.readNetwork(description));
+}
+
+async function describeEach(
+  engine: Engine,
+  { words, kind }: { readonly words: readonly string[]; readonly kind: "container" | "network" },
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const names = (await engine.ask({ words }, signal)).split("\n").filter((name) => name !== "");
+  if (names.length === 0) return [];
+  // One that was removed meanwhile is missing from the answer.
+  const accepts = (stderr: string): boolean => means(stderr, "gone");
+  return JSON.parse(await engine.ask({ words: [kind, "inspect", ...names], accepts }, signal)) as unknown[];
 }
 
 function filterWord(selection: Selection): string {

@@ -1,52 +1,86 @@
 import { ClusterError } from "../../errors.ts";
 import type { ProgramEnd } from "../../system/run-program.ts";
+import type { EngineKind } from "./engine-kinds.ts";
 
 /**
- * The engine's command line has no error codes, only words. This is the one place that reads them; they were the same from version 20 to 28.
+ * The engines' command lines have no error codes, only words. This is the one place that reads them; none of one engine means something else
+ * to the other. Docker's were the same from version 20 to 28; Podman's were seen with 4.3, and are in its sources up to 5.
  */
 const meanings = {
-  forbidden: /permission denied while trying to connect|connect: permission denied/i,
-  silent: /cannot connect to the docker daemon|is the docker daemon running|error during connect/i,
-  nameTaken: /is already in use by container|network with name .* already exists/i,
-  noAddresses: /non-overlapping ipv4 address pool|address pools have been fully subnetted|no available ipv4 addresses/i,
-  noSpace: /no space left on device/i,
-  gone: /no such (?:container|network|image|object)|network .* not found|is not running|removal of container .* is already in progress/i,
+  forbidden: [/permission denied while trying to connect/, /connect: permission denied/],
+  silent: [
+    /cannot connect to the docker daemon/,
+    /is the docker daemon running/,
+    /error during connect/,
+    /(?:cannot|unable to) connect to podman/,
+    /failed to connect: dial/,
+  ],
+  nameTaken: [
+    /is already in use by container/,
+    /the container name .* is already in use/,
+    /that name is already in use/,
+    /network with name .* already exists/,
+    /network already exists/,
+  ],
+  noAddresses: [
+    /non-overlapping ipv4 address pool/,
+    /address pools have been fully subnetted/,
+    /no available ipv4 addresses/,
+    /could not find free subnet/,
+    /failed to find free ip in range/,
+    /no ip addresses available in range/,
+  ],
+  noSpace: [/no space left on device/],
+  gone: [
+    /no such (?:container|network|image|object)/,
+    /network .* not found/,
+    /is not running/,
+    /removal of container .* is already in progress/,
+    /container .* does not exist/,
+    /image not known/,
+    /can only kill running containers/,
+  ],
 } as const;
 
 export type EngineMeaning = keyof typeof meanings;
 
-export const means = (text: string, meaning: EngineMeaning): boolean => meanings[meaning].test(text);
+export const means = (text: string, meaning: EngineMeaning): boolean =>
+  meanings[meaning].some((pattern) => pattern.test(text.toLowerCase()));
 
 /** What is wrong with a command that failed, and what to do about it. */
-export function engineFailure(program: string, words: readonly string[], end: ProgramEnd): ClusterError {
+export function engineFailure(
+  { name, title, advice }: EngineKind,
+  words: readonly string[],
+  end: ProgramEnd,
+): ClusterError {
   const said = lastLine(end.stderr) || lastLine(end.stdout) || `it ended with status ${end.status ?? "unknown"}`;
-  const meaning = (Object.keys(meanings) as EngineMeaning[]).find((name) => means(end.stderr, name));
+  const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => means(end.stderr, candidate));
   const facts = { command: words[0], status: end.status, meaning };
   switch (meaning) {
     case "forbidden":
-      return new ClusterError("machine-not-set-up", `You may not use Docker on this machine: ${said}.`, {
-        hint: "Join the group docker, then log in anew: sudo usermod -aG docker $USER",
+      return new ClusterError("machine-not-set-up", `You may not use ${title} on this machine: ${said}.`, {
+        hint: advice.forbidden,
         facts,
       });
     case "silent":
-      return new ClusterError("machine-not-set-up", `Docker does not answer: ${said}.`, {
-        hint: "Start it: sudo systemctl start docker, or on macOS the program that runs it; DOCKER_HOST names another one.",
+      return new ClusterError("machine-not-set-up", `${title} does not answer: ${said}.`, {
+        hint: advice.silent,
         facts,
       });
     case "noAddresses":
-      return new ClusterError("capacity-lacking", `Docker has no free addresses for another network: ${said}.`, {
-        hint: "Destroy clusters that you need no more, or remove unused networks: docker network prune",
+      return new ClusterError("capacity-lacking", `${title} has no free addresses for another network: ${said}.`, {
+        hint: `Destroy clusters that you need no more, or remove unused networks: ${name} network prune`,
         facts,
       });
     case "noSpace":
-      return new ClusterError("capacity-lacking", `Docker's disk is full: ${said}.`, {
-        hint: "Make room, such as with: docker system prune",
+      return new ClusterError("capacity-lacking", `${title}'s disk is full: ${said}.`, {
+        hint: `Make room, such as with: ${name} system prune`,
         facts,
       });
     case "nameTaken":
     case "gone":
     case undefined:
-      return new ClusterError("engine-failed", `${program} ${words.slice(0, 1).join(" ")} failed: ${said}.`, {
+      return new ClusterError("engine-failed", `${name} ${words.slice(0, 1).join(" ")} failed: ${said}.`, {
         hint: "With -vv every command is shown as it was given.",
         facts,
       });
@@ -57,21 +91,21 @@ export function engineFailure(program: string, words: readonly string[], end: Pr
 export const isNameTaken = (error: unknown): boolean =>
   error instanceof ClusterError && error.facts["meaning"] === ("nameTaken" satisfies EngineMeaning);
 
-export function engineMissing(program: string, cause: unknown): ClusterError {
-  return new ClusterError("machine-not-set-up", `There is no program ${program} on the PATH that can be run.`, {
-    hint: "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
-    facts: { program },
+export function engineMissing({ name, advice }: EngineKind, cause: unknown): ClusterError {
+  return new ClusterError("machine-not-set-up", `There is no program ${name} on the PATH that can be run.`, {
+    hint: advice.install,
+    facts: { program: name },
     cause,
   });
 }
 
-/** `start` says only after it which container was meant. */
-const daemonPrefix = /^(?:docker: )?Error response from daemon: /;
+/** What the line with the reason begins with, the most telling first: `docker start` says only after it which container was meant. */
+const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
 function lastLine(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
-  const daemon = lines.findLast((line) => daemonPrefix.test(line));
+  const telling = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
   // A refused command line is followed by an advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
-  return (daemon ?? last).replace(daemonPrefix, "").replace(/[.:\s]+$/, "");
+  return (telling.find((line) => line !== undefined) ?? last).replace(/[.:?\s]+$/, "");
 }

@@ -1,12 +1,15 @@
 import { createServer } from "node:net";
 import { ClusterError } from "../../errors.ts";
 import type { Engine } from "./engine.ts";
-import { engineFailure } from "./engine-errors.ts";
+
+/** Where it runs, as far as it says so itself. */
+export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown";
 
 /** What the engine tells of itself. */
 export interface EngineFacts {
   readonly version: string;
   readonly operatingSystem: string;
+  readonly location: EngineLocation;
   readonly cgroupVersion: "1" | "2";
   readonly isRootless: boolean;
   readonly hasAppArmor: boolean;
@@ -20,37 +23,9 @@ export interface EngineFacts {
 /** How this machine gets to the nodes: at their own addresses, or at ports of its loopback interface. */
 export type Reach = "direct" | "published";
 
-interface Information {
-  readonly ServerVersion?: string;
-  readonly OperatingSystem?: string;
-  readonly CgroupVersion?: string;
-  readonly SecurityOptions?: readonly string[] | null;
-  readonly Driver?: string;
-  readonly DockerRootDir?: string;
-  readonly MemTotal?: number;
-  /** Docker 20 ends with 0 where the daemon doesn't answer, or not to us, and says so here only. */
-  readonly ServerErrors?: readonly string[] | null;
-}
-
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
   const text = await engine.ask({ words: ["info", "--format={{json .}}"] }, signal);
-  const information = JSON.parse(text) as Information;
-  const stderr = (information.ServerErrors ?? []).join("\n");
-  if (stderr !== "") throw engineFailure(engine.program, ["info"], { status: 0, stdout: "", stderr });
-  if (information.ServerVersion === undefined) throw notDocker();
-  const has = (name: string): boolean =>
-    (information.SecurityOptions ?? []).some((option) => option.split(",").includes(`name=${name}`));
-  return {
-    version: information.ServerVersion,
-    operatingSystem: information.OperatingSystem ?? "",
-    cgroupVersion: information.CgroupVersion === "2" ? "2" : "1",
-    isRootless: has("rootless"),
-    hasAppArmor: has("apparmor"),
-    hasSelinux: has("selinux"),
-    storageDriver: information.Driver ?? "",
-    rootFolder: information.DockerRootDir ?? "",
-    memoryBytes: information.MemTotal ?? 0,
-  };
+  return engine.kind.readFacts(JSON.parse(text));
 }
 
 /** Throws `machine-not-set-up` where the engine can't serve. */
@@ -60,15 +35,13 @@ export async function findReach(
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<Reach> {
-  if (facts.isRootless) throw rootless();
-  if (platform === "darwin" || facts.operatingSystem === "Docker Desktop") return "published";
+  if (facts.isRootless) throw rootless(engine);
+  if (platform === "darwin" || facts.location === "virtual-machine") return "published";
+  if (facts.location === "here") return "direct";
+  if (facts.location === "elsewhere") throw elsewhere(engine, "it says so itself");
   const gateway = await bridgeAddress(engine, signal);
   if (gateway === "" || (await isOwnAddress(gateway))) return "direct";
-  throw new ClusterError(
-    "machine-not-set-up",
-    `Docker runs on another machine: its bridge's address ${gateway} is none of this machine's.`,
-    { hint: "Run this program where Docker runs, or unset DOCKER_HOST.", facts: { gateway } },
-  );
+  throw elsewhere(engine, `its bridge's address ${gateway} is none of this machine's`);
 }
 
 /** Empty where there is no such network, or none that tells. */
@@ -87,17 +60,17 @@ function isOwnAddress(address: string): Promise<boolean> {
   });
 }
 
-/** Podman's `docker` answers in a form of its own. */
-function notDocker(): ClusterError {
-  return new ClusterError("machine-not-set-up", "The program docker on the PATH is not Docker's: Podman can't serve.", {
-    hint: "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/",
+function elsewhere({ kind }: Engine, reason: string): ClusterError {
+  return new ClusterError("machine-not-set-up", `${kind.title} runs on another machine: ${reason}.`, {
+    hint: `Run this program where ${kind.title} runs, or unset ${kind.name === "docker" ? "DOCKER_HOST" : "CONTAINER_HOST"}.`,
+    facts: { reason },
   });
 }
 
-function rootless(): ClusterError {
+export function rootless({ kind }: Pick<Engine, "kind">): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    "This Docker runs without root: its containers can run no whole system, and this machine can't reach their addresses.",
-    { hint: "Use the system's Docker: unset DOCKER_HOST, or docker context use default", facts: { rootless: true } },
+    `This ${kind.title} runs without root: its containers can run no whole system, and this machine can't reach their addresses.`,
+    { hint: kind.advice.rootless, facts: { rootless: true } },
   );
 }

@@ -4,6 +4,7 @@ import type { Progress } from "../../system/progress.ts";
 import { type ProgramEnd, runProgram } from "../../system/run-program.ts";
 import type { Environment } from "../../system/environment.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
+import type { EngineKind } from "./engine-kinds.ts";
 
 /** Questions are answered in milliseconds; under load, in seconds. */
 const askLimitMs = 60_000;
@@ -23,46 +24,53 @@ interface EngineRequest {
 
 /** The container engine's command line. Its failures are ClusterErrors; what it prints on stdout comes back without its last newline. */
 export interface Engine {
-  readonly program: "docker";
+  readonly kind: EngineKind;
+  /** What a command for people needs, so that it speaks to this engine: empty where it would be chosen without being named. */
+  readonly option: string;
   /** Something that makes nothing, or whose half-done work is harmless. */
   ask(request: EngineRequest, signal: AbortSignal): Promise<string>;
   /** Runs to its end, whatever is aborted meanwhile: what it made must be known. */
   change(request: EngineRequest): Promise<string>;
 }
 
-export function openEngine({
-  environment,
-  progress,
-}: {
+/** For people: how a cluster is removed from this engine. */
+export const destroyCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
+  ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
+
+/** What an engine is spoken to with. */
+export interface EngineSurroundings {
   readonly environment: Environment;
   readonly progress: Progress;
-}): Engine {
-  const program = "docker";
+}
+
+/** Nothing is asked of it yet. `option`: see Engine. */
+export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineSurroundings): Engine {
   const run = async (request: EngineRequest, limitMs: number, signal: AbortSignal): Promise<string> => {
-    progress.detail(2, `${program} ${request.words.join(" ")}`);
-    const end = await runWithin({ program, request, environment, limitMs: request.limitMs ?? limitMs }, signal);
-    if (end.status !== 0 && request.accepts?.(end.stderr) !== true) throw engineFailure(program, request.words, end);
+    progress.detail(2, `${kind.name} ${request.words.join(" ")}`);
+    const end = await runWithin({ kind, request, environment, limitMs: request.limitMs ?? limitMs }, signal);
+    if (end.status !== 0 && request.accepts?.(end.stderr) !== true) throw engineFailure(kind, request.words, end);
     return end.stdout.trimEnd();
   };
   return {
-    program,
+    kind,
+    option,
     ask: async (request, signal) => run(request, askLimitMs, signal),
     change: async (request) => run(request, changeLimitMs, new AbortController().signal),
   };
 }
 
 interface Run {
-  readonly program: string;
+  readonly kind: EngineKind;
   readonly request: EngineRequest;
   readonly environment: Environment;
   readonly limitMs: number;
 }
 
-async function runWithin({ program, request, environment, limitMs }: Run, signal: AbortSignal): Promise<ProgramEnd> {
+async function runWithin({ kind, request, environment, limitMs }: Run, signal: AbortSignal): Promise<ProgramEnd> {
   const limit = AbortSignal.timeout(limitMs);
   const { words, stdin, onOutput } = request;
   const run = {
-    argv: [program, ...words] as const,
+    argv: [kind.name, ...words] as const,
     environment,
     ...(stdin !== undefined && { stdin }),
     ...(onOutput !== undefined && { onOutput }),
@@ -71,15 +79,15 @@ async function runWithin({ program, request, environment, limitMs }: Run, signal
     return await runProgram(run, AbortSignal.any([signal, limit]));
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.aborted) throw tooSlow(program, words, limitMs);
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") throw engineMissing(program, error);
+    if (limit.aborted) throw tooSlow(kind, words, limitMs);
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") throw engineMissing(kind, error);
     throw error;
   }
 }
 
-function tooSlow(program: string, words: readonly string[], limitMs: number): ClusterError {
-  return new ClusterError("deadline-passed", `${program} ${words[0]} took longer than ${limitMs / 1000} s.`, {
-    hint: `See whether the engine answers at all: ${program} info`,
+function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {
+  return new ClusterError("deadline-passed", `${name} ${words[0]} took longer than ${limitMs / 1000} s.`, {
+    hint: `See whether the engine answers at all: ${name} info`,
     facts: { command: words[0] },
   });
 }

@@ -1,8 +1,8 @@
 import { type Counts, type Role, roles } from "../../cluster/record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
-import { clusterExists } from "./cluster-exists.ts";
+import { clusterExists } from "../local-backend.ts";
 import type { ContainerCreation } from "./container-creation.ts";
-import type { Engine } from "./engine.ts";
+import { destroyCommand, type Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
 import type { Reach } from "./engine-facts.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
@@ -39,7 +39,8 @@ export async function launchNodes(engine: Engine, plan: LaunchPlan, signal: Abor
     try {
       return await engine.change({ words });
     } catch (error) {
-      throw isNameTaken(error) ? clusterExists(plan.clusterId, error) : error;
+      if (!isNameTaken(error)) throw error;
+      throw clusterExists(plan.clusterId, { removal: destroyCommand(engine, plan.clusterId), cause: error });
     }
   };
   const begin = async (id: string): Promise<void> => {

@@ -1,3 +1,5 @@
+import { localRemainsText } from "../local-backend.ts";
+import { destroyCommand, type Engine } from "./engine.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { LabelValues } from "./labels.ts";
 
@@ -13,7 +15,9 @@ export interface Making {
 }
 
 /** For someone who ends the program now: what may be left, and how it goes away. */
-export function remainsText(making: Making | undefined): string {
-  if (making === undefined || !making.isTouched) return "Nothing has been made.";
-  return `Containers and a network may be left. Remove them: cluster-container destroy --cluster-id ${making.clusterId}`;
+export function remainsText(engine: Engine, making: Making | undefined): string {
+  return localRemainsText(making, {
+    things: "Containers and a network",
+    removal: (clusterId) => destroyCommand(engine, clusterId),
+  });
 }

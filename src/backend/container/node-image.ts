@@ -3,6 +3,7 @@ import type { Progress } from "../../system/progress.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
+import { means } from "./engine-errors.ts";
 
 const buildLimitMs = 20 * 60_000;
 
@@ -30,7 +31,7 @@ export async function findNodeImage(
 
 async function isPresent(engine: Engine, image: string, signal: AbortSignal): Promise<boolean> {
   const words = ["image", "inspect", "--format={{.Id}}", image];
-  return (await engine.ask({ words, accepts: (stderr) => /no such image/i.test(stderr) }, signal)) !== "";
+  return (await engine.ask({ words, accepts: (stderr) => means(stderr, "gone") }, signal)) !== "";
 }
 
 /** Builds or pulls the image where it is missing, which takes minutes. Throws `image-not-found` where that fails. */
@@ -55,24 +56,24 @@ export async function obtainNodeImage(
     await engine.ask({ ...request, onOutput, limitMs: buildLimitMs }, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw isBuilt ? notBuilt(image, error) : notPulled(image, error);
+    throw isBuilt ? notBuilt(engine, image, error) : notPulled(engine, image, error);
   }
   step.done();
 }
 
-function notBuilt(image: NodeImage, error: unknown): unknown {
+function notBuilt({ kind }: Engine, image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   return new ClusterError("image-not-found", `The node image ${image.name} could not be built: ${error.message}`, {
-    hint: "Its base image and its packages come from the network: see that Docker gets there, or give an image of your own with --node-image. -vvv shows the build.",
+    hint: `Its base image and its packages come from the network: see that ${kind.title} gets there, or give an image of your own with --node-image. -vvv shows the build.`,
     facts: { ...error.facts, image: image.name },
     cause: error,
   });
 }
 
-function notPulled(image: NodeImage, error: unknown): unknown {
+function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   return new ClusterError("image-not-found", `There is no image ${image.name}: ${error.message}`, {
-    hint: "The command docker images shows those that are here.",
+    hint: `The command ${kind.name} images shows those that are here.`,
     facts: { ...error.facts, image: image.name },
     cause: error,
   });

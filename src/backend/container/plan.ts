@@ -1,21 +1,22 @@
 import { roles } from "../../cluster/record.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
+import { nodeCount } from "../cluster-shape.ts";
 import type { ContainerCreation } from "./container-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
 /** What a creation would make, for people and as data. */
 export function describePlan(
   { clusterId, counts, creation }: CreationRequest<ContainerCreation>,
-  { facts, image, reach }: ResolvedCreation,
+  { kind, facts, distribution, image, reach }: ResolvedCreation,
 ): CreationPlan {
-  const total = roles.reduce((sum, role) => sum + counts[role], 0);
   const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
     lines: [
       ["Cluster", clusterId],
-      ["Engine", `Docker ${facts.version}, cgroups ${facts.cgroupVersion}`],
+      ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],
+      ["Distribution", distribution],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
-      ["Containers", `${total}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Containers", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
       ["Limits", `memory ${creation.memory ?? "none"}, CPUs ${creation.cpus ?? "none"}, each`],
       ["Network", "a bridge of its own"],
       [
@@ -29,7 +30,8 @@ export function describePlan(
     ],
     facts: {
       cluster: clusterId,
-      engine: { name: "docker", version: facts.version, cgroupVersion: facts.cgroupVersion },
+      engine: { name: kind.name, version: facts.version, cgroupVersion: facts.cgroupVersion },
+      distribution,
       image: { name: image.name, isPresent: image.isPresent },
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       reach,

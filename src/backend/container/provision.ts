@@ -1,34 +1,35 @@
+import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
-import { roles } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
 import { version } from "../../version.ts";
-import { countsText } from "../cluster-shape.ts";
+import { countsText, nodeCount } from "../cluster-shape.ts";
+import { launchAndRaise } from "../launch-and-raise.ts";
 import { openIntroduction } from "../meet-node.ts";
-import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
-import { type Provisioning, runCreation } from "../run-creation.ts";
+import type { LocalProvisioning } from "../local-backend.ts";
+import { runCreation } from "../run-creation.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
-import { describeContainers, describeNetworks } from "./describe.ts";
+import { defaultDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { identityArchive } from "./identity.ts";
+import { readInventory } from "./inventory.ts";
 import { launchNodes } from "./launch.ts";
 import type { Making } from "./making.ts";
 import { createNetwork } from "./network.ts";
 import { obtainNodeImage } from "./node-image.ts";
+import { rememberedRights } from "./remembered-rights.ts";
 import { removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { containerRollBack } from "./roll-back.ts";
-import { canBePrivileged, type SystemFlags, systemFlags } from "./system-flags.ts";
+import { systemFlags } from "./system-flags.ts";
 import { watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the containers. */
 const longestPauseMs = 1_000;
 
-export interface ContainerProvisioning extends Provisioning<ContainerCreation, ResolvedCreation, Making> {
+export interface ContainerProvisioning extends LocalProvisioning<ContainerCreation, ResolvedCreation, Making> {
   readonly engine: Engine;
-  /** The folder of this machine's creations. */
-  readonly root: string;
 }
 
 /** See Backend.provision. */
@@ -53,20 +54,22 @@ async function prepare(work: ContainerProvisioning, signal: AbortSignal): Promis
     async ({ creation }) => removeCreation(engine, creation, surroundings.clock, signal),
     surroundings.progress,
   );
-  const [resolved, containers, networks] = await Promise.all([
+  const [resolved, inventory] = await Promise.all([
     work.resolve(signal),
-    describeContainers(engine, { clusterId }, signal),
-    describeNetworks(engine, { clusterId }, signal),
+    readInventory(engine, { clusterId }, work.root, signal),
   ]);
-  assertIdIsFree({ containers, networks }, clusterId, []);
+  assertIdIsFree(engine, inventory, { clusterId, leaving: [] });
+  if (request.distribution === defaultDistribution && request.creation.nodeImage === undefined) {
+    const { cgroupVersion } = resolved.facts;
+    surroundings.progress.note(`Nodes run ${resolved.distribution}, the default under cgroups ${cgroupVersion}.`);
+  }
   await obtainNodeImage(engine, resolved.image, surroundings.progress, signal);
   const labels = {
     clusterId,
     creationId,
     counts: countsText(request.counts),
     variant: request.variant,
-    distribution:
-      request.creation.nodeImage === undefined ? request.distribution : `image ${request.creation.nodeImage}`,
+    distribution: resolved.distribution,
     reach: resolved.reach,
     createdBy: version,
   };
@@ -97,31 +100,24 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   using step = surroundings.progress.start("Start containers");
   signal.throwIfAborted();
   making.isTouched = true;
-  const [networkId, system] = await both(createNetwork(engine, making), systemFor(engine, resolved));
+  const { facts, image } = resolved;
+  const memory = join(work.root, ".rights");
+  const tried = rememberedRights(engine, { facts, image: image.name, memory }, signal);
+  const [networkId, rights] = await both(createNetwork(engine, making), tried);
+  const system = systemFlags(engine.kind, facts, rights);
   const identity = await identityArchive({ hostKey, publicKey: request.publicKey }, surroundings.clock.now());
   const { counts, creation } = request;
-  const plan = { clusterId, counts, creation, image: resolved.image.name, reach: resolved.reach };
-  const failing = new AbortController();
-  const either = AbortSignal.any([signal, failing.signal]);
-  const launched = launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, either);
-  launched.then(
-    () => step.done(),
-    (error: unknown) => failing.abort(error),
-  );
-  const count = roles.reduce((sum, role) => sum + counts[role], 0);
+  const plan = { clusterId, counts, creation, image: image.name, reach: resolved.reach };
+  const launch = async (inner: AbortSignal): Promise<void> => {
+    await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
+    step.done();
+  };
   const look = watchMachines(engine, { creationId, root: work.root });
-  const raised = raiseNodes({ count, longestPauseMs, look, meet }, surroundings, either);
-  raised.catch((error: unknown) => failing.abort(error));
-  const [cluster] = await both(raised, launched);
-  return cluster;
+  return await launchAndRaise(launch, { count: nodeCount(counts), longestPauseMs, look, meet }, surroundings, signal);
 }
 
 /** Both are awaited, also after one has failed: a roll-back must not begin while something is still being made. */
 async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<readonly [One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
-}
-
-async function systemFor(engine: Engine, { facts, image }: ResolvedCreation): Promise<SystemFlags> {
-  return systemFlags(facts, await canBePrivileged(engine, image.name));
 }

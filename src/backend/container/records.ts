@@ -11,13 +11,15 @@ const sshUser = "root";
 export interface Inventory {
   readonly containers: readonly Container[];
   readonly networks: readonly Network[];
+  /** The ids of creations whose program has died in the midst of them: what they had not started yet, nobody will. */
+  readonly abandoned: ReadonlySet<string>;
 }
 
 /**
  * What containers and networks make up. A network alone is a cluster too, and so is what labels of another version tell little of: there is
  * something to destroy. `root` is the folder of this machine's creations.
  */
-export function toClusters({ containers, networks }: Inventory, root: string): readonly ClusterRecord[] {
+export function toClusters({ containers, networks, abandoned }: Inventory, root: string): readonly ClusterRecord[] {
   const labels = [...networks.map((network) => network.labels), ...containers.map(labelsOf)];
   const creations = new Map(labels.map((each) => [`${each.clusterId} ${each.creationId}`, each]));
   return [...creations.values()]
@@ -27,14 +29,18 @@ export function toClusters({ containers, networks }: Inventory, root: string): r
       return toCluster(
         facts,
         containers.filter((container) => isOwn(labelsOf(container))),
-        root,
+        { root, isAbandoned: abandoned.has(facts.creationId ?? "") },
       );
     })
     .toSorted((a, b) => a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0));
 }
 
-function toCluster(facts: LabelValues, containers: readonly Container[], root: string): ClusterRecord {
-  const nodes = containers.flatMap(toNode).toSorted(byRoleAndIndex);
+function toCluster(
+  facts: LabelValues,
+  containers: readonly Container[],
+  { root, isAbandoned }: { readonly root: string; readonly isAbandoned: boolean },
+): ClusterRecord {
+  const nodes = containers.flatMap((container) => toNode(container, isAbandoned)).toSorted(byRoleAndIndex);
   const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
   const id = facts.clusterId ?? "";
   const creationId = facts.creationId ?? "";
@@ -55,11 +61,13 @@ function toCluster(facts: LabelValues, containers: readonly Container[], root: s
 }
 
 /** None where the labels don't say which node it is. */
-function toNode(container: Container): readonly NodeRecord[] {
+function toNode(container: Container, isAbandoned: boolean): readonly NodeRecord[] {
   const labels = labelsOf(container);
   const role = roles.find((candidate) => candidate === labels.role);
   if (role === undefined || !/^[0-9]+$/.test(labels.index ?? "")) return [];
-  const state = nodeState(container);
+  const known = nodeState(container);
+  const isForsaken = known === "starting" && isAbandoned;
+  const state = isForsaken ? "ended" : known;
   const own = Object.values(container.NetworkSettings.Networks)[0]?.IPAddress ?? "";
   return [
     {
@@ -69,10 +77,12 @@ function toNode(container: Container): readonly NodeRecord[] {
       state,
       privateAddress: own === "" ? undefined : own,
       ...wayTo(container, own),
-      ...(state === "ended" && { stateReason: endText(container) }),
+      ...(state === "ended" && { stateReason: isForsaken ? forsakenText : endText(container) }),
     },
   ];
 }
+
+const forsakenText = "the container was never started: its create was cut short";
 
 function wayTo(container: Container, own: string): Pick<NodeRecord, "publicAddress" | "ssh" | "web"> {
   if (labelsOf(container).reach !== "published") {
@@ -98,9 +108,12 @@ function nodeState({ State }: Container): NodeState {
     case "paused":
       return "running";
     case "created":
+    case "configured":
+    case "initialized":
     case "restarting":
       return "starting";
     case "removing":
+    case "stopping":
       return "ending";
     default:
       return "ended";

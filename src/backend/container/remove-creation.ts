@@ -45,7 +45,7 @@ export async function removeCreation(
         problems.add(error instanceof Error ? error.message : String(error));
       });
     };
-    await runAtOnce(containers, atOnce, async ({ Id }) => remove(["rm", "--force", "--volumes", Id]), signal);
+    await runAtOnce(containers, atOnce, async ({ Id }) => remove([...engine.kind.removeWords, Id]), signal);
     await runAtOnce(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
     if (problems.size > 0) await clock.sleep(pauseMs, signal);
   }

@@ -2,6 +2,7 @@ import type { ClusterRecord } from "../../cluster/record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
 import type { RollBack } from "../roll-back.ts";
 import { describeContainers } from "./describe.ts";
+import { destroyCommand } from "./engine.ts";
 import { type Making, remainsText } from "./making.ts";
 import type { ContainerProvisioning } from "./provision.ts";
 import { toClusters } from "./records.ts";
@@ -17,8 +18,8 @@ export function containerRollBack(work: ContainerProvisioning, making: Making): 
     saveEvidence: async (signal) => request.onFailure(await describeCluster(work, making, signal), signal),
     end: async (signal) => stopCreation(engine, making, signal),
     remove: async (signal) => removeCreation(engine, making, surroundings.clock, signal),
-    keptText: () => `its containers. Remove them with: cluster-container destroy --cluster-id ${making.clusterId}`,
-    remainsText: () => remainsText(making),
+    keptText: () => `its containers. Remove them with: ${destroyCommand(engine, making.clusterId)}`,
+    remainsText: () => remainsText(engine, making),
   };
 }
 
@@ -28,7 +29,7 @@ async function describeCluster(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const containers = await describeContainers(engine, { creationId: making.creationId }, signal);
-  const [cluster] = toClusters({ containers, networks: [] }, root);
+  const [cluster] = toClusters({ containers, networks: [], abandoned: new Set() }, root);
   return (
     cluster ?? {
       id: making.clusterId,
@@ -36,7 +37,7 @@ async function describeCluster(
       backend: "container",
       region: undefined,
       variant: request.variant,
-      distribution: request.distribution,
+      distribution: making.resolved.distribution,
       state: "incomplete",
       createdAt: undefined,
       expiresAt: undefined,

@@ -1,15 +1,20 @@
 import type { Engine } from "./engine.ts";
 import type { EngineFacts } from "./engine-facts.ts";
+import type { EngineKind } from "./engine-kinds.ts";
 
 /** What a container with systemd needs to run: words for `create`, and the command that starts it. */
 export interface SystemFlags {
-  readonly isPrivileged: boolean;
   readonly words: readonly string[];
   readonly command: readonly string[];
 }
 
+/** What containers are allowed. */
+export interface Rights {
+  readonly isPrivileged: boolean;
+  readonly words: readonly string[];
+}
+
 const everywhere = [
-  "--env=container=docker",
   // A terminal, so that systemd writes to a console that can be shown.
   "--tty",
   "--tmpfs=/run",
@@ -24,34 +29,50 @@ const everywhere = [
  * leaves writable for privileged containers only; where those can't be had, the node remounts it before systemd starts.
  */
 export function systemFlags(
-  facts: Pick<EngineFacts, "cgroupVersion" | "hasAppArmor" | "hasSelinux">,
-  isPrivileged: boolean,
+  kind: Pick<EngineKind, "name" | "systemWords">,
+  { cgroupVersion }: Pick<EngineFacts, "cgroupVersion">,
+  rights: Rights,
 ): SystemFlags {
-  const rights = isPrivileged ? ["--privileged"] : named(facts);
-  if (facts.cgroupVersion === "1") {
+  const words = [`--env=container=${kind.name}`, ...everywhere, ...kind.systemWords, ...rights.words];
+  if (cgroupVersion === "1") {
     const tree = ["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"];
-    return { isPrivileged, words: [...everywhere, ...rights, ...tree], command: ["/sbin/init"] };
+    return { words: [...words, ...tree], command: ["/sbin/init"] };
   }
   const remount = "mount -o remount,rw /sys/fs/cgroup && exec /sbin/init";
-  const command = isPrivileged ? ["/sbin/init"] : ["/bin/sh", "-c", remount];
-  return { isPrivileged, words: [...everywhere, ...rights, "--cgroupns=private"], command };
+  const command = rights.isPrivileged ? ["/sbin/init"] : ["/bin/sh", "-c", remount];
+  return { words: [...words, "--cgroupns=private"], command };
 }
 
-function named({ hasAppArmor, hasSelinux }: Pick<EngineFacts, "hasAppArmor" | "hasSelinux">): readonly string[] {
-  return [
+/** What containers may be allowed, the most first. */
+export function possibleRights(
+  { limits }: Pick<EngineKind, "limits">,
+  { hasAppArmor, hasSelinux }: Pick<EngineFacts, "hasAppArmor" | "hasSelinux">,
+): readonly Rights[] {
+  const named = [
     "--cap-add=SYS_ADMIN",
     "--cap-add=NET_ADMIN",
     "--security-opt=seccomp=unconfined",
     ...(hasAppArmor ? ["--security-opt=apparmor=unconfined"] : []),
     ...(hasSelinux ? ["--security-opt=label=disable"] : []),
   ];
+  const limited = (isPrivileged: boolean, words: readonly string[]): readonly Rights[] =>
+    limits.map((limit) => ({ isPrivileged, words: [...words, ...limit] }));
+  return [...limited(true, ["--privileged"]), ...limited(false, named)];
 }
 
-/** Tried, since nothing else tells: an engine that itself runs in a container often may not give what it hasn't got. */
-export async function canBePrivileged(engine: Engine, image: string): Promise<boolean> {
-  const words = ["run", "--rm", "--privileged", "--network=none", "--entrypoint=/bin/true", image];
+/**
+ * The most that this engine gives containers. Tried, since nothing else tells: an engine that itself runs in a container often may not give
+ * what it hasn't got. The least is not tried: where it doesn't work either, the node's own start says why.
+ */
+export async function findRights(engine: Engine, facts: EngineFacts, image: string): Promise<Rights> {
+  const possible = possibleRights(engine.kind, facts);
+  for (const rights of possible.slice(0, -1)) if (await isGiven(engine, rights, image)) return rights;
+  return possible.at(-1) ?? { isPrivileged: false, words: [] };
+}
+
+async function isGiven(engine: Engine, { words }: Rights, image: string): Promise<boolean> {
   try {
-    await engine.change({ words });
+    await engine.change({ words: ["run", "--rm", ...words, "--network=none", "--entrypoint=/bin/true", image] });
     return true;
   } catch {
     return false;

@@ -1,13 +1,12 @@
-import { type ClusterRecord, nodeReference } from "../../cluster/record.ts";
-import { ClusterError } from "../../errors.ts";
+import type { ClusterRecord } from "../../cluster/record.ts";
+import { machineFailed } from "../machine-failed.ts";
 import { describeContainers } from "./describe.ts";
 import type { Engine } from "./engine.ts";
+import { consoleOutput } from "./evidence.ts";
 import { toClusters } from "./records.ts";
 
-const shownLines = 8;
-/** Colours and the like. */
-// oxlint-disable-next-line no-control-regex
-const controls = /\u001B\[[0-9;?]*[A-Za-z]|[^\P{Cc}\n]/gu;
+const hint =
+  "The node image must start systemd as /sbin/init, with sshd; the doctor command tells what the machine lacks.";
 
 /** Looks at all containers of a creation. What it returns throws `machine-failed` when one of them has stopped. */
 export function watchMachines(
@@ -16,19 +15,10 @@ export function watchMachines(
 ): (signal: AbortSignal) => Promise<ClusterRecord | undefined> {
   return async (signal) => {
     const containers = await describeContainers(engine, { creationId }, signal);
-    const [cluster] = toClusters({ containers, networks: [] }, root);
+    const [cluster] = toClusters({ containers, networks: [], abandoned: new Set() }, root);
     const ended = cluster?.nodes.find((node) => node.state === "ending" || node.state === "ended");
     if (ended === undefined) return cluster;
-    const name = nodeReference(ended);
-    const log = await engine.ask({ words: ["logs", `--tail=${shownLines}`, ended.id] }, signal).catch(() => "");
-    const said = log.replace(controls, "");
-    throw new ClusterError(
-      "machine-failed",
-      `${name} (${ended.id}) ended before it could be used: ${ended.stateReason ?? "it is being removed"}.\n${said}`.trim(),
-      {
-        hint: "The node image must start systemd as /sbin/init, with sshd; the doctor command tells what the machine lacks.",
-        facts: { node: name, machine: ended.id, reason: ended.stateReason },
-      },
-    );
+    const said = await consoleOutput(engine, ended, signal).catch(() => "");
+    throw machineFailed(ended, { said, hint });
   };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { temporaryFolder } from "../../system/temporary-folder.ts";
+import type { Architecture } from "./architecture.ts";
 import type { Qemu } from "./qemu.ts";
 
 /** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
@@ -14,9 +15,6 @@ export interface AcceleratorTrial {
   /** Why it doesn't work here; `undefined`: it works. */
   readonly problem: string | undefined;
 }
-
-/** What the probe's program makes QEMU end with. */
-const probeStatus = 0x10 * 2 + 1;
 
 /**
  * Tries each by running a few instructions under it, since nothing else tells: `/dev/kvm` may be there, open, and yet fail as soon as a
@@ -30,7 +28,7 @@ export async function tryAccelerators(
   const absent = platform === "darwin" ? "kvm" : "hvf";
   await using folder = await temporaryFolder(tmpdir());
   const rom = join(folder.path, "probe.rom");
-  await writeFile(rom, probeRom());
+  await writeFile(rom, probeRom(qemu.architecture.probe));
   const candidates = accelerators.filter((accelerator) => accelerator !== absent);
   return await Promise.all(
     candidates.map(async (accelerator) => ({
@@ -41,12 +39,12 @@ export async function tryAccelerators(
 }
 
 /** The first that works. Throws `machine-not-set-up` where none does. */
-export function bestAccelerator(trials: readonly AcceleratorTrial[]): Accelerator {
+export function bestAccelerator(trials: readonly AcceleratorTrial[], { packages }: Architecture): Accelerator {
   const working = trials.find(({ problem }) => problem === undefined);
   if (working !== undefined) return working.accelerator;
   const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
   throw new ClusterError("machine-not-set-up", `QEMU runs no machine here: ${reasons}.`, {
-    hint: "Install a QEMU with tcg, which needs nothing of the machine (Debian and Ubuntu: qemu-system-x86).",
+    hint: `Install a QEMU with tcg, which needs nothing of the machine (Debian and Ubuntu: ${packages}).`,
     facts: { trials },
   });
 }
@@ -56,21 +54,18 @@ async function problemOf(
   { accelerator, rom }: { readonly accelerator: Accelerator; readonly rom: string },
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const words = `-accel ${accelerator} -machine q35 -cpu max -m 16 -nodefaults -no-user-config -display none`.split(
-    " ",
-  );
-  const exit = ["-device", "isa-debug-exit,iobase=0xf4,iosize=1"];
-  const end = await qemu({ program: "qemu-system-x86_64", words: [...words, "-bios", rom, ...exit] }, signal);
-  if (end.status === probeStatus) return undefined;
-  const lines = end.stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:error: )?/, ""));
+  const { machine, probe } = qemu.architecture;
+  const words = `-accel ${accelerator} -machine ${machine} -cpu max -m 16 -nodefaults -no-user-config -display none`;
+  const end = await qemu.system([...words.split(" "), "-bios", rom, ...probe.words], signal);
+  if (end.status === probe.status) return undefined;
+  const lines = end.stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, ""));
   const said = lines.find((line) => line !== "" && !line.startsWith("warning: ")) ?? "";
   return said === "" ? `it ended with status ${end.status ?? "unknown"}` : said.replace(/[.\s]+$/, "");
 }
 
-/** 64 KiB of firmware: where an x86 machine begins, it writes 16 to the port that ends QEMU. */
-function probeRom(): Uint8Array {
-  const rom = new Uint8Array(65_536).fill(0xf4);
-  // mov al, 16; out 0xf4, al; jmp $
-  rom.set([0xb0, 0x10, 0xe6, 0xf4, 0xeb, 0xfe], 0xfff0);
+/** 64 KiB of firmware. */
+function probeRom({ instructions, start }: Architecture["probe"]): Uint8Array {
+  const rom = new Uint8Array(65_536);
+  rom.set(instructions, start);
   return rom;
 }

@@ -1,21 +1,23 @@
-import { arch, freemem, platform, totalmem } from "node:os";
+import { freemem, platform, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Check } from "../../doctor/check.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Surroundings } from "../backend.ts";
-import { acceleratorCheck, featuresCheck, qemuCheck } from "./checks/engine.ts";
+import { hostArchitecture } from "./architecture.ts";
+import { acceleratorCheck, featuresCheck, firmwareCheck, qemuCheck } from "./checks/engine.ts";
 import { diskCheck, imageCheck, memoryCheck } from "./checks/host.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";
 import { openQemu } from "./qemu.ts";
 
 /** What `doctor` looks at where clusters are virtual machines, in the order in which it is shown. Only questions. */
-export function vmChecks(surroundings: Surroundings): readonly Check[] {
-  const qemu = openQemu(surroundings);
+export function vmChecks(surroundings: Surroundings, architecture = hostArchitecture()): readonly Check[] {
+  const qemu = openQemu(surroundings, architecture);
   const root = join(stateFolder(surroundings.environment), "vm");
   return [
-    qemuCheck(qemu, arch()),
+    qemuCheck(qemu),
     acceleratorCheck(qemu, platform()),
     featuresCheck(qemu),
+    firmwareCheck(qemu),
     memoryCheck({ totalBytes: totalmem(), freeBytes: freemem() }),
     diskCheck(root),
     imageCheck(surroundings.environment),

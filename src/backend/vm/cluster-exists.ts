@@ -1,5 +1,6 @@
-import { ClusterError } from "../../errors.ts";
+import { clusterExists } from "../local-backend.ts";
 import type { StoredCluster } from "./cluster-facts.ts";
+import { destroyCommand } from "./destroy-command.ts";
 
 /** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
 export function assertIdIsFree(
@@ -8,9 +9,5 @@ export function assertIdIsFree(
   leaving: readonly string[],
 ): void {
   const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
-  if (!isTaken) return;
-  throw new ClusterError("cluster-exists", `A cluster "${clusterId}" exists, or is being created, on this machine.`, {
-    hint: `Choose another --cluster-id, or remove it: cluster-vm destroy --cluster-id ${clusterId}`,
-    facts: { cluster: clusterId },
-  });
+  if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(clusterId) });
 }

@@ -1,15 +1,19 @@
 import { ClusterError } from "../../errors.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 
-export interface ImageFacts {
+/** What a disk can be a layer above. */
+export interface LayeredImage {
   readonly path: string;
   readonly format: "qcow2" | "raw";
+}
+
+export interface ImageFacts extends LayeredImage {
   readonly sizeBytes: number;
 }
 
 /** What an image file is. Throws `image-not-found` for what nodes can't be made of. */
 export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
-  const end = await qemu({ program: "qemu-img", words: ["info", "--output=json", path] }, signal);
+  const end = await qemu.image(["info", "--output=json", path], signal);
   if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
   const { format, "virtual-size": sizeBytes } = JSON.parse(end.stdout) as {
     readonly format: string;
@@ -19,15 +23,15 @@ export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSign
   return { path, format, sizeBytes };
 }
 
-/** A disk of its own for a machine: what isn't written yet is read from the image. */
+/** A disk of its own for a machine: what isn't written yet is read from the image, and is nothing where that ends. */
 export async function createDisk(
   qemu: Qemu,
-  disk: { readonly path: string; readonly image: ImageFacts; readonly megabytes: number },
+  disk: { readonly path: string; readonly image: LayeredImage; readonly megabytes: number },
   signal: AbortSignal,
 ): Promise<void> {
   const { path, image, megabytes } = disk;
   const words = ["create", "-q", "-f", "qcow2", "-b", image.path, "-F", image.format, path, `${megabytes}M`];
-  const end = await qemu({ program: "qemu-img", words }, signal);
+  const end = await qemu.image(words, signal);
   if (end.status !== 0) throw qemuFailure("qemu-img create", end);
 }
 

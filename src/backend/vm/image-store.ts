@@ -11,6 +11,7 @@ import { maskUrl } from "../../system/mask-url.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
 import type { Progress } from "../../system/progress.ts";
 import { resumeDownload } from "../../system/resume-download.ts";
+import type { Architecture } from "./architecture.ts";
 import { findSum, type Sum } from "./checksum-list.ts";
 import { type PublishedImage, publishedImage } from "./images.ts";
 import { isUrl, type VmCreation } from "./vm-creation.ts";
@@ -43,11 +44,15 @@ interface ImageSource {
 /** Looks only. Throws `image-not-found` where a file of the user's own isn't there. */
 export async function findImage(
   { distribution, creation }: { readonly distribution: string; readonly creation: VmCreation },
+  architecture: Architecture,
   environment: Environment,
 ): Promise<MachineImage> {
   const { image } = creation;
   const folder = imageFolder(environment);
-  if (image === undefined) return findPublished(distribution, publishedImage(distribution), folder);
+  if (image === undefined) {
+    const prefix = `${distribution}-${architecture.name}`;
+    return findPublished(prefix, publishedImage(distribution, architecture), folder);
+  }
   const { source, sha256 } = image;
   if (!isUrl(source)) {
     if (!(await isThere(source))) throw noFile(source);
@@ -64,12 +69,7 @@ export async function findImage(
 }
 
 /** What is here will do: publishers change what "latest" is every few weeks. */
-async function findPublished(
-  distribution: string,
-  { url, sumsUrl }: PublishedImage,
-  folder: string,
-): Promise<MachineImage> {
-  const prefix = `${distribution}-x86_64`;
+async function findPublished(prefix: string, { url, sumsUrl }: PublishedImage, folder: string): Promise<MachineImage> {
   const names = await readdir(folder).catch(() => []);
   const found = names.find((name) => name.startsWith(`${prefix}-`) && name.endsWith(".img"));
   return found === undefined

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import type { Architecture } from "./architecture.ts";
 
 /** A disk image as its publisher offers it. */
 export interface PublishedImage {
@@ -7,8 +8,10 @@ export interface PublishedImage {
   readonly sumsUrl: string;
 }
 
-/** Cloud images of x86-64 with cloud-init, as their publishers name the newest of each release. */
-const published: Readonly<Record<string, PublishedImage>> = {
+type Published = (architecture: Architecture) => PublishedImage;
+
+/** Cloud images with cloud-init, as their publishers name the newest of each release; all of them for every architecture. */
+const published: Readonly<Record<string, Published>> = {
   "almalinux-8": alma(8),
   "almalinux-9": alma(9),
   "debian-11": debian(11, "bullseye"),
@@ -24,31 +27,41 @@ export const distributions: readonly string[] = Object.keys(published);
 export const defaultDistribution = "debian-12";
 
 /** Throws `bad-usage` for an unknown one. */
-export function publishedImage(distribution: string): PublishedImage {
+export function publishedImage(distribution: string, architecture: Architecture): PublishedImage {
   const image = published[distribution];
-  if (image !== undefined) return image;
+  if (image !== undefined) return image(architecture);
   throw new ClusterError("bad-usage", `No cloud image is known for the distribution "${distribution}".`, {
     hint: `Known: ${distributions.join(", ")}. Any other image: --image.`,
     facts: { distribution, known: distributions },
   });
 }
 
-function alma(version: number): PublishedImage {
-  const folder = `https://repo.almalinux.org/almalinux/${version}/cloud/x86_64/images`;
-  return { url: `${folder}/AlmaLinux-${version}-GenericCloud-latest.x86_64.qcow2`, sumsUrl: `${folder}/CHECKSUM` };
+function alma(version: number): Published {
+  return ({ name }) => {
+    const folder = `https://repo.almalinux.org/almalinux/${version}/cloud/${name}/images`;
+    return { url: `${folder}/AlmaLinux-${version}-GenericCloud-latest.${name}.qcow2`, sumsUrl: `${folder}/CHECKSUM` };
+  };
 }
 
-function debian(version: number, name: string): PublishedImage {
-  const folder = `https://cloud.debian.org/images/cloud/${name}/latest`;
-  return { url: `${folder}/debian-${version}-genericcloud-amd64.qcow2`, sumsUrl: `${folder}/SHA512SUMS` };
+function debian(version: number, codename: string): Published {
+  const folder = `https://cloud.debian.org/images/cloud/${codename}/latest`;
+  return ({ debianName }) => ({
+    url: `${folder}/debian-${version}-genericcloud-${debianName}.qcow2`,
+    sumsUrl: `${folder}/SHA512SUMS`,
+  });
 }
 
-function rocky(version: number): PublishedImage {
-  const folder = `https://dl.rockylinux.org/pub/rocky/${version}/images/x86_64`;
-  return { url: `${folder}/Rocky-${version}-GenericCloud-Base.latest.x86_64.qcow2`, sumsUrl: `${folder}/CHECKSUM` };
+function rocky(version: number): Published {
+  return ({ name }) => {
+    const folder = `https://dl.rockylinux.org/pub/rocky/${version}/images/${name}`;
+    return { url: `${folder}/Rocky-${version}-GenericCloud-Base.latest.${name}.qcow2`, sumsUrl: `${folder}/CHECKSUM` };
+  };
 }
 
-function ubuntu(version: string): PublishedImage {
+function ubuntu(version: string): Published {
   const folder = `https://cloud-images.ubuntu.com/releases/${version}/release`;
-  return { url: `${folder}/ubuntu-${version}-server-cloudimg-amd64.img`, sumsUrl: `${folder}/SHA256SUMS` };
+  return ({ debianName }) => ({
+    url: `${folder}/ubuntu-${version}-server-cloudimg-${debianName}.img`,
+    sumsUrl: `${folder}/SHA256SUMS`,
+  });
 }

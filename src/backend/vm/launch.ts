@@ -2,13 +2,16 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { nodeReference } from "../../cluster/record.ts";
 import { ClusterError } from "../../errors.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
+import type { Clock } from "../../system/clock.ts";
 import type { FirstBoot } from "../cloud-init.ts";
 import type { Accelerator } from "./accelerator.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "./cluster-facts.ts";
 import { createDisk, type ImageFacts } from "./disk.ts";
+import { createFlash, type Firmware } from "./firmware.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { machineFiles, type MachineFiles } from "./machine-files.ts";
 import { machineWords } from "./machine-words.ts";
+import { startNetwork, type Wires } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 import { writeSeed } from "./seed.ts";
 import type { VmCreation } from "./vm-creation.ts";
@@ -22,17 +25,19 @@ export interface LaunchPlan {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
   readonly creation: VmCreation;
   readonly accelerator: Accelerator;
+  readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
   readonly boot: FirstBoot;
+  readonly wires: Wires;
+  readonly clock: Clock;
 }
 
-/** Starts all machines; the first one alone, since the others connect to its sockets. */
+/** Starts all machines, and what connects them before. */
 export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
   const book = openBook(plan);
   const places = plan.facts.nodes.map((_, place) => place);
-  await launchMachine(qemu, { plan, book, place: 0 }, signal);
-  const others = async (place: number): Promise<void> => launchMachine(qemu, { plan, book, place }, signal);
-  await runAtOnce(places.slice(1), atOnce, others, signal);
+  if (places.length > 1) await startNetwork(qemu, plan, signal);
+  await runAtOnce(places, atOnce, async (place) => launchMachine(qemu, { plan, book, place }, signal), signal);
 }
 
 interface Launching {
@@ -48,13 +53,18 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
   await prepareFiles(qemu, { launching, files, node }, signal);
   for (let tries = 1; ; tries += 1) {
     signal.throwIfAborted();
-    const machine = { ...plan, files, node: book.node(place), place, count: plan.facts.nodes.length };
-    const run = { program: "qemu-system-x86_64", words: machineWords(machine), cwd: plan.directory } as const;
+    const machine = {
+      ...plan,
+      architecture: qemu.architecture,
+      files,
+      node: book.node(place),
+      place,
+    };
     // Run to its end, whatever is aborted meanwhile: what it started must be known.
-    const end = await qemu(run, new AbortController().signal);
+    const end = await qemu.system(machineWords(machine), new AbortController().signal);
     if (end.status === 0) return await writeFile(files.started, "", { mode: 0o600 });
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
-      throw startFailure(node, end);
+      throw startFailure(qemu, node, end);
     await book.changePorts(place, toPorts(await findFreePorts(3)));
   }
 }
@@ -72,6 +82,7 @@ async function prepareFiles(
     place,
     boot: plan.boot,
   });
+  if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
   await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.creation.diskMegabytes }, signal);
 }
 
@@ -80,8 +91,8 @@ export const hostname = (node: NodeFacts): string => nodeReference(node).replace
 
 export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
 
-function startFailure(node: NodeFacts, end: Parameters<typeof qemuFailure>[1]): ClusterError {
-  const failure = qemuFailure(`qemu-system-x86_64 for ${nodeReference(node)}`, end);
+function startFailure({ systemName }: Qemu, node: NodeFacts, end: Parameters<typeof qemuFailure>[1]): ClusterError {
+  const failure = qemuFailure(`${systemName} for ${nodeReference(node)}`, end);
   if (!/unknown driver 'vvfat'/i.test(end.stderr)) return failure;
   return new ClusterError(
     "machine-not-set-up",

@@ -2,7 +2,7 @@ import { access, readFile } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { commandOfProcess, signalProcess } from "../../system/process-command.ts";
-import type { MachineFiles } from "./machine-files.ts";
+import type { MachineFiles, ProcessFiles } from "./machine-files.ts";
 
 const pauseMs = 50;
 /** QEMU ends at once when told to, but for what it has yet to write. */
@@ -17,11 +17,13 @@ export async function machineLife(files: MachineFiles): Promise<MachineLife> {
   return (await isThere(files.started)) ? "ended" : "unstarted";
 }
 
+export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;
+
 /**
  * The number of the process that runs this very machine. A number alone says nothing, since another process may have it by now: its command line
  * must name the machine's own files.
  */
-async function runningPid({ pid }: MachineFiles): Promise<number | undefined> {
+async function runningPid({ pid }: ProcessFiles): Promise<number | undefined> {
   const number = Number((await readFile(pid, "utf8").catch(() => "")).trim());
   if (!Number.isSafeInteger(number) || number <= 1) return undefined;
   const command = await commandOfProcess(number);
@@ -29,7 +31,7 @@ async function runningPid({ pid }: MachineFiles): Promise<number | undefined> {
 }
 
 /** Ends those that run, first by asking. Throws `engine-failed` where one doesn't end. */
-export async function endMachines(machines: readonly MachineFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
+export async function endMachines(machines: readonly ProcessFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
   if (await endBy("TERM", machines, clock, signal)) return;
   if (await endBy("KILL", machines, clock, signal)) return;
   const left = (await Promise.all(machines.map(runningPid))).filter((pid) => pid !== undefined);
@@ -42,7 +44,7 @@ export async function endMachines(machines: readonly MachineFiles[], clock: Cloc
 
 async function endBy(
   name: "TERM" | "KILL",
-  machines: readonly MachineFiles[],
+  machines: readonly ProcessFiles[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {

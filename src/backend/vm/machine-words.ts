@@ -1,30 +1,33 @@
 import type { Accelerator } from "./accelerator.ts";
+import type { Architecture } from "./architecture.ts";
 import type { NodeFacts } from "./cluster-facts.ts";
 import type { MachineFiles } from "./machine-files.ts";
+import { wirePath, type Wires } from "./private-network.ts";
+import { escaped } from "./qemu.ts";
 import { macAddresses } from "./seed.ts";
 import type { VmCreation } from "./vm-creation.ts";
 
 /** All that a machine is made of. */
 export interface MachinePlan {
+  readonly architecture: Architecture;
   readonly accelerator: Accelerator;
   readonly creation: VmCreation;
   readonly files: MachineFiles;
   readonly node: NodeFacts;
-  /** The node's place in the launch order, of so many. */
+  /** The node's place in the launch order. */
   readonly place: number;
-  readonly count: number;
+  readonly wires: Wires;
 }
 
-/** QEMU's command line. It is run in the cluster's folder: the names of sockets may not be long, and the folder's may be. */
+/** QEMU's command line. */
 export function machineWords(plan: MachinePlan): readonly string[] {
-  const { accelerator, creation, files, node, place } = plan;
-  const cpu = accelerator === "tcg" ? "max" : "host";
+  const { architecture, accelerator, creation, files, node, place } = plan;
   const options: readonly (readonly [string, string])[] = [
     ["-name", node.id],
     ["-display", "none"],
-    ["-machine", "q35"],
+    ...firmwareOptions(plan),
     ["-accel", accelerator],
-    ["-cpu", cpu],
+    ["-cpu", accelerator === "tcg" ? architecture.translatedCpu : "host"],
     ["-m", String(creation.memoryMegabytes)],
     ["-smp", String(creation.cpus)],
     ["-device", "virtio-rng-pci"],
@@ -39,13 +42,30 @@ export function machineWords(plan: MachinePlan): readonly string[] {
   return ["-nodefaults", "-no-user-config", ...options.flat(), "-daemonize"];
 }
 
+function firmwareOptions({ architecture, files }: MachinePlan): readonly (readonly [string, string])[] {
+  const { machine, firmware } = architecture;
+  if (firmware === "BIOS") return [["-machine", machine]];
+  const flash = (name: string, filename: string, isReadOnly: boolean) =>
+    ["-blockdev", JSON.stringify(layer(name, filename, { "read-only": isReadOnly }))] as const;
+  return [
+    ["-machine", `${machine},pflash0=program,pflash1=variables`],
+    flash("program", files.flash.program, true),
+    flash("variables", files.flash.variables, false),
+  ];
+}
+
+const layer = (name: string, filename: string, more: Readonly<Record<string, unknown>>) => ({
+  driver: "qcow2",
+  "node-name": name,
+  file: { driver: "file", filename },
+  ...more,
+});
+
 /** A full disk of this computer is told to the node, which would stand still without a word otherwise. */
 function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
-  const file = { driver: "file", filename: disk };
-  const layer = { driver: "qcow2", "node-name": "disk", file, discard: "unmap" };
   const folder = { driver: "vvfat", "node-name": "seed", dir: seed, label: "cidata", "read-only": true };
   return [
-    ["-blockdev", JSON.stringify(layer)],
+    ["-blockdev", JSON.stringify(layer("disk", disk, { discard: "unmap" }))],
     ["-device", "virtio-blk-pci,drive=disk,bootindex=0,werror=report"],
     ["-blockdev", JSON.stringify(folder)],
     ["-device", "virtio-blk-pci,drive=seed"],
@@ -64,28 +84,14 @@ const forwards = ({ ports }: NodeFacts): string =>
     .map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
     .join(",");
 
-/**
- * One wire for all of a cluster: the first machine's QEMU is the hub, with a socket for each of the others. It needs no privileges, nothing
- * else on this computer hears it, and it is there as long as the first machine runs.
- */
-function privateNetworkOptions({ place, count }: MachinePlan): readonly (readonly [string, string])[] {
-  const card = ["-device", networkCard("inside", macAddresses(place).inside)] as const;
-  if (place > 0) {
-    return [["-netdev", `stream,id=inside,server=off,addr.type=unix,addr.path=${socketName(place)}`], card];
-  }
-  const others = Array.from({ length: count - 1 }, (_, index) => index + 1);
+/** A node that is alone has the card as well, so that its private address is a real one. */
+function privateNetworkOptions({ place, wires }: MachinePlan): readonly (readonly [string, string])[] {
+  const wire =
+    wires.count === 1
+      ? "hubport,id=inside,hubid=0"
+      : `stream,id=inside,server=off,addr.type=unix,addr.path=${escaped(wirePath(wires, place))}`;
   return [
-    ["-netdev", "hubport,id=inside,hubid=0"],
-    card,
-    ...others.flatMap((other): readonly (readonly [string, string])[] => [
-      ["-netdev", `stream,id=wire${other},server=on,addr.type=unix,addr.path=${socketName(other)}`],
-      ["-netdev", `hubport,id=port${other},hubid=0,netdev=wire${other}`],
-    ]),
+    ["-netdev", wire],
+    ["-device", networkCard("inside", macAddresses(place).inside)],
   ];
 }
-
-/** From the cluster's folder. */
-const socketName = (place: number): string => `machines/wire-${place}`;
-
-/** In QEMU's lists of options a comma is doubled. */
-const escaped = (text: string): string => text.replaceAll(",", ",,");

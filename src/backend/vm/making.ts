@@ -1,3 +1,5 @@
+import { localRemainsText } from "../local-backend.ts";
+import { destroyCommand } from "./destroy-command.ts";
 import type { ImageFacts } from "./disk.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
@@ -13,6 +15,5 @@ export interface Making {
 
 /** For someone who ends the program now: what may be left, and how it goes away. */
 export function remainsText(making: Making | undefined): string {
-  if (making === undefined || !making.isTouched) return "Nothing has been made.";
-  return `Virtual machines may be left running. Remove them: cluster-vm destroy --cluster-id ${making.clusterId}`;
+  return localRemainsText(making, { things: "Running virtual machines", removal: destroyCommand });
 }

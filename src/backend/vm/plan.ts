@@ -1,6 +1,7 @@
 import { roles } from "../../cluster/record.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
-import { nodeCount, type ResolvedCreation } from "./resolve-creation.ts";
+import { nodeCount } from "../cluster-shape.ts";
+import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { VmCreation } from "./vm-creation.ts";
 
 /** What a creation would make, for people and as data. */
@@ -16,7 +17,7 @@ export function describePlan(
       ["Cluster", clusterId],
       ["Engine", `QEMU ${qemuVersion}, ${accelerator}${slowly}`],
       ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
-      ["Machines", `${nodeCount({ counts })}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Machines", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
       ["Each", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
       ["Network", "between the machines a private one; to the outside by way of this machine"],
       ["Reached at", "ports of 127.0.0.1"],

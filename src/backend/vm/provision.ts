@@ -1,8 +1,10 @@
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { roles } from "../../cluster/record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { generateKeyPair, type KeyPair } from "../../ssh/keys.ts";
+import { temporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
 import { freeSpaceProblem } from "../../system/free-space.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
@@ -10,10 +12,12 @@ import { ClusterError } from "../../errors.ts";
 import { version } from "../../version.ts";
 import type { ProvisionRequest } from "../backend.ts";
 import { awaitFirstBoot } from "../first-boot.ts";
+import { nodeCount } from "../cluster-shape.ts";
+import { launchAndRaise } from "../launch-and-raise.ts";
+import type { LocalProvisioning } from "../local-backend.ts";
 import { openIntroduction } from "../meet-node.ts";
-import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
-import { type Provisioning, runCreation } from "../run-creation.ts";
+import { runCreation } from "../run-creation.ts";
 import { type ClusterFacts, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import { assertDiskIsLargeEnough, readImageFacts } from "./disk.ts";
@@ -25,7 +29,7 @@ import type { Making } from "./making.ts";
 import type { Qemu } from "./qemu.ts";
 import { sshUser } from "./records.ts";
 import { removeCreation } from "./remove-creation.ts";
-import { nodeCount, type ResolvedCreation } from "./resolve-creation.ts";
+import type { ResolvedCreation } from "./resolve-creation.ts";
 import { vmRollBack } from "./roll-back.ts";
 import type { VmCreation } from "./vm-creation.ts";
 import { watchMachines } from "./watch-machines.ts";
@@ -37,10 +41,8 @@ const slowLoginLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
-export interface VmProvisioning extends Provisioning<VmCreation, ResolvedCreation, Making> {
+export interface VmProvisioning extends LocalProvisioning<VmCreation, ResolvedCreation, Making> {
   readonly qemu: Qemu;
-  /** The folder of this machine's creations. */
-  readonly root: string;
 }
 
 /** See Backend.provision. */
@@ -70,7 +72,7 @@ async function prepare(work: VmProvisioning, signal: AbortSignal): Promise<Makin
   assertIdIsFree(clusters, clusterId, []);
   const image = await readImageFacts(qemu, await obtainImage(resolved.image, surroundings, signal), signal);
   assertDiskIsLargeEnough(image, creation.diskMegabytes);
-  await assertSpace(root, nodeCount(request));
+  await assertSpace(root, nodeCount(request.counts));
   if (resolved.accelerator === "tcg") {
     progress.note("No hardware acceleration works here: the machines are translated, and take minutes to boot.");
   }
@@ -95,23 +97,32 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
   const meet = await introduction(work, { resolved, hostKey });
   using step = surroundings.progress.start("Start virtual machines");
   const facts = await register(work, making, signal);
+  // Gone when all nodes have been met: by then they are connected.
+  await using wires = await temporaryFolder(tmpdir());
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
   const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts };
-  const plan = { directory, facts, creation: request.creation, accelerator: resolved.accelerator, image, boot };
-  const failing = new AbortController();
-  const either = AbortSignal.any([signal, failing.signal]);
-  const launched = launchMachines(qemu, plan, either);
-  launched.then(
-    () => step.done(),
-    (error: unknown) => failing.abort(error),
+  const plan = {
+    directory,
+    facts,
+    creation: request.creation,
+    accelerator: resolved.accelerator,
+    firmware: resolved.firmware,
+    image,
+    boot,
+    wires: { folder: wires.path, count: facts.nodes.length },
+    clock: surroundings.clock,
+  };
+  const launch = async (inner: AbortSignal): Promise<void> => {
+    await launchMachines(qemu, plan, inner);
+    step.done();
+  };
+  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory, qemu.architecture);
+  return await launchAndRaise(
+    launch,
+    { count: nodeCount(request.counts), longestPauseMs, look, meet },
+    surroundings,
+    signal,
   );
-  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory);
-  const raised = raiseNodes({ count: nodeCount(request), longestPauseMs, look, meet }, surroundings, either);
-  raised.catch((error: unknown) => failing.abort(error));
-  // A roll-back must not begin while something is still being started.
-  await Promise.allSettled([raised, launched]);
-  await launched;
-  return await raised;
 }
 
 async function introduction(

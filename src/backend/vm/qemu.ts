@@ -3,47 +3,64 @@ import type { Environment } from "../../system/environment.ts";
 import { errorCode } from "../../system/error-code.ts";
 import type { Progress } from "../../system/progress.ts";
 import { type ProgramEnd, runProgram } from "../../system/run-program.ts";
+import type { Architecture } from "./architecture.ts";
 
 const limitMs = 60_000;
 
-type QemuProgram = "qemu-system-x86_64" | "qemu-img";
-
-interface QemuRun {
-  readonly program: QemuProgram;
-  readonly words: readonly string[];
-  readonly cwd?: string;
+/** QEMU's programs. Any status resolves; that there is no such program, and that one doesn't end, are ClusterErrors. */
+export interface Qemu {
+  /** Of all its machines. */
+  readonly architecture: Architecture;
+  /** The emulator of whole machines, as it is called. */
+  readonly systemName: string;
+  system(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
+  /** `qemu-img`. */
+  image(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
 }
 
-/** QEMU's programs. Any status resolves; that there is no such program, and that one doesn't end, are ClusterErrors. */
-export type Qemu = (run: QemuRun, signal: AbortSignal) => Promise<ProgramEnd>;
-
-export function openQemu({
-  environment,
-  progress,
-}: {
+interface QemuSurroundings {
   readonly environment: Environment;
   readonly progress: Progress;
-}): Qemu {
-  return async ({ program, words, cwd }, signal) => {
-    progress.detail(2, `${program} ${words.join(" ")}`);
+}
+
+export function openQemu(surroundings: QemuSurroundings, architecture: Architecture): Qemu {
+  const systemName = `qemu-system-${architecture.name}`;
+  const runIt = async (program: string, words: readonly string[], signal: AbortSignal): Promise<ProgramEnd> => {
     const limit = AbortSignal.timeout(limitMs);
     try {
-      const run = { argv: [program, ...words] as const, environment, ...(cwd !== undefined && { cwd }) };
-      return await runProgram(run, AbortSignal.any([signal, limit]));
+      return await startProgram(surroundings, program, words, AbortSignal.any([signal, limit]));
     } catch (error) {
       signal.throwIfAborted();
       if (limit.aborted) throw tooSlow(program);
-      if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") throw programMissing(program, error);
+      if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") {
+        throw programMissing(program, architecture, error);
+      }
       throw error;
     }
   };
+  return {
+    architecture,
+    systemName,
+    system: async (words, signal) => runIt(systemName, words, signal),
+    image: async (words, signal) => runIt("qemu-img", words, signal),
+  };
+}
+
+async function startProgram(
+  { environment, progress }: QemuSurroundings,
+  program: string,
+  words: readonly string[],
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
+  progress.detail(2, `${program} ${words.join(" ")}`);
+  return await runProgram({ argv: [program, ...words], environment }, signal);
 }
 
 /** QEMU's version, such as [7, 2]. Throws `machine-not-set-up` where there is none. */
 export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<readonly [number, number]> {
-  const end = await qemu({ program: "qemu-system-x86_64", words: ["--version"] }, signal);
+  const end = await qemu.system(["--version"], signal);
   const [, major, minor] = /version (\d+)\.(\d+)/.exec(end.stdout) ?? [];
-  if (major === undefined) throw qemuFailure("qemu-system-x86_64 --version", end);
+  if (major === undefined) throw qemuFailure(`${qemu.systemName} --version`, end);
   return [Number(major), Number(minor)];
 }
 
@@ -66,15 +83,15 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
   });
 }
 
-function programMissing(program: QemuProgram, cause: unknown): ClusterError {
+function programMissing(program: string, { packages }: Architecture, cause: unknown): ClusterError {
   return new ClusterError("machine-not-set-up", `There is no program ${program} on the PATH that can be run.`, {
-    hint: "Install QEMU, 7.2 or later (Debian and Ubuntu: sudo apt-get install qemu-system-x86 qemu-utils; macOS: brew install qemu).",
+    hint: `Install QEMU, 7.2 or later (Debian and Ubuntu: sudo apt-get install ${packages}; macOS: brew install qemu).`,
     facts: { program },
     cause,
   });
 }
 
-const tooSlow = (program: QemuProgram): ClusterError =>
+const tooSlow = (program: string): ClusterError =>
   new ClusterError("deadline-passed", `${program} took longer than ${limitMs / 1000} s.`, {
     hint: "See whether this machine's disk is slow, or full.",
     facts: { program },
@@ -83,3 +100,6 @@ const tooSlow = (program: QemuProgram): ClusterError =>
 /** Without the program's name before it and the full stop after it. */
 const lastLine = (text: string): string =>
   (text.trim().split("\n").at(-1) ?? "").replace(/^qemu[\w-]*: /, "").replace(/[.\s]+$/, "");
+
+/** In QEMU's lists of options a comma is doubled. */
+export const escaped = (text: string): string => text.replaceAll(",", ",,");

@@ -1,5 +1,6 @@
 import { readBootId } from "../../system/boot-id.ts";
-import { type ClusterRecord, type NodeRecord, type NodeState, roles } from "../../cluster/record.ts";
+import { type ClusterRecord, type NodeRecord, roles } from "../../cluster/record.ts";
+import { isAbandonedCreation } from "../../system/creation-folder.ts";
 import { byRoleAndIndex, clusterState } from "../cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
 import { machineFiles } from "./machine-files.ts";
@@ -10,22 +11,31 @@ export const sshUser = "e2e";
 
 /** What is there of a cluster now: each machine's process is looked for. */
 export async function observeCluster({ directory, facts }: StoredCluster): Promise<ClusterRecord> {
-  const [bootId, lives] = await Promise.all([
+  const [bootId, lives, isAbandoned] = await Promise.all([
     readBootId(),
     Promise.all(facts.nodes.map((node) => machineLife(machineFiles(directory, node)))),
+    isAbandonedCreation(directory),
   ]);
   const isRestarted = facts.bootId !== undefined && bootId !== undefined && facts.bootId !== bootId;
-  return toCluster({ directory, facts }, lives, isRestarted);
+  return toCluster({ directory, facts }, lives, { isRestarted, isAbandoned });
+}
+
+/** What befell the creation. */
+interface Fate {
+  /** This computer was, since the machines were started. */
+  readonly isRestarted: boolean;
+  /** Its program died in the midst of it: what it had not started yet, nobody will. */
+  readonly isAbandoned: boolean;
 }
 
 /** `lives` in the order of the facts' nodes. */
 export function toCluster(
   { directory, facts }: StoredCluster,
   lives: readonly MachineLife[],
-  isRestarted: boolean,
+  fate: Fate,
 ): ClusterRecord {
   const nodes = facts.nodes
-    .map((node, index) => toNode(node, lives[index] ?? "unstarted", isRestarted))
+    .map((node, index) => toNode(node, lives[index] ?? "unstarted", fate))
     .toSorted(byRoleAndIndex);
   const asked = new Map(roles.map((role) => [role, facts.counts[role]]));
   const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
@@ -46,29 +56,32 @@ export function toCluster(
   };
 }
 
-const states: Readonly<Record<MachineLife, NodeState>> = {
-  unstarted: "starting",
-  running: "running",
-  ended: "ended",
-  killed: "ended",
-};
-
-function toNode(node: NodeFacts, life: MachineLife, isRestarted: boolean): NodeRecord {
+function toNode(node: NodeFacts, life: MachineLife, fate: Fate): NodeRecord {
   const host = "127.0.0.1";
   return {
     id: node.id,
     role: node.role,
     index: node.index,
-    state: states[life],
+    ...lifeAsState(life, fate),
     publicAddress: undefined,
     privateAddress: node.privateAddress,
     ssh: { host, port: node.ports.ssh, user: sshUser },
     web: { host, httpPort: node.ports.http, httpsPort: node.ports.https },
-    ...(life === "ended" && { stateReason: "the machine powered off" }),
-    ...(life === "killed" && {
-      stateReason: isRestarted
-        ? "this computer was restarted since"
-        : "its QEMU was killed, perhaps for want of memory",
-    }),
   };
+}
+
+function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pick<NodeRecord, "state" | "stateReason"> {
+  const ended = (stateReason: string) => ({ state: "ended" as const, stateReason });
+  switch (life) {
+    case "unstarted":
+      return isAbandoned ? ended("the machine was never started: its create was cut short") : { state: "starting" };
+    case "running":
+      return { state: "running" };
+    case "ended":
+      return ended("the machine powered off");
+    case "killed":
+      return ended(
+        isRestarted ? "this computer was restarted since" : "its QEMU was killed, perhaps for want of memory",
+      );
+  }
 }

@@ -1,8 +1,9 @@
 import { rm } from "node:fs/promises";
 import type { Clock } from "../../system/clock.ts";
 import { readCluster, removeClusterFacts } from "./cluster-facts.ts";
-import { machineFiles, machinesFolder, type MachineFiles } from "./machine-files.ts";
+import { machineFiles, machinesFolder, type ProcessFiles } from "./machine-files.ts";
 import { endMachines } from "./machine-process.ts";
+import { networkFiles } from "./private-network.ts";
 
 /** Ends all machines of a creation, and leaves them to be looked at. */
 export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
@@ -23,7 +24,8 @@ export async function removeCreation(directory: string, clock: Clock, signal: Ab
   await removeClusterFacts(directory);
 }
 
-async function filesOf(directory: string): Promise<readonly MachineFiles[]> {
+async function filesOf(directory: string): Promise<readonly ProcessFiles[]> {
   const stored = await readCluster(directory);
-  return (stored?.facts.nodes ?? []).map((node) => machineFiles(directory, node));
+  const machines = (stored?.facts.nodes ?? []).map((node) => machineFiles(directory, node));
+  return [networkFiles(directory), ...machines];
 }

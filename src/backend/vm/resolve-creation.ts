@@ -1,9 +1,10 @@
-import { arch, platform, totalmem } from "node:os";
-import { roles } from "../../cluster/record.ts";
+import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
 import type { CreationRequest } from "../backend.ts";
+import { nodeCount } from "../cluster-shape.ts";
 import { type Accelerator, bestAccelerator, tryAccelerators } from "./accelerator.ts";
+import { findFirmware, type Firmware } from "./firmware.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu.ts";
 import type { VmCreation } from "./vm-creation.ts";
@@ -15,13 +16,12 @@ export const streamVersion = [7, 2] as const;
 export interface ResolvedCreation {
   readonly qemuVersion: string;
   readonly accelerator: Accelerator;
+  /** Absent where machines have it built in. */
+  readonly firmware: Firmware | undefined;
   readonly image: MachineImage;
 }
 
 type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts">;
-
-export const nodeCount = ({ counts }: Pick<Resolving, "counts">): number =>
-  roles.reduce((sum, role) => sum + counts[role], 0);
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
@@ -30,16 +30,16 @@ export async function resolveCreation(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
-  assertArchitecture(arch());
-  const count = nodeCount(request);
+  const count = nodeCount(request.counts);
   assertMemory(count * request.creation.memoryMegabytes, totalmem());
-  const [version, trials, image] = await Promise.all([
+  const [version, trials, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), signal),
-    findImage(request, environment),
+    findFirmware(qemu, signal),
+    findImage(request, qemu.architecture, environment),
   ]);
   if (count > 1) assertStreams(version);
-  return { qemuVersion: version.join("."), accelerator: bestAccelerator(trials), image };
+  return { qemuVersion: version.join("."), accelerator: bestAccelerator(trials, qemu.architecture), firmware, image };
 }
 
 export function isOlder(version: readonly [number, number], least: readonly [number, number]): boolean {
@@ -52,15 +52,6 @@ function assertStreams(version: readonly [number, number]): void {
   throw new ClusterError("machine-not-set-up", text, {
     hint: "Install a newer QEMU; a cluster of one node runs with this one.",
     facts: { version: version.join(".") },
-  });
-}
-
-function assertArchitecture(architecture: string): void {
-  if (architecture === "x64") return;
-  const text = `Virtual machines are x86-64 only so far, and this machine is ${architecture}.`;
-  throw new ClusterError("machine-not-set-up", text, {
-    hint: "Use cluster-container or cluster-cloud here.",
-    facts: { architecture },
   });
 }
 

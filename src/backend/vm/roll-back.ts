@@ -1,5 +1,6 @@
 import type { ClusterRecord } from "../../cluster/record.ts";
 import type { RollBack } from "../roll-back.ts";
+import { destroyCommand } from "./destroy-command.ts";
 import { readCluster } from "./cluster-facts.ts";
 import { type Making, remainsText } from "./making.ts";
 import type { VmProvisioning } from "./provision.ts";
@@ -23,7 +24,7 @@ export function vmRollBack({ request, surroundings }: VmProvisioning, making: Ma
       await removeCreation(directory, clock, signal);
       return undefined;
     },
-    keptText: () => `Remove it with: cluster-vm destroy --cluster-id ${making.clusterId}`,
+    keptText: () => `its machines. Remove them with: ${destroyCommand(making.clusterId)}`,
     remainsText: () => remainsText(making),
   };
 }

@@ -69,3 +69,10 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
     { hint: "Is it a release artifact (an installer generator script)? Try another download of it.", facts },
   );
 }
+
+/** Whether the artifact ran and failed, perhaps for want of something on the node; not that it is another file, or no artifact. */
+export function endedBadly(error: unknown): boolean {
+  if (!(error instanceof ClusterError) || error.id !== "artifact-invalid") return false;
+  const { status } = error.facts;
+  return status !== undefined && status !== wrongSum;
+}

@@ -27,7 +27,8 @@ export async function askNode(
     verdict: { kind: "waiting", reason },
     report: undefined,
   });
-  if (node.state === "starting" || node.ssh.host === "") return unanswered("the machine is starting");
+  if (node.state === "starting") return unanswered("the machine is starting");
+  if (node.ssh.host === "") return unanswered("the machine has no address");
   using limit = watchdog(limitMs, signal);
   try {
     const connection = await connections.connect(node, limit.signal);

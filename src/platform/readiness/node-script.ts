@@ -24,7 +24,7 @@ const tailLines = 20;
 export const nodeScript = `
 LC_ALL=C
 export LC_ALL
-${layoutLines}
+${layoutLines(layouts)}
 state_of() { systemctl show -p ActiveState "$1" 2>/dev/null | sed 's/^ActiveState=//'; }
 lines_of() { sed "s/^/$1=/"; }
 

@@ -1,4 +1,4 @@
-/** A container of the machines' Debian, in which nothing runs but what a test asks for. It has no Node, no Bun and no git. */
+/** A container of Debian's smallest system, in which nothing runs but what a test asks for. It lacks curl, xz and ssh, too. */
 import type { ShellEnded } from "./shell.ts";
 import { shell, tryShell } from "./shell.ts";
 
@@ -7,12 +7,29 @@ export interface BareContainer extends AsyncDisposable {
   run(lines: string, environment?: Readonly<Record<string, string>>): Promise<ShellEnded>;
 }
 
-const image = "localhost/cluster-e2e-machine:debian-12";
+/** test/machine-image/build leaves it. */
+const image = "localhost/cluster-e2e-bare:debian-12";
 
-/** Sees this machine's network, for what is served on loopback here. */
+/** Whether the container's apt-get cannot do what it is asked for, and why; undefined where it can. */
+export async function mirrorLack(): Promise<string | undefined> {
+  const line = 'docker run --rm --network host "$0" apt-get -qq -o APT::Update::Error-Mode=any update';
+  const { status } = await tryShell(line, [image], "/");
+  return status === 0 ? undefined : "Debian's package mirror cannot be reached";
+}
+
+/** Sees this machine's network, for what is served on loopback here. Its folder /small has 100 MB of space. */
 export async function startContainer(mount: string): Promise<BareContainer> {
-  const flags = ["--detach", "--rm", "--network", "host", "--volume", `${mount}:${mount}:ro`, "--entrypoint", "sleep"];
-  const id = (await shell('docker run "$@"', ["docker", ...flags, image, "600"], "/")).trim();
+  const flags = [
+    "--detach",
+    "--rm",
+    "--network",
+    "host",
+    "--volume",
+    `${mount}:${mount}:ro`,
+    "--tmpfs",
+    "/small:size=100m,exec",
+  ];
+  const id = (await shell('docker run "$@"', ["docker", ...flags, image, "sleep", "600"], "/")).trim();
   return {
     run: async (lines, environment = {}) => {
       const variables = Object.entries(environment).flatMap(([name, value]) => ["--env", `${name}=${value}`]);

@@ -15,6 +15,8 @@ export interface ReleaseFolder extends AsyncDisposable {
   readonly tag: string;
   /** Where the folders of all tags lie, on loopback. */
   readonly downloadRoot: string;
+  /** What its maker was told. */
+  readonly said: string;
 }
 
 /** A git repository of its own with this checkout's files, also those not committed yet, and its packages. */
@@ -44,8 +46,11 @@ export async function copyLinked(source: string, target: string): Promise<void> 
   await shell('cp -PRl "$0/." "$1" 2>/dev/null || cp -PRf "$0/." "$1"', [source, target], "/");
 }
 
-/** Makes it for this machine's platform and for ARM only, signed by a key made for it. */
-export async function makeRelease(): Promise<ReleaseFolder> {
+/** Makes it, signed by a key made for it, with more words for `bun run release` and more variables in its environment. */
+export async function makeRelease(
+  more: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<ReleaseFolder> {
   await using made = new AsyncDisposableStack();
   const folder = made.use(await temporaryFolder());
   const server = made.use(serveFolder(join(folder.path, "served")));
@@ -53,16 +58,10 @@ export async function makeRelease(): Promise<ReleaseFolder> {
   await shell(`ssh-keygen -q -t ed25519 -N '' -C releaser -f "$0"`, [key], folder.path);
   const checkout = await commitOfThis(folder.path);
   const output = join(folder.path, "served", "next");
-  const words = [
-    "--dry-run",
-    "--quick",
-    "--url",
-    server.url,
-    "--repository",
-    "https://git.example.com/cluster-e2e.git",
-  ];
+  const words = ["--dry-run", "--url", server.url, "--repository", "https://git.example.com/cluster-e2e.git", ...more];
   const argv = [process.execPath, "run", "release", ...words, "--signing-key", key, "--output", output];
-  await shell('exec "$0" "$@"', argv, checkout);
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const said = await shell('exec env "$@"', ["env", ...variables, ...argv], checkout);
   const installer = await Bun.file(join(output, "install.sh")).text();
   const tag = /^release='(.*)'$/m.exec(installer)?.[1];
   if (tag === undefined) throw new Error("install.sh was not told its release");
@@ -75,6 +74,7 @@ export async function makeRelease(): Promise<ReleaseFolder> {
     files,
     tag,
     downloadRoot: server.url,
+    said,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -21,7 +21,7 @@ export interface TestVms extends AsyncDisposable {
   run(words: readonly string[]): Promise<Ended>;
   start(words: readonly string[]): Running;
   inspect(clusterId: string): Promise<VmInspected>;
-  /** Process numbers of the cluster id's QEMUs, by its nodes. */
+  /** Process numbers of the cluster id's QEMUs, by its nodes; `network` is the one that connects them. */
   machines(clusterId: string): Promise<ReadonlyMap<string, number>>;
   /** Disks and the like of the cluster id, from the state folder. */
   files(clusterId: string): Promise<readonly string[]>;

@@ -1,8 +1,9 @@
 /** What is said of QEMUs that are missing, old or crippled, by scripts that stand for them. */
 import { expect, test } from "bun:test";
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bestAccelerator, tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
+import { architectureOf } from "../../../src/backend/vm/architecture.ts";
 import { vmChecks } from "../../../src/backend/vm/checks.ts";
 import { openQemu } from "../../../src/backend/vm/qemu.ts";
 import { resolveCreation } from "../../../src/backend/vm/resolve-creation.ts";
@@ -11,6 +12,7 @@ import { silentProgress } from "../../../src/system/progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
+const x64 = architectureOf("x64");
 const never = new AbortController().signal;
 
 interface StandIn {
@@ -37,6 +39,8 @@ esac`;
   const image = `case $1 in --version) echo 'qemu-img version ${version}' ;; info) exit ${hasVvfat ? 0 : 1} ;; esac`;
   for (const [name, script] of [
     ["qemu-system-x86_64", system],
+    // Its folder of data is where it stands.
+    ["qemu-system-aarch64", `case "$*" in '-L help') echo "${folder}" ;; *) exit 1 ;; esac`],
     ["qemu-img", image],
   ] as const) {
     await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`);
@@ -51,8 +55,8 @@ const surroundings = (folder: string) => ({
 });
 
 /** What the check of this name says, or throws. */
-async function checked(folder: string, name: string) {
-  const check = vmChecks(surroundings(folder)).find((each) => each.name === name)!;
+async function checked(folder: string, name: string, architecture = x64) {
+  const check = vmChecks(surroundings(folder), architecture).find((each) => each.name === name)!;
   return check.run(never);
 }
 
@@ -63,6 +67,9 @@ test("without QEMU, one check says so with how to install it, and those that nee
   expect(failure.hint).toContain("apt-get install qemu-system-x86 qemu-utils");
   expect(await checked(folder.path, "accelerator")).toMatchObject({ status: "skip" });
   expect(await checked(folder.path, "qemu features")).toMatchObject({ status: "skip" });
+  const arm64 = architectureOf("arm64");
+  expect((await failureOf(checked(folder.path, "qemu", arm64))).hint).toContain("qemu-system-arm qemu-efi-aarch64");
+  expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "skip" });
 });
 
 test("an old QEMU runs single machines only", async () => {
@@ -72,7 +79,7 @@ test("an old QEMU runs single machines only", async () => {
     status: "warn",
     message: "Version 6.2 can run single machines only: their networks need 7.2.",
   });
-  const qemu = openQemu(surroundings(folder.path));
+  const qemu = openQemu(surroundings(folder.path), x64);
   const image = join(folder.path, "qemu-img");
   const creation = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
   const resolve = (agents: number) => {
@@ -90,7 +97,9 @@ test("nodes that want more memory than there is are refused", async () => {
   const creation = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
   const request = { distribution: "debian-12", creation, counts };
   const { environment } = surroundings(folder.path);
-  const failure = await failureOf(resolveCreation(openQemu(surroundings(folder.path)), request, environment, never));
+  const failure = await failureOf(
+    resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
+  );
   expect(failure.id).toBe("capacity-lacking");
   expect(failure.hint).toContain("--memory");
 });
@@ -99,16 +108,39 @@ test("the fastest accelerator that works is taken, and why others don't is told"
   await using folder = await scratchFolder();
   const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
     await standIns(folder.path, { works });
-    return tryAccelerators(openQemu(surroundings(folder.path)), platform, never);
+    return tryAccelerators(openQemu(surroundings(folder.path), x64), platform, never);
   };
   expect(await attempt(["tcg"], "linux")).toEqual([
     { accelerator: "kvm", problem: "failed to set MSR 0x10a" },
     { accelerator: "tcg", problem: undefined },
   ]);
-  expect(bestAccelerator(await attempt(["kvm", "tcg"], "linux"))).toBe("kvm");
-  expect(bestAccelerator(await attempt(["hvf", "tcg"], "darwin"))).toBe("hvf");
+  expect(bestAccelerator(await attempt(["kvm", "tcg"], "linux"), x64)).toBe("kvm");
+  expect(bestAccelerator(await attempt(["hvf", "tcg"], "darwin"), x64)).toBe("hvf");
   const none = await attempt(["none"], "linux");
-  expect(() => bestAccelerator(none)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
+  expect(() => bestAccelerator(none, x64)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
+});
+
+test("firmware that is missing is told with its package, and found where QEMU's data are", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, {});
+  expect(await checked(folder.path, "firmware")).toMatchObject({ status: "pass", message: "BIOS, built in" });
+  const arm64 = architectureOf("arm64");
+  const [program, variables] = [join(folder.path, "code.fd"), join(folder.path, "vars.fd")];
+  await mkdir(join(folder.path, "firmware"));
+  const mapping = {
+    device: "flash",
+    executable: { filename: program, format: "raw" },
+    "nvram-template": { filename: variables, format: "raw" },
+  };
+  const targets = [{ architecture: "aarch64", machines: ["virt-*"] }];
+  // Before all that this machine may have of its own.
+  await writeFile(join(folder.path, "firmware", "00-own.json"), JSON.stringify({ mapping, targets, features: [] }));
+  await writeFile(program, "");
+  const absent = await failureOf(checked(folder.path, "firmware", arm64));
+  expect(absent.id).toBe("machine-not-set-up");
+  expect(absent.hint).toContain("qemu-efi-aarch64");
+  await writeFile(variables, "");
+  expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "pass", message: program });
 });
 
 test("what a build of QEMU lacks is named", async () => {

@@ -1,9 +1,12 @@
 import { type Check, type Outcome, skip } from "../../../doctor/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import { describeContainers, describeNetworks } from "../describe.ts";
+import type { Surroundings } from "../../backend.ts";
+import { chooseEngine } from "../choose-engine.ts";
 import type { Engine } from "../engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "../engine-facts.ts";
+import type { EngineName } from "../engine-kinds.ts";
+import { creationsRoot, readInventory } from "../inventory.ts";
 import type { Inventory } from "../records.ts";
 
 /** For checks that wait for the engine. */
@@ -11,24 +14,30 @@ const engineLimitMs = 20_000;
 
 /** What several checks want to know of the engine: each asked once, when first wanted, and shared. */
 export interface ContainerFacts {
-  readonly engine: () => Promise<EngineFacts>;
+  readonly engine: () => Promise<Engine>;
+  readonly told: () => Promise<EngineFacts>;
   readonly reach: () => Promise<Reach>;
+  /** The folder of the creations that this machine has made with it. */
+  readonly root: () => Promise<string>;
   /** Ours. */
   readonly inventory: () => Promise<Inventory>;
 }
 
-export function containerFacts(engine: Engine, platform: NodeJS.Platform, signal: AbortSignal): ContainerFacts {
-  const facts = once(async () => readEngineFacts(engine, signal));
+export function containerFacts(
+  named: EngineName | undefined,
+  surroundings: Surroundings,
+  platform: NodeJS.Platform,
+  signal: AbortSignal,
+): ContainerFacts {
+  const engine = once(async () => chooseEngine(named, surroundings, signal));
+  const told = once(async () => readEngineFacts(await engine(), signal));
+  const root = once(async () => creationsRoot(await engine(), surroundings));
   return {
-    engine: facts,
-    reach: once(async () => findReach(engine, await facts(), platform, signal)),
-    inventory: once(async () => {
-      const [containers, networks] = await Promise.all([
-        describeContainers(engine, "all", signal),
-        describeNetworks(engine, "all", signal),
-      ]);
-      return { containers, networks };
-    }),
+    engine,
+    told,
+    root,
+    reach: once(async () => findReach(await engine(), await told(), platform, signal)),
+    inventory: once(async () => readInventory(await engine(), "all", await root(), signal)),
   };
 }
 
@@ -36,14 +45,14 @@ export function containerFacts(engine: Engine, platform: NodeJS.Platform, signal
 export function checkOfEngine(
   name: string,
   facts: ContainerFacts,
-  judge: (engine: EngineFacts) => Outcome | Promise<Outcome>,
+  judge: (told: EngineFacts, engine: Engine) => Outcome | Promise<Outcome>,
 ): Check {
   const run = async (): Promise<Outcome> => {
-    const engine = await facts.engine().catch((error: unknown) => {
+    const known = await Promise.all([facts.told(), facts.engine()]).catch((error: unknown) => {
       if (error instanceof ClusterError) return undefined;
       throw error;
     });
-    return engine === undefined ? skip("Not checked: Docker cannot be asked.") : judge(engine);
+    return known === undefined ? skip("Not checked: there is no container engine to ask.") : judge(...known);
   };
   return { name, limitMs: engineLimitMs, run };
 }

@@ -1,6 +1,8 @@
 import { access, readFile, statfs } from "node:fs/promises";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { chooseDistribution, defaultDistribution } from "../containerfiles.ts";
 import type { EngineFacts } from "../engine-facts.ts";
+import type { EngineKind } from "../engine-kinds.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 const neededBytes = 5e9;
@@ -14,30 +16,27 @@ const usualInotifyInstances = 256;
 /** What the machine under the engine must have, and the way from here to its containers. */
 export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
   return [
-    checkOfEngine("node addresses", facts, () => checkReach(facts)),
-    checkOfEngine("storage driver", facts, judgeStorage),
-    checkOfEngine("image space", facts, checkSpace),
-    checkOfEngine("memory", facts, judgeMemory),
-    checkOfEngine("cgroups", facts, (engine) => checkCgroups(facts, engine)),
+    checkOfEngine("node addresses", facts, (_, { kind }) => checkReach(facts, kind)),
+    checkOfEngine("storage driver", facts, (told, { kind }) => judgeStorage(told, kind)),
+    checkOfEngine("image space", facts, (told, { kind }) => checkSpace(told, kind)),
+    checkOfEngine("memory", facts, (told, { kind }) => judgeMemory(told, kind)),
+    checkOfEngine("cgroups", facts, (told) => checkCgroups(facts, told)),
     checkOfEngine("inotify", facts, () => checkInotify(platform)),
   ];
 }
 
-async function checkReach(facts: ContainerFacts): Promise<Outcome> {
+async function checkReach(facts: ContainerFacts, { title }: EngineKind): Promise<Outcome> {
   return (await facts.reach()) === "direct"
-    ? pass("Docker's bridge is on this machine: nodes are reached at their own addresses")
-    : pass("Docker runs in a virtual machine: nodes are reached at ports of 127.0.0.1");
+    ? pass(`${title} is on this machine: nodes are reached at their own addresses`)
+    : pass(`${title} runs in a virtual machine: nodes are reached at ports of 127.0.0.1`);
 }
 
-function judgeStorage({ storageDriver }: EngineFacts): Outcome {
+function judgeStorage({ storageDriver }: EngineFacts, { advice }: EngineKind): Outcome {
   if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(storageDriver);
-  return warn(
-    `The storage driver ${storageDriver} copies whole images, or is no longer maintained.`,
-    'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be built anew.',
-  );
+  return warn(`The storage driver ${storageDriver} copies whole images, or is no longer maintained.`, advice.storage);
 }
 
-async function checkSpace({ rootFolder }: EngineFacts): Promise<Outcome> {
+async function checkSpace({ rootFolder }: EngineFacts, { name }: EngineKind): Promise<Outcome> {
   const space = await statfs(rootFolder).catch(() => undefined);
   if (space === undefined) return skip(`Not checked: ${rootFolder || "its folder"} is not on this machine.`);
   const free = space.bavail * space.bsize;
@@ -45,28 +44,29 @@ async function checkSpace({ rootFolder }: EngineFacts): Promise<Outcome> {
   if (free >= neededBytes) return pass(text);
   return fail(
     `${text}, and images and nodes may need ${neededBytes / 1e9} GB.`,
-    "Make room, such as with: docker system prune",
+    `Make room, such as with: ${name} system prune`,
   );
 }
 
-function judgeMemory({ memoryBytes }: EngineFacts): Outcome {
+function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outcome {
   const text = `${(memoryBytes / 1e9).toFixed(1)} GB`;
   if (memoryBytes >= usualMemoryBytes) return pass(text);
   return warn(
-    `Docker's machine has ${text} of memory, and a small cluster wants ${usualMemoryBytes / 1e9} GB.`,
-    "Use fewer nodes, or give the virtual machine in which Docker runs more memory.",
+    `${title}'s machine has ${text} of memory, and a small cluster wants ${usualMemoryBytes / 1e9} GB.`,
+    `Use fewer nodes, or give the virtual machine in which ${title} runs more memory.`,
   );
 }
 
 /** Under cgroups 1 the nodes' systemd needs the tree that a host's systemd would have made. */
 async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
   const reach = await facts.reach().catch(() => undefined);
-  if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}`);
+  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion)} where nothing else is asked for`;
+  if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}: ${nodes}`);
   const hasTree = await access(systemdTree).then(
     () => true,
     () => false,
   );
-  if (hasTree) return pass("Version 1, with a tree for systemd");
+  if (hasTree) return pass(`Version 1, with a tree for systemd: ${nodes}`);
   return fail(
     `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
     `Make it: sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
@@ -74,7 +74,7 @@ async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFact
 }
 
 async function checkInotify(platform: NodeJS.Platform): Promise<Outcome> {
-  if (platform !== "linux") return skip("Not checked: Docker runs in a virtual machine.");
+  if (platform !== "linux") return skip("Not checked: the engine runs in a virtual machine.");
   const limit = Number(await readFile(inotifyFile, "utf8").catch(() => "NaN"));
   if (Number.isNaN(limit)) return skip(`Not checked: ${inotifyFile} cannot be read.`);
   if (limit >= usualInotifyInstances) return pass(`${limit} instances a user`);

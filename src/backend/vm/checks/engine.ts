@@ -3,25 +3,24 @@ import { type Check, fail, type Outcome, pass, skip, warn } from "../../../docto
 import { ClusterError } from "../../../errors.ts";
 import { temporaryFolder } from "../../../system/temporary-folder.ts";
 import { bestAccelerator, tryAccelerators } from "../accelerator.ts";
+import { findFirmware } from "../firmware.ts";
 import { type Qemu, qemuVersion } from "../qemu.ts";
 import { isOlder, streamVersion } from "../resolve-creation.ts";
 
 const limitMs = 20_000;
-const installation = "Install a newer one, or another build (Debian and Ubuntu: qemu-system-x86, qemu-utils).";
+const installation = ({ architecture }: Qemu): string =>
+  `Install a newer one, or another build (Debian and Ubuntu: ${architecture.packages}).`;
 
 /** Whether there is a QEMU that can run clusters. What it fails with is a ClusterError that says what to do. */
-export function qemuCheck(qemu: Qemu, architecture: string): Check {
+export function qemuCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
-    if (architecture !== "x64") {
-      return fail(`Machines are x86-64 only so far, and this is ${architecture}.`, "Use cluster-container here.");
-    }
     const version = await qemuVersion(qemu, signal);
-    await qemu({ program: "qemu-img", words: ["--version"] }, signal);
+    await qemu.image(["--version"], signal);
     const text = `Version ${version.join(".")}`;
     if (!isOlder(version, streamVersion)) return pass(text);
     return warn(
       `${text} can run single machines only: their networks need ${streamVersion.join(".")}.`,
-      `${installation} Until then: --agents 0 --public-agents 0`,
+      `${installation(qemu)} Until then: --agents 0 --public-agents 0`,
     );
   };
   return { name: "qemu", limitMs, run };
@@ -32,7 +31,7 @@ export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const trials = await tryAccelerators(qemu, platform, signal).catch(missingAsUndefined);
     if (trials === undefined) return skip("Not checked: QEMU is missing.");
-    const best = bestAccelerator(trials);
+    const best = bestAccelerator(trials, qemu.architecture);
     const problems = trials.filter(({ problem }) => problem !== undefined);
     const others = problems.map(({ accelerator, problem }) => `${accelerator} does not work: ${problem}`);
     if (best !== "tcg") return pass(best, others);
@@ -52,17 +51,27 @@ export function featuresCheck(qemu: Qemu): Check {
     const lacking = await findLacking(qemu, signal).catch(missingAsUndefined);
     if (lacking === undefined) return skip("Not checked: QEMU is missing.");
     if (lacking.length === 0) return pass("user networks, vvfat");
-    return fail(`This QEMU was built without ${lacking.join(" and ")}.`, installation);
+    return fail(`This QEMU was built without ${lacking.join(" and ")}.`, installation(qemu));
   };
   return { name: "qemu features", limitMs, run };
+}
+
+/** Only where machines have none built in. What is missing is a ClusterError that says what to do. */
+export function firmwareCheck(qemu: Qemu): Check {
+  const run = async (signal: AbortSignal): Promise<Outcome> => {
+    const found = await findFirmware(qemu, signal).then((firmware) => ({ firmware }), missingAsUndefined);
+    if (found === undefined) return skip("Not checked: QEMU is missing.");
+    return pass(found.firmware?.program.path ?? `${qemu.architecture.firmware}, built in`);
+  };
+  return { name: "firmware", limitMs, run };
 }
 
 async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
   await using folder = await temporaryFolder(tmpdir());
   const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
   const [networks, drive] = await Promise.all([
-    qemu({ program: "qemu-system-x86_64", words: ["-netdev", "help"] }, signal),
-    qemu({ program: "qemu-img", words: ["info", seed] }, signal),
+    qemu.system(["-netdev", "help"], signal),
+    qemu.image(["info", seed], signal),
   ]);
   return [
     ...(/^user$/m.test(networks.stdout) ? [] : ["user networks (slirp)"]),

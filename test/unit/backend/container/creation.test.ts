@@ -1,6 +1,12 @@
 import { expect, test } from "bun:test";
 import { readContainerOptions } from "../../../../src/backend/container/backend-options.ts";
-import { distributions, nodeRecipe } from "../../../../src/backend/container/containerfiles.ts";
+import {
+  chooseDistribution,
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+  nodeRecipe,
+} from "../../../../src/backend/container/containerfiles.ts";
 import {
   cpusProblem,
   imageProblem,
@@ -8,7 +14,10 @@ import {
   volumeProblem,
 } from "../../../../src/backend/container/container-creation.ts";
 import { identityArchive } from "../../../../src/backend/container/identity.ts";
-import { systemFlags } from "../../../../src/backend/container/system-flags.ts";
+import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
+import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/system-flags.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import type { Engine } from "../../../../src/backend/container/engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 test.each([
@@ -32,10 +41,18 @@ test.each([
 });
 
 test("all that is wrong with a library's options is told at once", async () => {
-  const options = { linuxDistribution: "centos-6", customVolumes: ["x"], memory: "much", cpus: -1, nodeImage: "-" };
+  const engine = "containerd" as "docker";
+  const options = {
+    engine,
+    linuxDistribution: "centos-6",
+    customVolumes: ["x"],
+    memory: "much",
+    cpus: -1,
+    nodeImage: "-",
+  };
   const error = await failureOf(Promise.try(() => readContainerOptions(options)));
   expect(error.id).toBe("bad-usage");
-  expect(error.facts!["problems"]).toHaveLength(5);
+  expect(error.facts!["problems"]).toHaveLength(6);
 });
 
 test("every distribution has a recipe, whose tag depends on its text alone", () => {
@@ -49,24 +66,79 @@ test("every distribution has a recipe, whose tag depends on its text alone", () 
   }
 });
 
+test("where no distribution is named, it is one that boots on the engine's machine", () => {
+  for (const version of ["1", "2"] as const) {
+    const chosen = chooseDistribution(defaultDistribution, version);
+    expect(distributions).toContain(chosen);
+    expect(chooseDistribution(chosen, version)).toBe(chosen);
+    expect(defaultDistributionText).toContain(`${chosen} under cgroups ${version}`);
+  }
+  expect(chooseDistribution(defaultDistribution, "1")).toBe("centos-7");
+});
+
+test("a distribution that can't boot on the engine's machine is refused, and another one named", async () => {
+  const error = await failureOf(Promise.try(() => chooseDistribution("centos-7", "2")));
+  expect(error.id).toBe("machine-not-set-up");
+  expect(error.message).toContain("centos-7 cannot boot in containers here");
+  expect(error.hint).toContain("--linux-distribution, such as debian-12");
+});
+
+test("CentOS 7 gets its packages from the vault, on each processor", () => {
+  const { containerfile } = nodeRecipe("centos-7");
+  expect(containerfile).toContain("baseurl=http://vault.centos.org/7.9.2009|");
+  expect(containerfile).toContain("baseurl=http://vault.centos.org/altarch/7.9.2009|");
+  expect(containerfile).toContain("yum -y install");
+});
+
 const host = { cgroupVersion: "2", hasAppArmor: false, hasSelinux: false } as const;
+const { docker, podman } = engineKinds;
+const privileged = { isPrivileged: true, words: ["--privileged"] };
+const named = { isPrivileged: false, words: ["--cap-add=SYS_ADMIN"] };
 
 test("under cgroups 2 an unprivileged node makes its own tree writable; under 1 it gets the host's", () => {
-  expect(systemFlags(host, true)).toMatchObject({ command: ["/sbin/init"] });
-  expect(systemFlags(host, true).words).toEqual(expect.arrayContaining(["--privileged", "--cgroupns=private"]));
-  expect(systemFlags(host, false).command.join(" ")).toContain("remount,rw /sys/fs/cgroup && exec /sbin/init");
-  const old = systemFlags({ ...host, cgroupVersion: "1" }, false);
+  expect(systemFlags(docker, host, privileged)).toMatchObject({ command: ["/sbin/init"] });
+  const words = ["--privileged", "--cgroupns=private", "--env=container=docker"];
+  expect(systemFlags(docker, host, privileged).words).toEqual(expect.arrayContaining(words));
+  expect(systemFlags(docker, host, named).command.join(" ")).toContain("remount,rw /sys/fs/cgroup && exec /sbin/init");
+  const old = systemFlags(docker, { cgroupVersion: "1" }, named);
   expect(old.command).toEqual(["/sbin/init"]);
   expect(old.words).toEqual(expect.arrayContaining(["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"]));
 });
 
+test("Podman leaves a node's systemd to us", () => {
+  expect(systemFlags(podman, host, privileged).words).toEqual(
+    expect.arrayContaining(["--systemd=false", "--env=container=podman"]),
+  );
+  expect(systemFlags(docker, host, privileged).words).not.toContain("--systemd=false");
+});
+
 test("only where AppArmor and SELinux are on, and named capabilities are needed, they are told to stand aside", () => {
-  const strict = { ...host, hasAppArmor: true, hasSelinux: true };
   const asides = ["--security-opt=apparmor=unconfined", "--security-opt=label=disable"];
-  expect(systemFlags(strict, false).words).toEqual(expect.arrayContaining(asides));
-  for (const { words } of [systemFlags(strict, true), systemFlags(host, false)]) {
+  const [most, least] = possibleRights(docker, { hasAppArmor: true, hasSelinux: true });
+  expect(least!.words).toEqual(expect.arrayContaining(asides));
+  for (const { words } of [most!, ...possibleRights(docker, host)]) {
     expect(words.filter((word) => asides.includes(word))).toEqual([]);
   }
+});
+
+test.each([
+  ["everything", docker, () => true, "--privileged"],
+  ["nothing more", docker, () => false, "--cap-add=SYS_ADMIN"],
+  ["privileges with lower limits", podman, (words: string) => words.includes("--ulimit=nofile"), "--ulimit=nofile"],
+  ["nothing more", podman, () => false, "--ulimit=nofile"],
+] as const)("a node gets the most that the engine gives, here %s", async (_, kind, isGiven, expected) => {
+  const engine: Engine = {
+    kind,
+    option: "",
+    ask: async () => Promise.resolve(""),
+    change: async ({ words }) => {
+      if (isGiven(words.join(" "))) return Promise.resolve("");
+      throw new ClusterError("engine-failed", "refused");
+    },
+  };
+  const rights = await findRights(engine, { ...kind.readFacts({}), ...host }, "image");
+  expect(rights.words.join(" ")).toContain(expected);
+  expect(rights.isPrivileged).toBe(rights.words.includes("--privileged"));
 });
 
 test("a node's keys come with the modes that sshd wants, folders before what is in them", async () => {

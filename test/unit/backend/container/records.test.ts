@@ -34,7 +34,8 @@ function container(sketch: Sketch): Container {
   };
 }
 
-const read = (...containers: readonly Container[]) => toClusters({ containers, networks: [] }, "/state/container");
+const read = (...containers: readonly Container[]) =>
+  toClusters({ containers, networks: [], abandoned: new Set() }, "/state/container");
 
 test("reads a cluster back from labels, its nodes in order, at their own addresses", () => {
   const [cluster, ...others] = read(container({ role: "agent", address: "172.18.0.3" }), container({}));
@@ -76,6 +77,9 @@ test.each([
   ["running", "running"],
   ["paused", "running"],
   ["created", "starting"],
+  ["initialized", "starting"],
+  ["stopping", "ending"],
+  ["stopped", "ended"],
   ["removing", "ending"],
   ["exited", "ended"],
   ["dead", "ended"],
@@ -99,11 +103,24 @@ test("where all have stopped there still is a cluster to destroy", () => {
 test("a network alone is a cluster without nodes, as are labels that tell little", () => {
   const labels = readLabels({ [labelNames.clusterId]: "default" });
   const old = container({ labels: { [labelNames.role]: "captain", [labelNames.creationId]: "" } });
-  const clusters = toClusters({ containers: [old], networks: [{ id: "n", labels }] }, "/state");
+  const clusters = toClusters({ containers: [old], networks: [{ id: "n", labels }], abandoned: new Set() }, "/state");
   expect(clusters).toMatchObject([{ id: "default", creationId: "", state: "incomplete", nodes: [] }]);
 });
 
 test("two creations of one id are two clusters", () => {
   const clusters = read(container({}), container({ labels: { [labelNames.creationId]: "c2" } }));
   expect(clusters.map(({ creationId }) => creationId)).toEqual(["c1", "c2"]);
+});
+
+test("what a create that was cut short never started is over, and what it started runs", () => {
+  const containers = [container({}), container({ role: "agent", status: "created" })];
+  const abandoned = new Set(["c1"]);
+  const [cluster] = toClusters({ containers, networks: [], abandoned }, "/state");
+  expect(cluster!.state).toBe("incomplete");
+  expect(cluster!.nodes.map(({ state, stateReason }) => [state, stateReason])).toEqual([
+    ["running", undefined],
+    ["ended", "the container was never started: its create was cut short"],
+  ]);
+  const [other] = toClusters({ containers, networks: [], abandoned: new Set(["c2"]) }, "/state");
+  expect(other!.state).toBe("starting");
 });

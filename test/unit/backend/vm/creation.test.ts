@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { architectureOf } from "../../../../src/backend/vm/architecture.ts";
 import { readVmOptions } from "../../../../src/backend/vm/backend-options.ts";
 import { findSum } from "../../../../src/backend/vm/checksum-list.ts";
 import { distributions, publishedImage } from "../../../../src/backend/vm/images.ts";
@@ -49,9 +50,13 @@ test("the library tells everything that is wrong at once", () => {
   });
 });
 
-test("every distribution's image and its sums lie in one folder of its publisher, behind TLS", () => {
+test.each([
+  ["x64", /amd64|x86_64/],
+  ["arm64", /arm64|aarch64/],
+])("every distribution's image for %s and its sums lie in one folder of its publisher, behind TLS", (name, own) => {
   for (const distribution of distributions) {
-    const { url, sumsUrl } = publishedImage(distribution);
+    const { url, sumsUrl } = publishedImage(distribution, architectureOf(name));
+    expect(url).toMatch(own);
     expect(new URL(".", sumsUrl).href).toBe(new URL(".", url).href);
     expect(url).toStartWith("https://");
     expect(url).toContain(distribution.split("-")[1]!);

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
+import { architectureOf } from "../../../../src/backend/vm/architecture.ts";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { parseDescription } from "../../../../src/backend/vm/firmware.ts";
 import { ipDetect, privateAddress } from "../../../../src/backend/vm/ip-detect.ts";
 import { machineFiles } from "../../../../src/backend/vm/machine-files.ts";
 import { machineWords } from "../../../../src/backend/vm/machine-words.ts";
@@ -17,10 +19,19 @@ const node = (place: number): NodeFacts => ({
   ports: { ssh: 4000 + place, http: 5000 + place, https: 6000 + place },
 });
 
-function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg"): string {
+function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg", name = "x64"): string {
+  const architecture = architectureOf(name);
   const creation = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
   const files = machineFiles(directory, node(place));
-  return machineWords({ accelerator, creation, files, node: node(place), place, count }).join(" ");
+  return machineWords({
+    architecture,
+    accelerator,
+    creation,
+    files,
+    node: node(place),
+    place,
+    wires: { folder: "/tmp/a,b", count },
+  }).join(" ");
 }
 
 test("a machine is reached at ports of loopback, and boots from its own disk", () => {
@@ -41,14 +52,58 @@ test("only a real processor is shown as it is", () => {
   expect(words(0, 1)).toContain("-accel tcg -cpu max");
 });
 
-test("the first machine is the hub of the private network, with a wire to each of the others", () => {
-  const hub = words(0, 3);
-  for (const place of [1, 2]) {
-    const wire = `stream,id=wire${place},server=on,addr.type=unix,addr.path=machines/wire-${place}`;
-    expect(hub).toContain(`${wire} -netdev hubport,id=port${place},hubid=0,netdev=wire${place}`);
-    const other = words(place, 3);
-    expect(other).toContain(`stream,id=inside,server=off,addr.type=unix,addr.path=machines/wire-${place}`);
-    expect(other).not.toContain("hubport");
+test("an ARM machine has flash memory of its own, with firmware that it can't write to", () => {
+  const line = words(0, 1, "tcg", "arm64");
+  expect(line).toContain("-machine virt,pflash0=program,pflash1=variables");
+  expect(line).toContain("-accel tcg -cpu neoverse-n1");
+  const folder = `${directory}/machines/master_0`;
+  expect(line).toContain(
+    `"node-name":"program","file":{"driver":"file","filename":"${folder}/firmware.qcow2"},"read-only":true`,
+  );
+  expect(line).toContain(`"filename":"${folder}/firmware-variables.qcow2"},"read-only":false`);
+  expect(words(0, 1)).toContain("-machine q35 ");
+  expect(words(0, 1)).not.toContain("firmware");
+});
+
+/** As edk2's packages describe it. */
+const description = (more: object = {}) => ({
+  mapping: {
+    device: "flash",
+    executable: { filename: "/fw/code.fd", format: "raw" },
+    "nvram-template": { filename: "/fw/vars.qcow2", format: "qcow2" },
+  },
+  targets: [{ architecture: "aarch64", machines: ["virt-*"] }],
+  features: ["verbose-static"],
+  ...more,
+});
+
+test("firmware is taken from its description", () => {
+  const arm64 = architectureOf("arm64");
+  expect(parseDescription(JSON.stringify(description()), arm64)).toEqual({
+    program: { path: "/fw/code.fd", format: "raw" },
+    variables: { path: "/fw/vars.qcow2", format: "qcow2" },
+  });
+  const unfit = [
+    { features: ["secure-boot"] },
+    { targets: [{ architecture: "x86_64", machines: ["pc-q35-*"] }] },
+    { targets: "aarch64" },
+    { mapping: { device: "memory", filename: "/fw/code.fd" } },
+    { mapping: { device: "flash", executable: { filename: "/fw/code.fd", format: "raw" } } },
+  ];
+  for (const more of unfit) expect(parseDescription(JSON.stringify(description(more)), arm64)).toBeUndefined();
+  expect(parseDescription("{", arm64)).toBeUndefined();
+});
+
+test("machines are this computer's kind, of two that are known", () => {
+  expect(() => architectureOf("riscv64")).toThrow(
+    "Virtual machines are for x64 and arm64, and this machine is riscv64.",
+  );
+});
+
+test("every machine has a wire of its own to the private network", () => {
+  for (const place of [0, 1, 2]) {
+    const wire = `stream,id=inside,server=off,addr.type=unix,addr.path=/tmp/a,,b/wire-${place} `;
+    expect(words(place, 3)).toContain(wire);
   }
   const cards = [0, 1, 2].map((place) => /netdev=inside,mac=([0-9a-f:]+)/.exec(words(place, 3))?.[1]);
   expect(new Set(cards).size).toBe(3);
@@ -86,7 +141,8 @@ const stored: StoredCluster = {
   },
 };
 
-const observed = (lives: readonly MachineLife[], isRestarted = false) => toCluster(stored, lives, isRestarted);
+const calm = { isRestarted: false, isAbandoned: false };
+const observed = (lives: readonly MachineLife[], fate = calm) => toCluster(stored, lives, fate);
 
 test("a cluster's state is that of its machines", () => {
   expect(observed(["running", "running"])).toMatchObject({ state: "running", region: undefined, backend: "vm" });
@@ -96,13 +152,23 @@ test("a cluster's state is that of its machines", () => {
 });
 
 test("why a machine ended is told apart", () => {
-  const reasons = (lives: readonly MachineLife[], isRestarted = false) =>
-    observed(lives, isRestarted).nodes.map(({ stateReason }) => stateReason);
+  const reasons = (lives: readonly MachineLife[], fate = calm) =>
+    observed(lives, fate).nodes.map(({ stateReason }) => stateReason);
   expect(reasons(["ended", "killed"])).toEqual([
     "the machine powered off",
     "its QEMU was killed, perhaps for want of memory",
   ]);
-  expect(reasons(["running", "killed"], true)).toEqual([undefined, "this computer was restarted since"]);
+  const restarted = { isRestarted: true, isAbandoned: false };
+  expect(reasons(["running", "killed"], restarted)).toEqual([undefined, "this computer was restarted since"]);
+});
+
+test("what a create that was killed had not started is not said to start", () => {
+  const { state, nodes } = observed(["running", "unstarted"], { isRestarted: false, isAbandoned: true });
+  expect(state).toBe("incomplete");
+  expect(nodes[1]).toMatchObject({
+    state: "ended",
+    stateReason: "the machine was never started: its create was cut short",
+  });
 });
 
 test("nodes say where they are reached", () => {

@@ -1,0 +1,120 @@
+/** What `cluster-container create` adds to the time that Docker needs to run as many systems until their SSH servers are up. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Row } from "./measure.ts";
+import { median, time } from "./measure.ts";
+import { writeSmallArtifact } from "./small-artifact.ts";
+import { findLine, lastOf, spoken } from "./spoken.ts";
+import { awaitSsh } from "./ssh-banner.ts";
+
+const image = "localhost/cluster-e2e-machine:debian-12";
+const bannerLimitMs = 300_000;
+const sizes = [
+  { agents: 1, publicAgents: 1, rounds: 5, limit: 1.5 },
+  // Few at once are started; the point is that all come up.
+  { agents: 20, publicAgents: 5, rounds: 1 },
+] as const;
+
+interface Bench {
+  readonly executable: string;
+  readonly folder: string;
+  readonly artifact: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Of the reference: the same, with host keys. */
+  readonly ownImage: string;
+}
+
+export async function measureContainers(executable: string): Promise<readonly Row[]> {
+  const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
+  const ownImage = `localhost/cluster-e2e-bench:${process.pid}`;
+  try {
+    await buildOwnImage(folder, ownImage);
+    const environment = { XDG_STATE_HOME: join(folder, "state") };
+    const bench = { executable, folder, artifact: await writeSmallArtifact(folder), environment, ownImage };
+    const rows: Row[] = [];
+    for (const size of sizes) rows.push(...(await measureSize(bench, size)));
+    return rows;
+  } finally {
+    await time(["docker", "image", "rm", "--force", ownImage]).catch(() => {});
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** cloud-init would take its time to make them; `create` gives nodes theirs, and switches it off. */
+async function buildOwnImage(folder: string, name: string): Promise<void> {
+  const recipe = `FROM ${image}\nRUN ssh-keygen -A && touch /etc/cloud/cloud-init.disabled\n`;
+  await Bun.write(join(folder, "image", "Dockerfile"), recipe);
+  await time(["docker", "build", "--quiet", "--network=none", "--tag", name, join(folder, "image")]);
+}
+
+interface Size {
+  readonly agents: number;
+  readonly publicAgents: number;
+  readonly rounds: number;
+  readonly limit?: number;
+}
+
+async function measureSize(bench: Bench, { agents, publicAgents, rounds, limit }: Size): Promise<readonly Row[]> {
+  const nodes = 1 + agents + publicAgents;
+  const [login, started, plain]: [number[], number[], number[]] = [[], [], []];
+  for (let round = 0; round < rounds; round += 1) {
+    const created = await create(bench, nodes, ["--agents", `${agents}`, "--public-agents", `${publicAgents}`]);
+    login.push(created.login);
+    started.push(created.started);
+    plain.push(await runPlainly(bench, created.words, nodes));
+  }
+  const what = `containers: 1+${agents}+${publicAgents}`;
+  const reference = median(plain);
+  const row = (name: string, seconds: number): Row => ({
+    what: `${what}, ${name}`,
+    value: `${seconds.toFixed(2)} s (${(seconds / nodes).toFixed(2)} s a node)`,
+    reference: `${reference.toFixed(2)} s (docker run, until sshd is up)`,
+    ratio: seconds / reference,
+  });
+  return [
+    { ...row("until SSH to all", median(login)), ...(limit !== undefined && { limit }) },
+    row("until the installation started", median(started)),
+  ];
+}
+
+async function create(bench: Bench, nodes: number, counts: readonly string[]) {
+  const { executable, artifact, environment } = bench;
+  const id = `bench-${process.pid}`;
+  const words = ["create", "-vv", "--variant", "oss", "--node-image", image, "-c", id, ...counts, artifact];
+  try {
+    const lines = await spoken([executable, ...words], environment);
+    return {
+      login: lastOf(lines, /: \$ .* e2e-first-contact /, nodes),
+      started: lastOf(lines, /^The installation has started/, 1),
+      words: runWords(findLine(lines, /^docker create /)),
+    };
+  } finally {
+    await time([executable, "destroy", "-c", id], environment);
+  }
+}
+
+/** Of `docker create`, but for what makes it a part of a cluster. */
+const runWords = (line: string): readonly string[] =>
+  line
+    .split(" ")
+    .filter((word) => word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias)=/.test(word));
+
+/** All at once, as quickly as Docker can. */
+async function runPlainly({ ownImage }: Bench, words: readonly string[], nodes: number): Promise<number> {
+  const names = Array.from({ length: nodes }, (_, index) => `cluster-e2e-bench-${process.pid}-${index}`);
+  const format = "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+  const started = performance.now();
+  try {
+    await Promise.all(
+      names.map(async (name) => {
+        await time(["docker", "run", "--detach", `--name=${name}`, ...words, ownImage]);
+        const { stdout } = await time(["docker", "container", "inspect", format, name]);
+        await awaitSsh(stdout.trim(), 22, bannerLimitMs);
+      }),
+    );
+    return (performance.now() - started) / 1000;
+  } finally {
+    await time(["docker", "rm", "--force", "--volumes", ...names]).catch(() => {});
+  }
+}

@@ -1,0 +1,48 @@
+/** When a program says what it says. */
+import { environmentOf } from "./measure.ts";
+
+export interface Line {
+  /** Since the program was started. */
+  readonly seconds: number;
+  readonly text: string;
+}
+
+/** Runs a program to its end: all lines of its stderr; fails where it fails. */
+export async function spoken(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<readonly Line[]> {
+  const started = performance.now();
+  const child = Bun.spawn([...argv], {
+    env: environmentOf(environment),
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const lines: Line[] = [];
+  const rest = { text: "" };
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stderr) {
+    const seconds = (performance.now() - started) / 1000;
+    const parts = `${rest.text}${decoder.decode(chunk, { stream: true })}`.split("\n");
+    rest.text = parts.pop() ?? "";
+    lines.push(...parts.map((text) => ({ seconds, text })));
+  }
+  if ((await child.exited) !== 0)
+    throw new Error(`${argv.join(" ")} failed:\n${lines.map(({ text }) => text).join("\n")}`);
+  return lines;
+}
+
+/** When the last of `count` such lines came. */
+export function lastOf(lines: readonly Line[], pattern: RegExp, count: number): number {
+  const found = lines.filter(({ text }) => pattern.test(text));
+  if (found.length !== count) throw new Error(`${found.length} lines like ${pattern}, not ${count}`);
+  return found.at(-1)?.seconds ?? Number.NaN;
+}
+
+/** The first such line's text. */
+export function findLine(lines: readonly Line[], pattern: RegExp): string {
+  const found = lines.find(({ text }) => pattern.test(text));
+  if (found === undefined) throw new Error(`no line like ${pattern}`);
+  return found.text;
+}

@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { type Check, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { ClusterError } from "../../../errors.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { temporaryFolder } from "../../../system/temporary-folder.ts";
+import { builtImages } from "../containerfiles.ts";
+import type { Engine } from "../engine.ts";
+import type { EngineFacts } from "../engine-facts.ts";
+import { findRights } from "../system-flags.ts";
+import { checkOfEngine, type ContainerFacts } from "./facts.ts";
+
+const target = "/cluster-e2e-mount";
+const enforceFile = "/sys/fs/selinux/enforce";
+
+/**
+ * Whether nodes can read what `--custom-volume` gives them, and what this machine's SELinux means for that. The first is tried, with a folder
+ * in the user's home: a virtual machine shows its containers some folders only, and an engine elsewhere none of ours.
+ */
+export function volumeChecks(
+  facts: ContainerFacts,
+  environment: Environment,
+  signal: AbortSignal,
+): readonly [mounts: Check, selinux: Check] {
+  return [
+    checkOfEngine("mounts", facts, async (told, engine) => tryMount({ told, engine, environment }, signal)),
+    checkOfEngine("selinux", facts, async () => {
+      if ((await facts.reach().catch(() => undefined)) !== "direct") return skip("Not checked: nodes run elsewhere.");
+      return judgeSelinux(await readFile(enforceFile, "utf8").catch(() => undefined));
+    }),
+  ];
+}
+
+interface Trial {
+  readonly told: EngineFacts;
+  readonly engine: Engine;
+  readonly environment: Environment;
+}
+
+async function tryMount({ told, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
+  const image = await ownImage(engine, signal);
+  if (image === undefined) return skip("Not checked: there is no node image yet, which the first create makes.");
+  const home = environment["HOME"] ?? homedir();
+  const made = await temporaryFolder(home).catch(() => undefined);
+  if (made === undefined) return skip(`Not checked: no folder can be made in ${home}.`);
+  await using folder = made;
+  const text = randomBytes(16).toString("hex");
+  await writeFile(join(folder.path, "note"), text);
+  const { words } = await findRights(engine, told, image);
+  const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
+  const run = ["run", "--rm", ...words, "--network=none", mount, "--entrypoint=/bin/cat", image, `${target}/note`];
+  const problem = await engine.ask({ words: run }, signal).then(
+    (read) => (read === text ? undefined : "it holds something else there."),
+    (error: unknown) => {
+      if (error instanceof ClusterError) return error.message;
+      throw error;
+    },
+  );
+  if (problem === undefined) return pass(`Containers can read folders of this machine, such as those in ${home}`);
+  return warn(
+    `A container cannot read a folder in ${home}, so --custom-volume will not work: ${problem}`,
+    remedy(told, engine),
+  );
+}
+
+async function ownImage(engine: Engine, signal: AbortSignal): Promise<string | undefined> {
+  const words = ["images", `--filter=reference=${builtImages}`, "--format={{.Repository}}:{{.Tag}}"];
+  // Podman tells all names of an image of which one is meant.
+  return (await engine.ask({ words }, signal)).split("\n").find((name) => name.startsWith(`${builtImages}:`));
+}
+
+const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
+  location === "here"
+    ? "The folders must be readable for this machine's root."
+    : `Share them with the machine in which ${kind.title} runs: Docker Desktop does under Settings, Resources, File sharing; podman machine init takes --volume.`;
+
+/** `enforce` is what the kernel's file says; undefined where there is none. */
+export function judgeSelinux(enforce: string | undefined): Outcome {
+  if (enforce?.trim() !== "1") return pass("Not enforcing on this machine");
+  return pass(
+    "Enforcing, but nodes are not confined by it: --custom-volume needs no :z, which would relabel your files for good",
+  );
+}

@@ -1,0 +1,97 @@
+import { userInfo } from "node:os";
+import { ClusterError } from "../../errors.ts";
+import { type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
+import { rootless } from "./engine-facts.ts";
+import { type EngineKind, type EngineName, engineKinds, engineNames } from "./engine-kinds.ts";
+
+/** For one that answers at all. */
+const probeLimitMs = 20_000;
+
+/**
+ * The engine that was named, or else the first that answers and can serve: Docker, then Podman. A `docker` that is Podman's counts as Podman.
+ * Throws `machine-not-set-up`, which says what was tried of each and what to do.
+ */
+export async function chooseEngine(
+  named: EngineName | undefined,
+  surroundings: EngineSurroundings,
+  signal: AbortSignal,
+): Promise<Engine> {
+  if (named !== undefined) return openNamed(named, surroundings, signal);
+  const failures: Failure[] = [];
+  for (const name of engineNames) {
+    const kind = engineKinds[name];
+    const engine = openEngine(kind, "", surroundings);
+    try {
+      if (await answers(engine, signal)) return engine;
+      surroundings.progress.detail(1, `The program ${name} is not ${kind.title}'s.`);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ClusterError)) throw error;
+      surroundings.progress.detail(1, error.message);
+      failures.push({ kind, error });
+    }
+  }
+  throw noEngine(failures);
+}
+
+/** Those that answer beside the given one. */
+export async function otherEngines(
+  present: EngineKind,
+  surroundings: EngineSurroundings,
+  signal: AbortSignal,
+): Promise<readonly Engine[]> {
+  const others = engineNames.filter((name) => name !== present.name);
+  const opened = others.map(async (name) => {
+    const engine = openEngine(engineKinds[name], `--engine ${name}`, surroundings);
+    return (await answers(engine, signal)) ? engine : undefined;
+  });
+  const settled = await Promise.allSettled(opened);
+  signal.throwIfAborted();
+  return settled.flatMap((result) => (result.status === "fulfilled" && result.value ? [result.value] : []));
+}
+
+/** Of `docker` it must be known whose it is. Root's Podman is not asked whether it runs without root, which takes it half a second. */
+async function openNamed(name: EngineName, surroundings: EngineSurroundings, signal: AbortSignal): Promise<Engine> {
+  const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, surroundings);
+  if ((name === "podman" && isRoot()) || (await answers(open(name), signal))) return open(name);
+  if (name === "docker") return openNamed("podman", surroundings, signal);
+  throw new ClusterError("machine-not-set-up", "The program podman on the PATH is not Podman's.", {
+    hint: engineKinds[name].advice.install,
+    facts: { program: name },
+  });
+}
+
+function isRoot(): boolean {
+  try {
+    return userInfo().uid === 0;
+  } catch {
+    // Node's knows users with a name only.
+    return false;
+  }
+}
+
+/** False for a program that is another engine's. Throws as the engine's commands do, and for a Podman without root, which never serves. */
+async function answers(engine: Engine, signal: AbortSignal): Promise<boolean> {
+  const { kind } = engine;
+  const answer: unknown = JSON.parse(await engine.ask({ words: kind.probe, limitMs: probeLimitMs }, signal));
+  if (!kind.isOwnAnswer(answer)) return false;
+  if (kind.name === "podman" && kind.readFacts(answer).isRootless) throw rootless(engine);
+  return true;
+}
+
+interface Failure {
+  readonly kind: EngineKind;
+  readonly error: ClusterError;
+}
+
+function noEngine(failures: readonly Failure[]): ClusterError {
+  return new ClusterError(
+    "machine-not-set-up",
+    `Neither Docker nor Podman can be used here. ${failures.map(({ error }) => error.message).join(" ")}`,
+    {
+      hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "try again."}`).join("\n"),
+      facts: { tried: engineNames },
+      cause: failures[0]?.error,
+    },
+  );
+}

@@ -1,0 +1,34 @@
+import type { ClusterRecord } from "../cluster/record.ts";
+import { type Outcome, pass, warn } from "../doctor/check.ts";
+import { abandonedCreations } from "../system/creation-folder.ts";
+
+interface Looked {
+  readonly clusters: readonly ClusterRecord[];
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  /** The command that removes a cluster. */
+  readonly removal: (clusterId: string) => string;
+  /** What else a backend finds wrong with a cluster that runs. */
+  readonly troubleOf: (cluster: ClusterRecord) => Promise<string | undefined>;
+}
+
+/** The doctor's word on what creates that were cut short have left, and on clusters of which nothing runs. */
+export async function leftovers(looked: Looked): Promise<Outcome> {
+  const judged = await Promise.all(
+    looked.clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
+  );
+  const left = judged.filter(({ what }) => what !== undefined);
+  if (left.length === 0) return pass("None");
+  return warn(
+    `There are ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
+    `Remove what you need no more: ${left.map(({ cluster }) => looked.removal(cluster.id)).join("; ")}`,
+  );
+}
+
+async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
+  const abandoned = await abandonedCreations(root, cluster.id);
+  if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was cut short";
+  const ended = cluster.nodes.filter((node) => node.state === "ended");
+  if (cluster.nodes.length > 0 && ended.length === cluster.nodes.length) return "none of its nodes runs";
+  return troubleOf(cluster);
+}

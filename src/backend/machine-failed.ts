@@ -1,0 +1,25 @@
+import { nodeReference, type NodeRecord } from "../cluster/record.ts";
+import { ClusterError } from "../errors.ts";
+
+const shownLines = 8;
+/** Colours and the like. */
+// oxlint-disable-next-line no-control-regex
+const controls = /\u001B\[[0-9;?]*[A-Za-z]|[^\P{Cc}\n]/gu;
+
+/** The end of a creation whose node ended by itself. `said` is what its console shows; `hint` what to do where the reason doesn't tell. */
+export function machineFailed(
+  node: NodeRecord,
+  { said, hint }: { readonly said: string; readonly hint: string },
+): ClusterError {
+  const name = nodeReference(node);
+  const lastLines = said.replace(controls, "").trim().split("\n").slice(-shownLines).join("\n");
+  const reason = node.stateReason ?? "no reason is known";
+  return new ClusterError(
+    "machine-failed",
+    `${name} (${node.id}) ended before it could be used: ${reason}.\n${lastLines}`.trim(),
+    {
+      hint,
+      facts: { node: name, machine: node.id, reason: node.stateReason },
+    },
+  );
+}

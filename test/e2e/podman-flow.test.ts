@@ -1,0 +1,223 @@
+/** The main flow and its bad days on Podman: a real one, whose images and containers lie in a folder of this test. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { buildArtifact } from "./support/artifacts.ts";
+import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { podmanLack } from "./support/container-engine.ts";
+import { run } from "./support/executable.ts";
+import { nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const state: { containers?: TestContainers; artifact?: string } = {};
+const containers = (): TestContainers => state.containers!;
+const id = (): string => containers().id("flow");
+
+const createWords = (clusterId: string, ...more: readonly string[]) => [
+  ..."create -vv --variant oss --node-image".split(" "),
+  nodeImage,
+  "-c",
+  clusterId,
+  ...more,
+  state.artifact!,
+];
+
+describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`, () => {
+  beforeAll(async () => {
+    state.containers = await startTestContainers("podman");
+    state.artifact = await buildArtifact("oss", state.containers.folder);
+    await mkdir(join(state.containers.folder, "shared"));
+    await Bun.write(join(state.containers.folder, "shared", "note"), "from outside\n");
+  }, 300_000);
+
+  afterAll(async () => {
+    await state.containers?.[Symbol.asyncDispose]();
+  }, 120_000);
+
+  test("doctor finds nothing that would stop it", async () => {
+    const ran = await containers().run(["doctor"]);
+    expect({ status: ran.status, failed: ran.stdout.match(/^✖.*$/gm) }).toEqual({ status: 0, failed: null });
+    expect(ran.stdout).toMatch(/✔ engine +Podman \d+\.\d+\.\d+ /);
+    expect(ran.stdout).toMatch(/✔ node addresses +Podman is on this machine/);
+    expect(ran.stdout).toMatch(/– mounts +Not checked: there is no node image yet/);
+  });
+
+  test("doctor tries whether nodes can read folders of this machine", async () => {
+    const { engine, folder } = containers();
+    await engine.run(["tag", nodeImage, "localhost/cluster-e2e-node:tried"]);
+    const home = join(folder, "home");
+    await mkdir(home);
+    const doctor = async (lines: string) =>
+      containers().run(["doctor"], {
+        environment: { HOME: home, PATH: await pathWithEngine(folder, "podman", () => lines) },
+      });
+    expect((await doctor(":")).stdout).toContain(
+      `Containers can read folders of this machine, such as those in ${home}`,
+    );
+    // As where the engine's machine is another one, on which the folder is not there.
+    const elsewhere = await doctor(`for word; do case $word in --mount=*) rm -r ${home}/cluster-e2e-* ;; esac; done`);
+    expect(elsewhere.stdout).toMatch(
+      /! mounts +A container cannot read a folder in .*: podman run failed: .*no such file/,
+    );
+    expect(await readdir(home)).toEqual([]);
+    await engine.run(["untag", nodeImage, "localhost/cluster-e2e-node:tried"]);
+  });
+
+  test("a cluster is created, gets ready, and runs a job across its agents", async () => {
+    const limits = ["--agents", "2", "--memory", "1g", "--cpus", "1.5", "--wait", "--timeout", "4m"];
+    const volume = ["--custom-volume", `${containers().folder}/shared:/shared:ro`];
+    const created = await containers().run(createWords(id(), ...limits, ...volume));
+    expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
+      status: 0,
+      stdout: `${id()}\n`,
+    });
+    expect(created.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()} --engine podman`);
+    expect(await containers().things(id())).toHaveLength(5);
+    const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
+    expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
+  }, 300_000);
+
+  test("nodes have the volume and the limits, and find each other by name", async () => {
+    const onNode = (...words: readonly string[]) => containers().run(["run", "-c", id(), "--no-test-env", ...words]);
+    expect((await onNode("--node", "agent_1", "cat /shared/note")).stdout).toBe("from outside\n");
+    expect((await onNode("touch /shared/x")).status).not.toBe(0);
+    expect((await onNode("getent hosts public-agent-0")).stdout).toContain("public-agent-0");
+    const format = "--format={{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}";
+    const node = (await containers().inspect(id())).nodes[0]!;
+    expect(await containers().engine.run(["container", "inspect", format, node.id])).toBe("1073741824 1500000000");
+  });
+
+  test("sync, inspect and list know it; its web UI answers", async () => {
+    const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
+    const checkout = await makeCheckout(join(containers().folder, "checkout"), "oss", files, clusterNames);
+    expect((await containers().run(["sync", "-c", id(), checkout])).status).toBe(0);
+    expect((await containers().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
+    const cluster = await containers().inspect(id());
+    expect((await fetch(cluster.webUi)).status).toBe(200);
+    expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +running +oss +1 +2 +1 `, "m"));
+  });
+
+  test("the same id again is refused, and the other engine says where the cluster is", async () => {
+    const again = await containers().run(createWords(id()));
+    expect(again.status).toBe(1);
+    expect(again.stderr).toContain(`cluster-container destroy --cluster-id ${id()} --engine podman`);
+    const elsewhere = await containers().run(["inspect", "-c", id(), "--engine", "docker"]);
+    expect(elsewhere.status).toBe(3);
+    expect(elsewhere.stderr).toContain(`There is no cluster "${id()}" in engine docker.`);
+    expect(elsewhere.stderr).toContain("There is one in podman: add --engine podman.");
+  });
+
+  test("a docker that is Podman's counts as Podman", async () => {
+    const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => 'exec podman "$@"') };
+    const listed = await containers().run(["list", "--quiet", "--engine", "docker"], { environment });
+    expect(listed).toMatchObject({ status: 0, stdout: `${id()}\n` });
+    const doctor = await containers().run(["doctor", "--engine", "docker"], { environment });
+    expect(doctor.stdout).toMatch(/✔ engine +Podman /);
+  });
+
+  test("a Podman without root is refused plainly, named or found", async () => {
+    const { engine, folder } = containers();
+    const rootless = `[ "$1" != info ] || { ${Bun.which("podman")} "$@" | sed 's/"rootless": false/"rootless": true/'; exit; }`;
+    const PATH = await pathWithEngine(folder, "podman", () => rootless);
+    const environment = {
+      ...engine.environment,
+      XDG_STATE_HOME: join(folder, "state"),
+      DOCKER_HOST: "unix:///nowhere.sock",
+      PATH,
+    };
+    const found = await run("cluster-container", ["list"], { environment });
+    expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
+    expect(found.stderr).toContain("Neither Docker nor Podman can be used here. Docker does not answer");
+    expect(found.stderr).toContain("This Podman runs without root");
+    expect(found.stderr).toMatch(/^For Docker: .*systemctl start docker.*\nFor Podman: .*sudo cluster-container/m);
+    const named = await containers().run(createWords(containers().id("rootless")), { environment: { PATH } });
+    expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 5, stdout: "" });
+    expect(named.stderr).toContain("This Podman runs without root");
+  });
+
+  test("a Podman that does not run is told of, and what to do", async () => {
+    const environment = { CONTAINER_HOST: "unix:///nowhere.sock" };
+    const listed = await containers().run(["list"], { environment });
+    expect({ status: listed.status, stdout: listed.stdout }).toEqual({ status: 5, stdout: "" });
+    expect(listed.stderr).toContain("Podman does not answer");
+    expect(listed.stderr).toContain("podman machine start");
+  });
+
+  test("where Docker does not answer, Podman is found", async () => {
+    const { engine, folder } = containers();
+    const environment = {
+      ...engine.environment,
+      XDG_STATE_HOME: join(folder, "state"),
+      DOCKER_HOST: "unix:///nowhere.sock",
+    };
+    const listed = await run("cluster-container", ["list", "--quiet", "-v"], { environment });
+    expect(listed).toMatchObject({ status: 0, stdout: `${id()}\n` });
+    expect(listed.stderr).toContain("Docker does not answer");
+  });
+
+  test("a container that was killed is told of at once by wait, run and list", async () => {
+    const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+    await containers().engine.run(["kill", agent.id]);
+    const waited = await containers().run(["wait", "-c", id()]);
+    expect(waited.status).toBe(1);
+    expect(waited.stderr).toContain(`agent_0 (${agent.id}): the container stopped with status 137`);
+    const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
+    expect(ran.status).toBe(3);
+    expect(ran.stderr).toContain("stopped with status 137");
+    expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 +1 +1 `, "m"));
+  });
+
+  test("what a killed create has left is told of as such, and destroy --all removes all there is", async () => {
+    const killed = containers().id("killed");
+    const lines = `[ "$1" != start ] || { sleep 3; exit 1; }`;
+    const environment = { PATH: await pathWithEngine(containers().folder, "podman", () => lines) };
+    const creating = containers().start(createWords(killed), { environment });
+    await creating.said("podman start");
+    creating.interrupt("SIGKILL");
+    await creating.ended;
+    expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${killed} +incomplete `, "m"));
+    const doctor = await containers().run(["doctor"]);
+    expect(doctor.stdout).toContain(`cluster "${killed}" (its create was cut short)`);
+    const destroyed = await containers().run(["destroy", "--all", "--yes"]);
+    expect(destroyed.status).toBe(0);
+    expect(destroyed.stdout.trim().split("\n").toSorted()).toEqual([id(), killed].toSorted());
+    expect([...(await containers().things(id())), ...(await containers().things(killed))]).toEqual([]);
+    expect(await containers().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
+  }, 60_000);
+
+  test("of two creates of one id at the same moment one makes the cluster, and Ctrl-C leaves nothing", async () => {
+    const twin = containers().id("twin");
+    const both = await Promise.all([1, 2].map(() => containers().run(createWords(twin, "--public-agents", "0"))));
+    expect(both.map(({ status }) => status ?? 99).toSorted((a, b) => a - b)).toEqual([0, 1]);
+    expect(both.find(({ status }) => status === 1)!.stderr).toContain("[cluster-exists]");
+    expect(await containers().things(twin)).toHaveLength(3);
+    expect((await containers().run(["destroy", "-c", twin])).status).toBe(0);
+    const interrupted = containers().id("interrupted");
+    const creating = containers().start(createWords(interrupted));
+    await creating.said("Boot …");
+    creating.interrupt("SIGINT");
+    expect(await creating.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
+    expect(await containers().things(interrupted)).toEqual([]);
+  }, 120_000);
+
+  test("where Podman runs in a virtual machine, nodes are reached at ports of 127.0.0.1", async () => {
+    // Here it is the real one, which only says what a podman machine's says of itself.
+    const says = `s/"serviceIsRemote": false/"serviceIsRemote": true/; s/"distribution": "[a-z]*",/&"variant": "coreos",/`;
+    const lines = (real: string) => `[ "$1" != info ] || { ${real} "$@" | sed '${says}'; exit; }`;
+    const environment = { PATH: await pathWithEngine(containers().folder, "podman", lines) };
+    const published = containers().id("published");
+    const created = await containers().run(createWords(published, "--public-agents", "0", "--wait"), { environment });
+    expect({ status: created.status }, created.stderr).toEqual({ status: 0 });
+    const cluster = await containers().inspect(published);
+    expect(cluster.webUi).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+    expect((await fetch(cluster.webUi)).status).toBe(200);
+    expect((await containers().run(["run", "-c", published, "srun", "-N1", "hostname"])).stdout).toBe("agent-0\n");
+    expect((await containers().run(["destroy", "-c", published])).status).toBe(0);
+  }, 200_000);
+
+  test("nothing is left of all that: no container, no network, no volume", async () => {
+    expect(await containers().engine.run(["ps", "--all", "--quiet"])).toBe("");
+    expect(await containers().engine.run(["network", "ls", "--quiet"])).toBe("podman");
+    expect(await containers().engine.run(["volume", "ls", "--quiet"])).toBe("");
+  });
+});

@@ -1,0 +1,78 @@
+/** The container engines that tests use, each as a program with an environment of its own. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
+/** The image that the local cloud's machines are made of as well: no registry is needed. */
+export const nodeImage = "localhost/cluster-e2e-machine:debian-12";
+
+export interface ContainerEngine extends AsyncDisposable {
+  readonly name: "docker" | "podman";
+  /** What makes programs use this engine, and nothing else of the machine's. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Runs one of its commands; resolves with what it prints, and fails where it does. */
+  run(words: readonly string[]): Promise<string>;
+}
+
+/** This machine's Docker. */
+export const dockerEngine: ContainerEngine = {
+  name: "docker",
+  environment: {},
+  run: async (words) => runEngine("docker", words, {}),
+  [Symbol.asyncDispose]: async () => {},
+};
+
+/** Why tests of Podman can't run here; undefined where they can. */
+export const podmanLack: string | undefined = findPodmanLack();
+
+function findPodmanLack(): string | undefined {
+  if (process.getuid?.() !== 0) return "skipped: Podman needs root";
+  if (Bun.which("podman") === null) return "skipped: there is no Podman";
+  const version = Bun.spawnSync(["podman", "--version"]).stdout.toString();
+  return Number(/\d+/.exec(version)?.[0]) >= 4 ? undefined : "skipped: this Podman is older than 4.0";
+}
+
+/**
+ * A Podman all of whose images, containers and networks lie in `folder`, with the node image taken from Docker. runc and the control groups'
+ * file system are what also works inside of containers and without a systemd.
+ */
+export async function startPodman(folder: string): Promise<ContainerEngine> {
+  const path = (name: string): string => join(folder, name);
+  const parts = ["images", "run", "tmp", "networks"];
+  for (const part of parts) await mkdir(path(part), { recursive: true });
+  await Bun.write(
+    path("storage.conf"),
+    `[storage]\ndriver = "overlay"\ngraphroot = "${path("images")}"\nrunroot = "${path("run")}"\n`,
+  );
+  await Bun.write(
+    path("containers.conf"),
+    `[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "${path("networks")}"\n` +
+      `[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${path("tmp")}"\n`,
+  );
+  const environment = { CONTAINERS_STORAGE_CONF: path("storage.conf"), CONTAINERS_CONF: path("containers.conf") };
+  await Bun.$`docker save ${nodeImage} | podman load`.env({ ...process.env, ...environment }).quiet();
+  return {
+    name: "podman",
+    environment,
+    run: async (words) => runEngine("podman", words, environment),
+    [Symbol.asyncDispose]: async () => {
+      await runEngine("podman", ["rm", "--all", "--force", "--volumes", "--time=0"], environment);
+      await runEngine("podman", ["network", "prune", "--force"], environment);
+    },
+  };
+}
+
+async function runEngine(
+  program: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
+  const env = { ...process.env, ...environment };
+  const child = Bun.spawn([program, ...words], { stdout: "pipe", stderr: "pipe", env });
+  const [status, stdout, stderr] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if (status !== 0) throw new Error(`${program} ${words.join(" ")} ended with ${status}: ${stderr}`);
+  return stdout.trim();
+}

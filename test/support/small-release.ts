@@ -1,0 +1,34 @@
+/** A release of shell scripts that say a version, for what concerns install.sh alone. */
+import { cp, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { installer } from "../../scripts/release/installer.ts";
+
+const template = await Bun.file(join(import.meta.dir, "..", "..", "scripts", "install.sh")).text();
+const platform = `${process.platform}-${process.arch}`;
+
+/** Writes it into a folder of the tag's name below `parent`, and gives that folder's path. `programs` are names without `cluster-`. */
+export async function smallRelease(parent: string, tag: string, programs: readonly string[]): Promise<string> {
+  const files = join(parent, tag);
+  const name = `cluster-e2e-${tag}-${platform}`;
+  const tree = join(parent, "trees", name);
+  await mkdir(join(tree, "bin"), { recursive: true });
+  await mkdir(files);
+  for (const program of programs.map((each) => `cluster-${each}`)) {
+    await Bun.write(join(tree, "bin", program), `#!/bin/sh\necho ${tag}\n`);
+    await Bun.write(join(tree, "share", "man", "man1", `${program}.1`), tag);
+    await Bun.write(join(tree, "share", `of-${program}`, "document"), tag);
+    await cp(join(tree, "bin", program), join(files, `${program}-${platform}`));
+  }
+  await Bun.write(
+    join(files, "install.sh"),
+    installer(template, { release: tag, downloadRoot: parent, signer: undefined }),
+  );
+  const lines = `chmod 755 "$0/bin/"*
+    tar -C "$0" -czf "cluster-e2e-$1-share.tar.gz" share
+    tar -C "$0/.." -cJf "$2.tar.xz" "$2"
+    sha256sum * >SHA256SUMS`;
+  const argv = ["sh", "-euc", lines, tree, tag, name];
+  const child = Bun.spawn(argv, { cwd: files, stderr: "inherit" });
+  if ((await child.exited) !== 0) throw new Error("the small release could not be made");
+  return files;
+}

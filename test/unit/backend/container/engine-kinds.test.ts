@@ -1,0 +1,123 @@
+import { expect, test } from "bun:test";
+import { hostname, release } from "node:os";
+import type { Engine } from "../../../../src/backend/container/engine.ts";
+import { findReach } from "../../../../src/backend/container/engine-facts.ts";
+import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+
+const { docker, podman } = engineKinds;
+const neverAborted = new AbortController().signal;
+
+/** What version 4.3.1 said on Debian 12, shortened. */
+const podmanSays = {
+  host: {
+    cgroupVersion: "v1",
+    distribution: { distribution: "debian", version: "12", codename: "bookworm" },
+    hostname: "vm",
+    kernel: "6.1.0-28-amd64",
+    memTotal: 25276502016,
+    security: { apparmorEnabled: false, rootless: false, selinuxEnabled: false },
+    serviceIsRemote: false,
+  },
+  store: { graphDriverName: "overlay", graphRoot: "/var/lib/containers/storage" },
+  version: { APIVersion: "4.3.1", Version: "4.3.1", OsArch: "linux/amd64" },
+};
+
+const podmanWith = (host: Readonly<Record<string, unknown>>) =>
+  podman.readFacts({ ...podmanSays, host: { ...podmanSays.host, ...host } });
+
+test("Docker's facts are read from what it says of itself", () => {
+  const says = {
+    ServerVersion: "20.10.24+dfsg1",
+    OperatingSystem: "Debian GNU/Linux 12 (bookworm)",
+    CgroupVersion: "2",
+    SecurityOptions: ["name=apparmor", "name=seccomp,profile=default", "name=rootless"],
+    Driver: "overlay2",
+    DockerRootDir: "/var/lib/docker",
+    MemTotal: 25276502016,
+  };
+  expect(docker.readFacts(says)).toEqual({
+    version: "20.10.24+dfsg1",
+    operatingSystem: "Debian GNU/Linux 12 (bookworm)",
+    location: "unknown",
+    cgroupVersion: "2",
+    isRootless: true,
+    hasAppArmor: true,
+    hasSelinux: false,
+    storageDriver: "overlay2",
+    rootFolder: "/var/lib/docker",
+    memoryBytes: 25276502016,
+  });
+  expect(docker.readFacts({ ...says, OperatingSystem: "Docker Desktop" }).location).toBe("virtual-machine");
+});
+
+test("Podman's facts are read from what it says of itself", () => {
+  expect(podman.readFacts(podmanSays)).toEqual({
+    version: "4.3.1",
+    operatingSystem: "debian 12",
+    location: "here",
+    cgroupVersion: "1",
+    isRootless: false,
+    hasAppArmor: false,
+    hasSelinux: false,
+    storageDriver: "overlay",
+    rootFolder: "/var/lib/containers/storage",
+    memoryBytes: 25276502016,
+  });
+  const other = podmanWith({
+    cgroupVersion: "v2",
+    security: { apparmorEnabled: true, rootless: true, selinuxEnabled: true },
+  });
+  expect(other).toMatchObject({ cgroupVersion: "2", isRootless: true, hasAppArmor: true, hasSelinux: true });
+});
+
+test.each([
+  ["podman machine", { distribution: { distribution: "fedora", variant: "coreos" } }, "virtual-machine"],
+  ["a service of this machine", { hostname: hostname(), kernel: release() }, "here"],
+  ["a service elsewhere", { hostname: "elsewhere", kernel: "6.1.0-28-amd64" }, "elsewhere"],
+])("where a Podman runs that is asked through %s is told by what it says of its machine", (_, host, location) => {
+  expect(podmanWith({ serviceIsRemote: true, ...host }).location as string).toBe(location);
+});
+
+test.each([
+  ["Docker's", { Client: {}, Server: { Components: [{ Name: "Engine" }] } }, true],
+  ["an old Docker's", { Client: {}, Server: { Version: "18.03" } }, true],
+  ["Podman's under Docker's name", { Client: { APIVersion: "4.3.1", OsArch: "linux/amd64" } }, false],
+  ["Docker's that speaks to Podman", { Client: {}, Server: { Components: [{ Name: "Podman Engine" }] } }, false],
+])("a docker whose answer is %s is known for what it is", (_, answer, isOwn) => {
+  expect(docker.isOwnAnswer(answer)).toBe(isOwn);
+});
+
+test("both describe networks in words of their own", () => {
+  const Labels = { "cluster-e2e.cluster-id": "a", "cluster-e2e.creation-id": "b", other: "c" };
+  const network = { id: "0123", labels: { clusterId: "a", creationId: "b" } };
+  expect(docker.readNetwork({ Id: "0123", Name: "n", Labels })).toEqual(network);
+  expect(podman.readNetwork({ id: "0123", name: "n", labels: Labels })).toEqual(network);
+  expect(podman.readNetwork({ id: "0123", name: "n" })).toEqual({ id: "0123", labels: {} });
+});
+
+const unasked = async (): Promise<never> => Promise.reject(new Error("nothing is asked"));
+const engine = (kind: Engine["kind"]): Engine => ({ kind, option: "", ask: unasked, change: unasked });
+
+test.each([
+  ["here", "linux", {}, "direct"],
+  ["in a podman machine on macOS", "darwin", { serviceIsRemote: true }, "published"],
+  [
+    "in a podman machine on Linux",
+    "linux",
+    { serviceIsRemote: true, distribution: { variant: "coreos" } },
+    "published",
+  ],
+] as const)("nodes of a Podman %s are reached as they can be", async (_, platform, host, reach) => {
+  expect(await findReach(engine(podman), podmanWith(host), platform, neverAborted)).toBe(reach);
+});
+
+test.each([
+  [podman, { security: { rootless: true } }, "This Podman runs without root", "sudo cluster-container"],
+  [podman, { serviceIsRemote: true, hostname: "far" }, "Podman runs on another machine", "unset CONTAINER_HOST"],
+])("a Podman that can't serve is refused plainly: %#", async (kind, host, message, hint) => {
+  const error = await failureOf(findReach(engine(kind), podmanWith(host), "linux", neverAborted));
+  expect(error.id).toBe("machine-not-set-up");
+  expect(error.message).toContain(message);
+  expect(error.hint).toContain(hint);
+});
