@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
@@ -109,7 +110,13 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   const { counts, creation } = request;
   const plan = { clusterId, counts, creation, image: image.name, reach: resolved.reach };
   const launch = async (inner: AbortSignal): Promise<void> => {
-    await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
+    try {
+      await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
+    } catch (error) {
+      // The next creation tries anew what the engine gives: it may be less than it was.
+      await rm(memory, { force: true });
+      throw error;
+    }
     step.done();
   };
   const look = watchMachines(engine, { creationId, root: work.root });

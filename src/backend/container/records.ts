@@ -121,7 +121,12 @@ function nodeState({ State }: Container): NodeState {
 }
 
 function endText({ State }: Container): string {
-  const why = State.OOMKilled === true ? ", out of memory" : State.Error ? `: ${State.Error}` : "";
+  const why =
+    State.OOMKilled === true
+      ? " (something in it was killed for want of memory)"
+      : State.Error
+        ? `: ${State.Error}`
+        : "";
   const killed = State.ExitCode === 137 && why === "" ? " (killed, perhaps for want of memory)" : "";
   return `the container stopped with status ${State.ExitCode}${why}${killed}`;
 }

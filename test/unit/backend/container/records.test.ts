@@ -93,7 +93,9 @@ test("a stopped container says why, and its cluster is incomplete", () => {
     container({ role: "agent", status: "exited", exitCode: 137, outOfMemory: true }),
   );
   expect(cluster!.state).toBe("incomplete");
-  expect(cluster!.nodes[1]!.stateReason).toBe("the container stopped with status 137, out of memory");
+  expect(cluster!.nodes[1]!.stateReason).toBe(
+    "the container stopped with status 137 (something in it was killed for want of memory)",
+  );
 });
 
 test("where all have stopped there still is a cluster to destroy", () => {
