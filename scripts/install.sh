@@ -222,7 +222,7 @@ open_staging() {
   for folder in "$prefix" "$prefix/bin" "$prefix/share"; do [ ! -d "$folder" ] || [ -w "$folder" ] || cannot_write "$folder"; done
   if ! mkdir "$staging" 2>/dev/null; then
     [ -d "$staging" ] || cannot_write "$prefix"
-    refuse "something is being installed or removed there already. If that is not so, remove $staging and try again"
+    refuse "something is being installed or removed there already. If that is not so, one was cut short: put back what lies in $staging/old, if anything does, then remove $staging and try again"
   fi
   is_ours=yes
   mkdir "$staging/old"

@@ -7,7 +7,7 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import { createFileSums } from "../system/file-hash.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord, NodeRecord } from "./record.ts";
 import { nodeReference } from "./record.ts";
 
 export interface MasterSync extends SyncReport {
@@ -37,18 +37,21 @@ export async function syncCheckout(
   const sumOf = createFileSums();
   // Made while the nodes are asked what they have. A file that can't be read is told by whoever sends it.
   const files = [...checkout.contents.values()].flatMap(({ tests, library }) => [...tests, ...library]);
-  runAtOnce(files, filesAtOnce, async ({ source }) => sumOf(source, signal), signal).catch(() => {});
-  return runAtOnce(
-    masters,
-    masters.length,
-    async (node) => {
-      const reference = nodeReference(node);
-      using step = progress.start("Sync", reference);
-      const connection = await connections.connect(node, signal);
-      const report = await syncToNode(checkout, { connection, reference, layouts, sumOf }, signal);
-      step.done(`${report.sentFiles} of ${report.files} files sent`);
-      return { node: reference, ...report };
-    },
-    signal,
-  );
+  const ending = new AbortController();
+  const either = AbortSignal.any([signal, ending.signal]);
+  const summing = runAtOnce(files, filesAtOnce, async ({ source }) => sumOf(source, either), either).catch(() => {});
+  const sync = async (node: NodeRecord): Promise<MasterSync> => {
+    const reference = nodeReference(node);
+    using step = progress.start("Sync", reference);
+    const connection = await connections.connect(node, signal);
+    const report = await syncToNode(checkout, { connection, reference, layouts, sumOf }, signal);
+    step.done(`${report.sentFiles} of ${report.files} files sent`);
+    return { node: reference, ...report };
+  };
+  try {
+    return await runAtOnce(masters, masters.length, sync, signal);
+  } finally {
+    ending.abort();
+    await summing;
+  }
 }

@@ -78,7 +78,9 @@ test("of two installations at once, one is refused before it changes anything", 
   await using here = await place();
   await mkdir(here.at("prefix", ".cluster-e2e-installing"), { recursive: true });
   const { status, output } = await here.sh(installed(newer));
-  expect(output).toContain("something is being installed or removed there already. If that is not so, remove ");
+  expect(output).toContain(
+    "something is being installed or removed there already. If that is not so, one was cut short: ",
+  );
   expect(status).toBe(1);
   const removal =
     await here.sh(`rm -r prefix/.cluster-e2e-installing; ${installed(older)} && mkdir prefix/.cluster-e2e-installing;
