@@ -121,6 +121,22 @@ test("of two creates with one id one goes on, and the other one leaves it alone"
   expect((await vms().machines(id)).size).toBe(0);
 }, 60_000);
 
+test.each(stages.slice(1))(
+  "a destroy $when ends the creation, and nothing of it is left",
+  async ({ said }) => {
+    const id = vms().id("destroyed");
+    const creating = vms().start([...createWords(id), "--agents", "5"]);
+    await creating.said(said);
+    expect(await vms().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+    const ended = await creating.ended;
+    expect(ended.status).toBe(1);
+    expect(ended.stderr).toContain("[machine-failed]");
+    expect((await vms().machines(id)).size).toBe(0);
+    expect(await machineFiles(id)).toEqual([]);
+  },
+  60_000,
+);
+
 test("an image that is not there, and a size that is none, are refused", async () => {
   const without = await vms().run(["create", "--variant", "oss", "--image", "/no/such.img", state.artifact!]);
   expect(without.status).toBe(2);

@@ -2,15 +2,14 @@ import { access, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
-import { machinesFolder, type ProcessFiles } from "./machine-files.ts";
+import { machinesFolder, processFiles, type ProcessFiles } from "./machine-files.ts";
 import { escaped, type Qemu, qemuFailure } from "./qemu.ts";
 
 const pauseMs = 10;
 const patienceMs = 10_000;
 
 export function networkFiles(directory: string): ProcessFiles {
-  const folder = join(machinesFolder(directory), "network");
-  return { disk: join(folder, "disk.img"), pid: join(folder, "qemu.pid") };
+  return processFiles(join(machinesFolder(directory), "network"));
 }
 
 /**
@@ -51,7 +50,7 @@ function networkWords({ disk, pid }: ProcessFiles, wires: Wires): readonly strin
     ["-netdev", `stream,id=wire${place},server=on,addr.type=unix,addr.path=${escaped(wirePath(wires, place))}`],
     ["-netdev", `hubport,id=port${place},hubid=0,netdev=wire${place}`],
   ]);
-  // The disk is never read: without it, a process that was only beginning when all was removed can't go on. See removeCreation.
+  // The disk is empty, and never read: without it, a process that was only beginning when all was removed can't go on. See removeCreation.
   const file = { driver: "file", "node-name": "disk", filename: disk, "read-only": true };
   const rest = ["-blockdev", JSON.stringify(file), "-pidfile", pid, "-daemonize"];
   return ["-nodefaults", "-no-user-config", "-display", "none", "-machine", "none", ...connections.flat(2), ...rest];

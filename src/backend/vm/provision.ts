@@ -28,11 +28,11 @@ import { hostname, launchMachines, toPorts } from "./launch.ts";
 import type { Making } from "./making.ts";
 import type { Qemu } from "./qemu.ts";
 import { sshUser } from "./records.ts";
-import { removeCreation } from "./remove-creation.ts";
+import { lockMachines, removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { vmRollBack } from "./roll-back.ts";
 import type { VmCreation } from "./vm-creation.ts";
-import { watchMachines } from "./watch-machines.ts";
+import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the machines. */
 const longestPauseMs = 1_000;
@@ -113,10 +113,12 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
     clock: surroundings.clock,
   };
   const launch = async (inner: AbortSignal): Promise<void> => {
+    await using _ = await lockMachines(directory, surroundings.clock, inner);
+    await readOwnCluster(directory);
     await launchMachines(qemu, plan, inner);
     step.done();
   };
-  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory, qemu.architecture);
+  const look = async (): Promise<ClusterRecord> => watchMachines(directory, qemu.architecture);
   return await launchAndRaise(
     launch,
     { count: nodeCount(request.counts), longestPauseMs, look, meet },
