@@ -3,9 +3,13 @@ import { expect, test } from "bun:test";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
+import { leftoversCheck } from "../../../src/backend/vm/checks/leftovers.ts";
 import { lockMachines, removeCreation } from "../../../src/backend/vm/remove-creation.ts";
+import { createVmBackend } from "../../../src/backend/vm/vm-backend.ts";
 import { watchMachines } from "../../../src/backend/vm/watch-machines.ts";
+import { destroyCluster } from "../../../src/cluster/destroy-clusters.ts";
 import { systemClock } from "../../../src/system/clock.ts";
+import { silentProgress } from "../../../src/system/progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -30,6 +34,32 @@ test("machines are ended without the cluster's facts", async () => {
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
   expect(await readdir(root.path)).toEqual(["one"]);
+});
+
+test.each([
+  ["is not there", undefined],
+  ["is damaged", "{"],
+  ["is another version's", JSON.stringify({ schemaVersion: 2, clusterId: "one", nodes: [] })],
+])("a cluster whose cluster.json %s is known to doctor, list and destroy", async (_, text) => {
+  await using state = await scratchFolder();
+  const environment = { XDG_STATE_HOME: state.path };
+  const surroundings = { environment, clock: systemClock, progress: silentProgress };
+  const root = join(state.path, "cluster-e2e", "vm");
+  const directory = join(root, "one-0123456789abcdef");
+  await using child = await machine(directory);
+  if (text !== undefined) await writeFile(join(directory, "cluster.json"), text);
+  expect(await leftoversCheck(root).run(never)).toMatchObject({
+    status: "warn",
+    message: `There are cluster "one" (${directory}/cluster.json cannot be read).`,
+    remedy: "Remove what you need no more: cluster-vm destroy --cluster-id one",
+  });
+  const backend = createVmBackend(surroundings);
+  expect(await backend.list(never)).toMatchObject([{ id: "one", state: "incomplete", nodes: [] }]);
+  await destroyCluster(backend, "one", surroundings, never);
+  expect(await child.exited).toBe(143);
+  expect(await readdir(directory)).toEqual([]);
+  expect(await backend.list(never)).toEqual([]);
+  expect(await leftoversCheck(root).run(never)).toMatchObject({ status: "pass" });
 });
 
 test("nothing is removed while machines are being started", async () => {
