@@ -1,5 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ClusterError } from "../errors.ts";
+import { errorCode } from "./error-code.ts";
 
 /** A folder of this user alone that is gone, with all that is in it, when it is disposed of. */
 export interface TemporaryFolder extends AsyncDisposable {
@@ -10,4 +13,19 @@ export interface TemporaryFolder extends AsyncDisposable {
 export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(parent, "cluster-e2e-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** One where the system has its temporary files. Throws `machine-not-set-up` where none can be made there. */
+export async function systemTemporaryFolder(): Promise<TemporaryFolder> {
+  const parent = tmpdir();
+  try {
+    return await temporaryFolder(parent);
+  } catch (error) {
+    const reason = errorCode(error) ?? String(error);
+    throw new ClusterError("machine-not-set-up", `No temporary folder can be made in ${parent}: ${reason}.`, {
+      hint: "Name a folder that is there, and that this user can write to, by TMPDIR.",
+      facts: { folder: parent },
+      cause: error,
+    });
+  }
 }

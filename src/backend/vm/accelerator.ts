@@ -1,8 +1,7 @@
 import { writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { temporaryFolder } from "../../system/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import type { Architecture } from "./architecture.ts";
 import type { Qemu } from "./qemu.ts";
 
@@ -26,7 +25,7 @@ export async function tryAccelerators(
   signal: AbortSignal,
 ): Promise<readonly AcceleratorTrial[]> {
   const absent = platform === "darwin" ? "kvm" : "hvf";
-  await using folder = await temporaryFolder(tmpdir());
+  await using folder = await systemTemporaryFolder();
   const rom = join(folder.path, "probe.rom");
   await writeFile(rom, probeRom(qemu.architecture.probe));
   const candidates = accelerators.filter((accelerator) => accelerator !== absent);

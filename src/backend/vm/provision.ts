@@ -1,10 +1,9 @@
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { roles } from "../../cluster/record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { generateKeyPair, type KeyPair } from "../../ssh/keys.ts";
-import { temporaryFolder } from "../../system/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
 import { freeSpaceProblem } from "../../system/free-space.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
@@ -98,7 +97,7 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
   using step = surroundings.progress.start("Start virtual machines");
   const facts = await register(work, making, signal);
   // Gone when all nodes have been met: by then they are connected.
-  await using wires = await temporaryFolder(tmpdir());
+  await using wires = await systemTemporaryFolder();
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
   const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts };
   const plan = {

@@ -143,6 +143,25 @@ test("firmware that is missing is told with its package, and found where QEMU's 
   expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "pass", message: program });
 });
 
+test.each(["accelerator", "qemu features"])(
+  "without a folder for temporary files, %s says how to name one",
+  async (name) => {
+    await using folder = await scratchFolder();
+    await standIns(folder.path, {});
+    const usual = process.env["TMPDIR"];
+    try {
+      process.env["TMPDIR"] = join(folder.path, "nowhere");
+      const failure = await failureOf(checked(folder.path, name));
+      expect(failure.id).toBe("machine-not-set-up");
+      expect(failure.message).toBe(`No temporary folder can be made in ${folder.path}/nowhere: ENOENT.`);
+      expect(failure.hint).toContain("TMPDIR");
+    } finally {
+      if (usual === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = usual;
+    }
+  },
+);
+
 test("what a build of QEMU lacks is named", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, {});

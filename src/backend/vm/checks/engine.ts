@@ -1,7 +1,6 @@
-import { tmpdir } from "node:os";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
 import { ClusterError } from "../../../errors.ts";
-import { temporaryFolder } from "../../../system/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../../system/temporary-folder.ts";
 import { bestAccelerator, tryAccelerators } from "../accelerator.ts";
 import { findFirmware } from "../firmware.ts";
 import { type Qemu, qemuVersion } from "../qemu.ts";
@@ -67,7 +66,7 @@ export function firmwareCheck(qemu: Qemu): Check {
 }
 
 async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
-  await using folder = await temporaryFolder(tmpdir());
+  await using folder = await systemTemporaryFolder();
   const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
   const [networks, drive] = await Promise.all([
     qemu.system(["-netdev", "help"], signal),
