@@ -10,7 +10,7 @@ import { acquireProcessLock } from "../../system/process-lock.ts";
 import { ClusterError } from "../../errors.ts";
 import { version } from "../../version.ts";
 import type { ProvisionRequest } from "../backend.ts";
-import { awaitFirstBoot } from "../first-boot.ts";
+import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { nodeCount } from "../cluster-shape.ts";
 import { launchAndRaise } from "../launch-and-raise.ts";
 import type { LocalProvisioning } from "../local-backend.ts";
@@ -35,8 +35,8 @@ import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the machines. */
 const longestPauseMs = 1_000;
-/** Translated code boots ten times slower, and all machines share this computer. */
-const slowLoginLimitMs = 40 * 60_000;
+/** Translated code boots ten times slower, and all machines share this computer: both until we are let in, and from then on. */
+const slowLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
@@ -131,15 +131,18 @@ async function introduction(
   { resolved, hostKey }: { readonly resolved: ResolvedCreation; readonly hostKey: KeyPair },
 ): ReturnType<typeof openIntroduction> {
   const { directory, connections, deadlineMs } = request;
+  const isSlow = resolved.accelerator === "tcg";
+  const firstBootLimitMs = isSlow ? slowLimitMs : usualFirstBootLimitMs;
   return openIntroduction(
     {
       directory,
       connections,
       firstHostKey: hostKey.publicKey,
       deadlineMs,
-      ...(resolved.accelerator === "tcg" && { loginLimitMs: slowLoginLimitMs }),
+      ...(isSlow && { loginLimitMs: slowLimitMs }),
       firstBoot: async (connection: Connection, name: string, inner: AbortSignal) => {
-        const complaints = await awaitFirstBoot(connection, { name, hasDeadline: false }, inner);
+        const machine = { name, hasDeadline: false, limitMs: firstBootLimitMs };
+        const complaints = await awaitFirstBoot(connection, machine, inner);
         if (complaints !== undefined) surroundings.progress.detail(1, `${name}: cloud-init complained:\n${complaints}`);
       },
       silence: async () => Promise.resolve(undefined),
