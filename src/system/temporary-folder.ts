@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, isAbsolute, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { errorCode } from "./error-code.ts";
 
@@ -9,9 +9,15 @@ export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
 }
 
+const prefix = "cluster-e2e-";
+
+/** Whether a path is one of these by its name. */
+export const isTemporaryFolder = (path: string): boolean =>
+  isAbsolute(path) && new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path));
+
 /** Makes one inside `parent`, which must exist. */
 export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {
-  const path = await mkdtemp(join(parent, "cluster-e2e-"));
+  const path = await mkdtemp(join(parent, prefix));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 

@@ -25,6 +25,7 @@ import { obtainImage } from "./image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
 import { hostname, launchMachines, toPorts } from "./launch.ts";
 import type { Making } from "./making.ts";
+import { noteWires } from "./private-network.ts";
 import type { Qemu } from "./qemu.ts";
 import { sshUser } from "./records.ts";
 import { lockMachines, removeCreation } from "./remove-creation.ts";
@@ -114,6 +115,7 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
   const launch = async (inner: AbortSignal): Promise<void> => {
     await using _ = await lockMachines(directory, surroundings.clock, inner);
     await readOwnCluster(directory);
+    await noteWires(directory, plan.wires);
     await launchMachines(qemu, plan, inner);
     step.done();
   };

@@ -4,6 +4,7 @@ import { acquireProcessLock } from "../../system/process-lock.ts";
 import { removeClusterFacts } from "./cluster-facts.ts";
 import { allProcessFiles, machinesFolder } from "./machine-files.ts";
 import { endMachines } from "./machine-process.ts";
+import { removeWires } from "./private-network.ts";
 
 /** Ends all machines of a creation, and leaves them to be looked at. */
 export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
@@ -29,6 +30,7 @@ export async function removeCreation(directory: string, clock: Clock, signal: Ab
   // A QEMU whose starter was killed may just be beginning: without a disk it can't, and one that has opened it has its process file by now.
   await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
   await endMachines(machines, clock, signal);
+  await removeWires(directory);
   await rm(machinesFolder(directory), { recursive: true, force: true });
   await removeClusterFacts(directory);
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
 import { leftoversCheck } from "../../../src/backend/vm/checks/leftovers.ts";
 import { lockMachines, removeCreation } from "../../../src/backend/vm/remove-creation.ts";
+import { noteWires } from "../../../src/backend/vm/private-network.ts";
 import { createVmBackend } from "../../../src/backend/vm/vm-backend.ts";
 import { watchMachines } from "../../../src/backend/vm/watch-machines.ts";
 import { destroyCluster } from "../../../src/cluster/destroy-clusters.ts";
@@ -60,6 +61,24 @@ test.each([
   expect(await readdir(directory)).toEqual([]);
   expect(await backend.list(never)).toEqual([]);
   expect(await leftoversCheck(root).run(never)).toMatchObject({ status: "pass" });
+});
+
+test("the wires that a killed create left are removed, and nothing else that lies there", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  const [left, shared, foreign] = ["cluster-e2e-AbC123", "cluster-e2e-dEf456", "home"].map((name) =>
+    join(root.path, name),
+  );
+  for (const folder of [left!, shared!, foreign!]) {
+    await mkdir(folder);
+    await writeFile(join(folder, "wire-0"), "");
+    await noteWires(directory, { folder, count: 2 });
+    if (folder === shared) await writeFile(join(folder, "wire-less"), "");
+    await removeCreation(directory, systemClock, never);
+  }
+  expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
+  expect(await readdir(shared!)).toEqual(["wire-less"]);
+  expect(await readdir(foreign!)).toEqual(["wire-0"]);
 });
 
 test("nothing is removed while machines are being started", async () => {
