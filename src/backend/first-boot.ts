@@ -2,8 +2,8 @@ import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 
-/** cloud-init also waits for the network and for packages; minutes are usual on slow machines. */
-const limitMs = 10 * 60_000;
+/** cloud-init also waits for the network and for packages: minutes are usual on slow machines. */
+export const usualFirstBootLimitMs = 10 * 60_000;
 const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
 
 /**
@@ -36,12 +36,12 @@ fi
  * Throws `machine-failed` with the log's last lines where the machine isn't as it must be.
  */
 export async function awaitFirstBoot(
-  connection: Connection,
-  machine: { readonly name: string; readonly hasDeadline: boolean },
+  connection: Pick<Connection, "run">,
+  machine: { readonly name: string; readonly hasDeadline: boolean; readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const argv = ["sh", "-c", script, "e2e-first-boot", machine.hasDeadline ? deadlineUnit : ""];
-  const result = await connection.run({ argv, sudo: true, limitMs, task: "its first boot" }, signal);
+  const result = await connection.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
   const lines = result.stdout.trim();
   switch (result.status) {
     case exitStatus.well:

@@ -1,5 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { makePrivateFolder, writePrivateFile } from "./private-file.ts";
 import { identifyThisProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 
@@ -25,6 +25,14 @@ export function creationFiles(directory: string): CreationFiles {
 /** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. */
 export function creationDirectory(root: string, clusterId: string, creationId: string): string {
   return join(root, `${clusterId}-${creationId}`);
+}
+
+/** What a creation's folder says by its name alone; undefined where it isn't one's. */
+export function creationOfDirectory(
+  directory: string,
+): { readonly clusterId: string; readonly creationId: string } | undefined {
+  const [, clusterId, creationId] = /^(.+)-([0-9a-f]{16})$/.exec(basename(directory)) ?? [];
+  return clusterId === undefined || creationId === undefined ? undefined : { clusterId, creationId };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What ends a creation of virtual machines before its time: Ctrl-C, kill -9, a machine that ends, a twin. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { startTestVms } from "./support/test-vms.ts";
@@ -31,6 +32,9 @@ const createWords = (id: string) => [
 const machineFiles = async (id: string) =>
   (await vms().files(id)).filter((name) => /machines|cluster\.json/.test(name));
 
+const temporaryFolders = async () =>
+  (await readdir(vms().folder)).filter((name) => name.startsWith("cluster-e2e-")).toSorted();
+
 /** What the program says when it has come so far. */
 const stages = [
   { when: "while it looks around", said: "qemu-system-x86_64 --version" },
@@ -59,6 +63,7 @@ test.each(stages)(
   "after kill -9 $when, doctor and destroy know the remains",
   async ({ said }) => {
     const id = vms().id("killed");
+    const before = await temporaryFolders();
     const creating = vms().start(createWords(id));
     await creating.said(said);
     creating.interrupt("SIGKILL");
@@ -66,6 +71,7 @@ test.each(stages)(
     if ((await machineFiles(id)).length > 0) {
       expect((await vms().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was cut short)`);
       expect(await vms().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+      expect(await temporaryFolders()).toEqual(before);
     }
     // Whatever was only beginning has seen by now that its disk is gone.
     await Bun.sleep(1_000);
@@ -120,6 +126,22 @@ test("of two creates with one id one goes on, and the other one leaves it alone"
   await winner.ended;
   expect((await vms().machines(id)).size).toBe(0);
 }, 60_000);
+
+test.each(stages.slice(1))(
+  "a destroy $when ends the creation, and nothing of it is left",
+  async ({ said }) => {
+    const id = vms().id("destroyed");
+    const creating = vms().start([...createWords(id), "--agents", "5"]);
+    await creating.said(said);
+    expect(await vms().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+    const ended = await creating.ended;
+    expect(ended.status).toBe(1);
+    expect(ended.stderr).toContain("[machine-failed]");
+    expect((await vms().machines(id)).size).toBe(0);
+    expect(await machineFiles(id)).toEqual([]);
+  },
+  60_000,
+);
 
 test("an image that is not there, and a size that is none, are refused", async () => {
   const without = await vms().run(["create", "--variant", "oss", "--image", "/no/such.img", state.artifact!]);

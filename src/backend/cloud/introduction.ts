@@ -1,7 +1,7 @@
 import type { NodeRecord } from "../../cluster/record.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Surroundings } from "../backend.ts";
-import { awaitFirstBoot } from "../first-boot.ts";
+import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import type { Introduction } from "../meet-node.ts";
 import { silenceText } from "./silence.ts";
 
@@ -24,7 +24,8 @@ export function cloudIntroduction(
   return {
     ...contact,
     firstBoot: async (connection, name, signal) => {
-      const complaints = await awaitFirstBoot(connection, { name, hasDeadline: true }, signal);
+      const machine = { name, hasDeadline: true, limitMs: usualFirstBootLimitMs };
+      const complaints = await awaitFirstBoot(connection, machine, signal);
       if (complaints !== undefined) progress.detail(1, `${name}: cloud-init complained: ${complaints}`);
     },
     silence: async (signal) => {

@@ -1,14 +1,16 @@
 import { writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { temporaryFolder } from "../../system/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import type { Architecture } from "./architecture.ts";
 import type { Qemu } from "./qemu.ts";
 
 /** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
 const accelerators = ["kvm", "hvf", "tcg"] as const;
 export type Accelerator = (typeof accelerators)[number];
+
+/** How long each may take, which is some hundredths of a second where nothing is wrong. Translation is what a busy computer slows down. */
+export const trialLimitsMs: Readonly<Record<Accelerator, number>> = { kvm: 10_000, hvf: 10_000, tcg: 30_000 };
 
 export interface AcceleratorTrial {
   readonly accelerator: Accelerator;
@@ -18,22 +20,27 @@ export interface AcceleratorTrial {
 
 /**
  * Tries each by running a few instructions under it, since nothing else tells: `/dev/kvm` may be there, open, and yet fail as soon as a
- * machine runs. Each takes some hundredths of a second.
+ * machine runs, or never come to an end.
  */
 export async function tryAccelerators(
   qemu: Qemu,
   platform: NodeJS.Platform,
+  limitsMs: Readonly<Record<Accelerator, number>>,
   signal: AbortSignal,
 ): Promise<readonly AcceleratorTrial[]> {
   const absent = platform === "darwin" ? "kvm" : "hvf";
-  await using folder = await temporaryFolder(tmpdir());
+  await using folder = await systemTemporaryFolder();
   const rom = join(folder.path, "probe.rom");
   await writeFile(rom, probeRom(qemu.architecture.probe));
   const candidates = accelerators.filter((accelerator) => accelerator !== absent);
   return await Promise.all(
     candidates.map(async (accelerator) => ({
       accelerator,
-      problem: await problemOf(qemu, { accelerator, rom }, signal),
+      problem: await problemWithin(
+        limitsMs[accelerator],
+        async (inner) => problemOf(qemu, { accelerator, rom }, inner),
+        signal,
+      ),
     })),
   );
 }
@@ -47,6 +54,22 @@ export function bestAccelerator(trials: readonly AcceleratorTrial[], { packages 
     hint: `Install a QEMU with tcg, which needs nothing of the machine (Debian and Ubuntu: ${packages}).`,
     facts: { trials },
   });
+}
+
+/** One that hangs is another one's turn, not the end of everything. */
+async function problemWithin(
+  limitMs: number,
+  attempt: (signal: AbortSignal) => Promise<string | undefined>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const limit = AbortSignal.timeout(limitMs);
+  try {
+    return await attempt(AbortSignal.any([signal, limit]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.aborted) return "it hangs";
+    throw error;
+  }
 }
 
 async function problemOf(

@@ -1,7 +1,9 @@
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Counts, Role, Variant, WebScheme } from "../../cluster/record.ts";
+import { creationOfDirectory } from "../../system/creation-folder.ts";
 import { writePrivateFile } from "../../system/private-file.ts";
+import { machinesFolder } from "./machine-files.ts";
 
 const schemaVersion = 1;
 
@@ -15,7 +17,7 @@ export interface ClusterFacts {
   readonly counts: Counts;
   readonly webScheme?: WebScheme | undefined;
   /** ISO 8601. */
-  readonly createdAt: string;
+  readonly createdAt: string | undefined;
   readonly createdBy: string;
   /** Which start of this computer the machines were started in. */
   readonly bootId?: string | undefined;
@@ -53,13 +55,31 @@ export async function removeClusterFacts(directory: string): Promise<void> {
   await rm(factsPath(directory), { force: true });
 }
 
-/** Every cluster in this folder of creations. What can't be read is none. */
+/**
+ * Every cluster in this folder of creations, also those whose facts are damaged, another version's or another user's: where machines may be, there is
+ * something to destroy.
+ */
 export async function readClusters(root: string): Promise<readonly StoredCluster[]> {
   const names = await readdir(root).catch(() => []);
-  const found = await Promise.all(names.map((name) => readCluster(join(root, name))));
+  const found = await Promise.all(names.map(async (name) => readEitherWay(join(root, name))));
   return found.filter((cluster) => cluster !== undefined);
 }
 
+async function readEitherWay(directory: string): Promise<StoredCluster | undefined> {
+  return (await readCluster(directory)) ?? (await readRemains(directory));
+}
+
+/** A cluster of which no more is known than that it is there. */
+async function readRemains(directory: string): Promise<StoredCluster | undefined> {
+  const ids = creationOfDirectory(directory);
+  const isThere = await stat(machinesFolder(directory)).catch(() => undefined);
+  if (ids === undefined || isThere === undefined) return undefined;
+  const unknown = { variant: "oss", distribution: "unknown", createdAt: undefined, createdBy: "unknown" } as const;
+  const counts = { master: 0, agent: 0, public_agent: 0 };
+  return { directory, facts: { schemaVersion, ...ids, ...unknown, counts, nodes: [] } };
+}
+
+/** `undefined` where its facts can't be read. */
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   try {
     const facts: unknown = JSON.parse(await readFile(factsPath(directory), "utf8"));

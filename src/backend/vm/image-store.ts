@@ -91,7 +91,8 @@ export async function obtainImage(image: MachineImage, obtaining: Obtaining, sig
   const { source, sha256 } = image;
   if (source === undefined) {
     const path = image.path ?? "";
-    if (sha256 !== undefined) await assertSum(path, { algorithm: "sha256", hex: sha256.toLowerCase() }, path, signal);
+    const own = { path, shown: path, hint: "It is not the image that was meant, or --image-sha256 is another one's." };
+    if (sha256 !== undefined) await assertSum(own, { algorithm: "sha256", hex: sha256.toLowerCase() }, signal);
     return path;
   }
   const folder = imageFolder(obtaining.environment);
@@ -118,8 +119,9 @@ async function download(
     update(`${megabytes(received)}${total === undefined ? "" : ` of ${megabytes(total)}`} MB`);
   await resumeDownload({ url: source.url, path: draft, clock, stallLimitMs, onProgress, shown, failure }, signal);
   update("comparing its sum");
+  const hint = "It is not the image that was meant, or was broken on its way. What was downloaded is gone: try again.";
   try {
-    await assertSum(draft, sum, shown, signal);
+    await assertSum({ path: draft, shown, hint }, sum, signal);
   } catch (error) {
     // Nothing good comes of going on with it.
     if (error instanceof ClusterError) await rm(draft, { force: true });
@@ -148,7 +150,12 @@ async function publishedSum({ url }: ImageSource, listUrl: string, signal: Abort
   });
 }
 
-async function assertSum(path: string, sum: Sum, shown: string, signal: AbortSignal): Promise<void> {
+/** `hint` is for an image with another sum. */
+async function assertSum(
+  { path, shown, hint }: { readonly path: string; readonly shown: string; readonly hint: string },
+  sum: Sum,
+  signal: AbortSignal,
+): Promise<void> {
   const hash = createHash(sum.algorithm);
   await pipeline(createReadStream(path), hash, { signal });
   const actual = hash.digest("hex");
@@ -157,7 +164,7 @@ async function assertSum(path: string, sum: Sum, shown: string, signal: AbortSig
     "image-not-found",
     `The image ${shown} has the ${sum.algorithm} sum ${actual}, not ${sum.hex}.`,
     {
-      hint: "It is not the image that was meant, or was broken on its way. What was downloaded is gone: try again.",
+      hint,
       facts: { image: shown, expected: sum.hex, actual },
     },
   );

@@ -1,5 +1,7 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { nodeReference, type NodeRecord } from "../../cluster/record.ts";
+import { errorCode } from "../../system/error-code.ts";
 
 /** What a QEMU of ours is found by, and can't begin without; by absolute path. */
 export interface ProcessFiles {
@@ -24,13 +26,27 @@ export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | 
   const folder = join(machinesFolder(directory), nodeReference(node));
   return {
     folder,
-    disk: join(folder, "disk.qcow2"),
+    ...processFiles(folder),
     flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
     seed: join(folder, "seed"),
     console: join(folder, "console.txt"),
-    pid: join(folder, "qemu.pid"),
     started: join(folder, "started"),
   };
+}
+
+export const processFiles = (folder: string): ProcessFiles => ({
+  disk: join(folder, "disk.qcow2"),
+  pid: join(folder, "qemu.pid"),
+});
+
+/** Of every QEMU that a creation may have, told by the folders alone: facts may be gone, damaged, or of another version. */
+export async function allProcessFiles(directory: string): Promise<readonly ProcessFiles[]> {
+  const machines = machinesFolder(directory);
+  const entries = await readdir(machines, { withFileTypes: true }).catch((error: unknown) => {
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
+  });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => processFiles(join(machines, name)));
 }
 
 export const machinesFolder = (directory: string): string => join(directory, "machines");

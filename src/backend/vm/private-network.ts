@@ -1,17 +1,17 @@
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
-import { machinesFolder, type ProcessFiles } from "./machine-files.ts";
+import { isTemporaryFolder } from "../../system/temporary-folder.ts";
+import { machinesFolder, processFiles, type ProcessFiles } from "./machine-files.ts";
 import { escaped, type Qemu, qemuFailure } from "./qemu.ts";
 
 const pauseMs = 10;
 const patienceMs = 10_000;
 
-export function networkFiles(directory: string): ProcessFiles {
-  const folder = join(machinesFolder(directory), "network");
-  return { disk: join(folder, "disk.img"), pid: join(folder, "qemu.pid") };
-}
+export const networkFiles = (directory: string): ProcessFiles => processFiles(networkFolder(directory));
+
+const networkFolder = (directory: string): string => join(machinesFolder(directory), "network");
 
 /**
  * A cluster's wires while its machines are being connected: sockets in a folder of its own. Not in the cluster's, since the names of sockets may
@@ -24,6 +24,24 @@ export interface Wires {
 
 /** Of the node at this place in the launch order. */
 export const wirePath = (wires: Wires, place: number): string => join(wires.folder, `wire-${place}`);
+
+/** Writes down where the wires are, so that they can be removed where the program was killed before it could. */
+export async function noteWires(directory: string, { folder }: Wires): Promise<void> {
+  await mkdir(networkFolder(directory), { recursive: true, mode: 0o700 });
+  await writeFile(wiresNote(directory), folder, { mode: 0o600 });
+}
+
+/** Removes what wires there are by the note, and their folder: nothing else that may be there, whatever the note says. */
+export async function removeWires(directory: string): Promise<void> {
+  const folder = await readFile(wiresNote(directory), "utf8").catch(() => "");
+  if (!isTemporaryFolder(folder)) return;
+  const names = await readdir(folder).catch(() => []);
+  const wires = names.filter((name) => /^wire-[0-9]+$/.test(name));
+  await Promise.all(wires.map(async (name) => rm(join(folder, name), { force: true })));
+  await rmdir(folder).catch(() => {});
+}
+
+const wiresNote = (directory: string): string => join(networkFolder(directory), "wires");
 
 interface NetworkPlan {
   readonly directory: string;
@@ -51,7 +69,7 @@ function networkWords({ disk, pid }: ProcessFiles, wires: Wires): readonly strin
     ["-netdev", `stream,id=wire${place},server=on,addr.type=unix,addr.path=${escaped(wirePath(wires, place))}`],
     ["-netdev", `hubport,id=port${place},hubid=0,netdev=wire${place}`],
   ]);
-  // The disk is never read: without it, a process that was only beginning when all was removed can't go on. See removeCreation.
+  // The disk is empty, and never read: without it, a process that was only beginning when all was removed can't go on. See removeCreation.
   const file = { driver: "file", "node-name": "disk", filename: disk, "read-only": true };
   const rest = ["-blockdev", JSON.stringify(file), "-pidfile", pid, "-daemonize"];
   return ["-nodefaults", "-no-user-config", "-display", "none", "-machine", "none", ...connections.flat(2), ...rest];

@@ -1,17 +1,16 @@
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { roles } from "../../cluster/record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { generateKeyPair, type KeyPair } from "../../ssh/keys.ts";
-import { temporaryFolder } from "../../system/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
 import { freeSpaceProblem } from "../../system/free-space.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
 import { ClusterError } from "../../errors.ts";
 import { version } from "../../version.ts";
 import type { ProvisionRequest } from "../backend.ts";
-import { awaitFirstBoot } from "../first-boot.ts";
+import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { nodeCount } from "../cluster-shape.ts";
 import { launchAndRaise } from "../launch-and-raise.ts";
 import type { LocalProvisioning } from "../local-backend.ts";
@@ -26,18 +25,19 @@ import { obtainImage } from "./image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
 import { hostname, launchMachines, toPorts } from "./launch.ts";
 import type { Making } from "./making.ts";
+import { noteWires } from "./private-network.ts";
 import type { Qemu } from "./qemu.ts";
 import { sshUser } from "./records.ts";
-import { removeCreation } from "./remove-creation.ts";
+import { lockMachines, removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { vmRollBack } from "./roll-back.ts";
 import type { VmCreation } from "./vm-creation.ts";
-import { watchMachines } from "./watch-machines.ts";
+import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the machines. */
 const longestPauseMs = 1_000;
-/** Translated code boots ten times slower, and all machines share this computer. */
-const slowLoginLimitMs = 40 * 60_000;
+/** Translated code boots ten times slower, and all machines share this computer: both until we are let in, and from then on. */
+const slowLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
@@ -98,7 +98,7 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
   using step = surroundings.progress.start("Start virtual machines");
   const facts = await register(work, making, signal);
   // Gone when all nodes have been met: by then they are connected.
-  await using wires = await temporaryFolder(tmpdir());
+  await using wires = await systemTemporaryFolder();
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
   const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts };
   const plan = {
@@ -113,10 +113,13 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
     clock: surroundings.clock,
   };
   const launch = async (inner: AbortSignal): Promise<void> => {
+    await using _ = await lockMachines(directory, surroundings.clock, inner);
+    await readOwnCluster(directory);
+    await noteWires(directory, plan.wires);
     await launchMachines(qemu, plan, inner);
     step.done();
   };
-  const look = async (): Promise<ClusterRecord | undefined> => watchMachines(directory, qemu.architecture);
+  const look = async (): Promise<ClusterRecord> => watchMachines(directory, qemu.architecture);
   return await launchAndRaise(
     launch,
     { count: nodeCount(request.counts), longestPauseMs, look, meet },
@@ -130,15 +133,18 @@ async function introduction(
   { resolved, hostKey }: { readonly resolved: ResolvedCreation; readonly hostKey: KeyPair },
 ): ReturnType<typeof openIntroduction> {
   const { directory, connections, deadlineMs } = request;
+  const isSlow = resolved.accelerator === "tcg";
+  const firstBootLimitMs = isSlow ? slowLimitMs : usualFirstBootLimitMs;
   return openIntroduction(
     {
       directory,
       connections,
       firstHostKey: hostKey.publicKey,
       deadlineMs,
-      ...(resolved.accelerator === "tcg" && { loginLimitMs: slowLoginLimitMs }),
+      ...(isSlow && { loginLimitMs: slowLimitMs }),
       firstBoot: async (connection: Connection, name: string, inner: AbortSignal) => {
-        const complaints = await awaitFirstBoot(connection, { name, hasDeadline: false }, inner);
+        const machine = { name, hasDeadline: false, limitMs: firstBootLimitMs };
+        const complaints = await awaitFirstBoot(connection, machine, inner);
         if (complaints !== undefined) surroundings.progress.detail(1, `${name}: cloud-init complained:\n${complaints}`);
       },
       silence: async () => Promise.resolve(undefined),

@@ -48,7 +48,7 @@ export function toCluster(
     distribution: facts.distribution,
     // Machines that stopped stay until they are removed, so none of them is on its way out.
     state: isLive ? clusterState(nodes, asked) : "incomplete",
-    createdAt: new Date(facts.createdAt),
+    createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     expiresAt: undefined,
     ...(facts.webScheme !== undefined && { webScheme: facts.webScheme }),
     nodes,

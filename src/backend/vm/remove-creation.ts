@@ -1,13 +1,22 @@
 import { rm } from "node:fs/promises";
 import type { Clock } from "../../system/clock.ts";
-import { readCluster, removeClusterFacts } from "./cluster-facts.ts";
-import { machineFiles, machinesFolder, type ProcessFiles } from "./machine-files.ts";
+import { acquireProcessLock } from "../../system/process-lock.ts";
+import { removeClusterFacts } from "./cluster-facts.ts";
+import { allProcessFiles, machinesFolder } from "./machine-files.ts";
 import { endMachines } from "./machine-process.ts";
-import { networkFiles } from "./private-network.ts";
+import { removeWires } from "./private-network.ts";
 
 /** Ends all machines of a creation, and leaves them to be looked at. */
 export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
-  await endMachines(await filesOf(directory), clock, signal);
+  await endMachines(await allProcessFiles(directory), clock, signal);
+}
+
+/**
+ * Held while a creation's machines are started, and while they are removed: another process may do the one during the other, and what is started
+ * in a folder that is being removed would run on, known to nobody. Beside the folder, since that may be removed as well.
+ */
+export async function lockMachines(directory: string, clock: Clock, signal: AbortSignal): Promise<AsyncDisposable> {
+  return acquireProcessLock(`${directory}.lock`, { clock, onWait: () => {} }, signal);
 }
 
 /**
@@ -15,17 +24,13 @@ export async function stopCreation(directory: string, clock: Clock, signal: Abor
  * short can be done again. Throws `engine-failed` where a machine doesn't end.
  */
 export async function removeCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
-  const machines = await filesOf(directory);
+  await using _ = await lockMachines(directory, clock, signal);
+  const machines = await allProcessFiles(directory);
   await endMachines(machines, clock, signal);
   // A QEMU whose starter was killed may just be beginning: without a disk it can't, and one that has opened it has its process file by now.
   await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
   await endMachines(machines, clock, signal);
+  await removeWires(directory);
   await rm(machinesFolder(directory), { recursive: true, force: true });
   await removeClusterFacts(directory);
-}
-
-async function filesOf(directory: string): Promise<readonly ProcessFiles[]> {
-  const stored = await readCluster(directory);
-  const machines = (stored?.facts.nodes ?? []).map((node) => machineFiles(directory, node));
-  return [networkFiles(directory), ...machines];
 }

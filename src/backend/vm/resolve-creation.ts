@@ -3,7 +3,7 @@ import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
 import type { CreationRequest } from "../backend.ts";
 import { nodeCount } from "../cluster-shape.ts";
-import { type Accelerator, bestAccelerator, tryAccelerators } from "./accelerator.ts";
+import { type Accelerator, bestAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
 import { findFirmware, type Firmware } from "./firmware.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu.ts";
@@ -34,7 +34,7 @@ export async function resolveCreation(
   assertMemory(count * request.creation.memoryMegabytes, totalmem());
   const [version, trials, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
-    tryAccelerators(qemu, platform(), signal),
+    tryAccelerators(qemu, platform(), trialLimitsMs, signal),
     findFirmware(qemu, signal),
     findImage(request, qemu.architecture, environment),
   ]);

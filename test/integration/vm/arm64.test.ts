@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
+import { trialLimitsMs, tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
 import { architectureOf } from "../../../src/backend/vm/architecture.ts";
 import type { NodeFacts } from "../../../src/backend/vm/cluster-facts.ts";
 import { readImageFacts } from "../../../src/backend/vm/disk.ts";
@@ -24,7 +24,7 @@ const firmware = missing === undefined ? await findFirmware(qemu, never).catch((
 const lack = firmware === undefined ? `no ${missing ?? "firmware"} here` : undefined;
 
 test.skipIf(lack !== undefined)(`what is tried of an accelerator runs on ARM (${lack ?? "here"})`, async () => {
-  const trials = await tryAccelerators(qemu, "linux", never);
+  const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, never);
   expect(trials.find(({ accelerator }) => accelerator === "tcg")).toEqual({ accelerator: "tcg", problem: undefined });
 });
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { bestAccelerator, tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
+import { bestAccelerator, trialLimitsMs, tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
 import { architectureOf } from "../../../src/backend/vm/architecture.ts";
 import { vmChecks } from "../../../src/backend/vm/checks.ts";
 import { openQemu } from "../../../src/backend/vm/qemu.ts";
@@ -19,17 +19,20 @@ interface StandIn {
   readonly version?: string;
   /** Accelerators that work. */
   readonly works?: readonly string[];
+  /** Accelerators under which machines never end. */
+  readonly hangs?: readonly string[];
   readonly networks?: readonly string[];
   readonly hasVvfat?: boolean;
 }
 
 /** Programs that answer as QEMU's do; all that they don't know fails. */
 async function standIns(folder: string, { version = "8.2.1", works = ["tcg"], ...features }: StandIn) {
-  const { networks = ["user", "stream"], hasVvfat = true } = features;
+  const { hangs = [], networks = ["user", "stream"], hasVvfat = true } = features;
   const system = `case "$*" in
   --version) echo 'QEMU emulator version ${version} (Debian)' ;;
   '-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
   *-bios*)
+    for name in ${hangs.join(" ")}; do case "$*" in *"-accel $name "*) exec sleep 60 ;; esac; done
     for name in ${works.join(" ")}; do case "$*" in *"-accel $name "*) exit 33 ;; esac; done
     echo 'qemu-system-x86_64: warning: never mind' >&2
     echo 'qemu-system-x86_64: error: failed to set MSR 0x10a' >&2
@@ -108,7 +111,7 @@ test("the fastest accelerator that works is taken, and why others don't is told"
   await using folder = await scratchFolder();
   const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
     await standIns(folder.path, { works });
-    return tryAccelerators(openQemu(surroundings(folder.path), x64), platform, never);
+    return tryAccelerators(openQemu(surroundings(folder.path), x64), platform, trialLimitsMs, never);
   };
   expect(await attempt(["tcg"], "linux")).toEqual([
     { accelerator: "kvm", problem: "failed to set MSR 0x10a" },
@@ -118,6 +121,20 @@ test("the fastest accelerator that works is taken, and why others don't is told"
   expect(bestAccelerator(await attempt(["hvf", "tcg"], "darwin"), x64)).toBe("hvf");
   const none = await attempt(["none"], "linux");
   expect(() => bestAccelerator(none, x64)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
+});
+
+test("an accelerator that hangs is one that does not work", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { hangs: ["kvm"] });
+  const qemu = openQemu({ ...surroundings(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } }, x64);
+  const trials = await tryAccelerators(qemu, "linux", { ...trialLimitsMs, kvm: 500 }, never);
+  expect(trials).toEqual([
+    { accelerator: "kvm", problem: "it hangs" },
+    { accelerator: "tcg", problem: undefined },
+  ]);
+  expect(bestAccelerator(trials, x64)).toBe("tcg");
+  const gone = AbortSignal.abort(new Error("stopped"));
+  expect((await failureOf(tryAccelerators(qemu, "linux", trialLimitsMs, gone))).message).toBe("stopped");
 });
 
 test("firmware that is missing is told with its package, and found where QEMU's data are", async () => {
@@ -142,6 +159,25 @@ test("firmware that is missing is told with its package, and found where QEMU's 
   await writeFile(variables, "");
   expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "pass", message: program });
 });
+
+test.each(["accelerator", "qemu features"])(
+  "without a folder for temporary files, %s says how to name one",
+  async (name) => {
+    await using folder = await scratchFolder();
+    await standIns(folder.path, {});
+    const usual = process.env["TMPDIR"];
+    try {
+      process.env["TMPDIR"] = join(folder.path, "nowhere");
+      const failure = await failureOf(checked(folder.path, name));
+      expect(failure.id).toBe("machine-not-set-up");
+      expect(failure.message).toBe(`No temporary folder can be made in ${folder.path}/nowhere: ENOENT.`);
+      expect(failure.hint).toContain("TMPDIR");
+    } finally {
+      if (usual === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = usual;
+    }
+  },
+);
 
 test("what a build of QEMU lacks is named", async () => {
   await using folder = await scratchFolder();

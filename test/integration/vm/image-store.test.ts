@@ -51,6 +51,7 @@ test("a broken image is refused and thrown away", async () => {
   const failure = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), never));
   expect(failure.id).toBe("image-not-found");
   expect(failure.message).toContain(`has the sha256 sum ${sumOf("sha256")}`);
+  expect(failure.hint).toContain("What was downloaded is gone: try again.");
   expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([]);
 });
 
@@ -112,6 +113,8 @@ test("a file of the user's own is used where it lies, if it is there and has the
   await writeFile(source, bytes);
   expect(await obtainImage(await find({ source }), obtaining(cache.path), never)).toBe(source);
   const wrong = await find({ source, sha256: "0".repeat(64) });
-  expect((await failureOf(obtainImage(wrong, obtaining(cache.path), never))).message).toContain("has the sha256 sum");
+  const failure = await failureOf(obtainImage(wrong, obtaining(cache.path), never));
+  expect(failure.message).toContain("has the sha256 sum");
+  expect(failure.hint).toBe("It is not the image that was meant, or --image-sha256 is another one's.");
   expect(await readFile(source)).toHaveLength(bytes.length);
 });

@@ -1,13 +1,14 @@
-import { tmpdir } from "node:os";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
 import { ClusterError } from "../../../errors.ts";
-import { temporaryFolder } from "../../../system/temporary-folder.ts";
-import { bestAccelerator, tryAccelerators } from "../accelerator.ts";
+import { systemTemporaryFolder } from "../../../system/temporary-folder.ts";
+import { bestAccelerator, trialLimitsMs, tryAccelerators } from "../accelerator.ts";
 import { findFirmware } from "../firmware.ts";
 import { type Qemu, qemuVersion } from "../qemu.ts";
 import { isOlder, streamVersion } from "../resolve-creation.ts";
 
 const limitMs = 20_000;
+/** Longer than any trial. */
+const acceleratorLimitMs = 40_000;
 const installation = ({ architecture }: Qemu): string =>
   `Install a newer one, or another build (Debian and Ubuntu: ${architecture.packages}).`;
 
@@ -29,7 +30,7 @@ export function qemuCheck(qemu: Qemu): Check {
 /** Which accelerator is used, and why the faster ones are not. */
 export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
-    const trials = await tryAccelerators(qemu, platform, signal).catch(missingAsUndefined);
+    const trials = await tryAccelerators(qemu, platform, trialLimitsMs, signal).catch(missingAsUndefined);
     if (trials === undefined) return skip("Not checked: QEMU is missing.");
     const best = bestAccelerator(trials, qemu.architecture);
     const problems = trials.filter(({ problem }) => problem !== undefined);
@@ -42,7 +43,7 @@ export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform): Check {
         : "Use a QEMU that was built with hvf, such as Homebrew's.",
     );
   };
-  return { name: "accelerator", limitMs, run };
+  return { name: "accelerator", limitMs: acceleratorLimitMs, run };
 }
 
 /** What builds of QEMU may lack. */
@@ -67,7 +68,7 @@ export function firmwareCheck(qemu: Qemu): Check {
 }
 
 async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
-  await using folder = await temporaryFolder(tmpdir());
+  await using folder = await systemTemporaryFolder();
   const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
   const [networks, drive] = await Promise.all([
     qemu.system(["-netdev", "help"], signal),

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ClusterRecord } from "../../../cluster/record.ts";
 import { type Check, localLimitMs } from "../../../doctor/check.ts";
 import { leftovers } from "../../leftovers.ts";
@@ -14,12 +15,13 @@ export function leftoversCheck(root: string): Check {
     limitMs: localLimitMs,
     run: async () => {
       const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
-      return leftovers({ clusters, root, removal: destroyCommand, troubleOf: disconnection });
+      return leftovers({ clusters, root, removal: destroyCommand, troubleOf });
     },
   };
 }
 
-async function disconnection({ nodes, directory }: ClusterRecord): Promise<string | undefined> {
+async function troubleOf({ nodes, directory }: ClusterRecord): Promise<string | undefined> {
+  if (nodes.length === 0) return `${join(directory, "cluster.json")} cannot be read`;
   const isConnected = nodes.length === 1 || (await isRunning(networkFiles(directory)));
   return isConnected ? undefined : "the process of its private network has ended";
 }

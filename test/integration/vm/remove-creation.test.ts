@@ -1,0 +1,106 @@
+/** What is removed of a creation whose cluster.json tells nothing, by real processes that stand for QEMU. */
+import { expect, test } from "bun:test";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
+import { leftoversCheck } from "../../../src/backend/vm/checks/leftovers.ts";
+import { lockMachines, removeCreation } from "../../../src/backend/vm/remove-creation.ts";
+import { noteWires } from "../../../src/backend/vm/private-network.ts";
+import { createVmBackend } from "../../../src/backend/vm/vm-backend.ts";
+import { watchMachines } from "../../../src/backend/vm/watch-machines.ts";
+import { destroyCluster } from "../../../src/cluster/destroy-clusters.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { silentProgress } from "../../../src/system/progress.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+
+/** A running machine that nobody has written down. */
+async function machine(directory: string) {
+  const files = machineFiles(directory, { role: "agent", index: 2 });
+  await mkdir(files.folder, { recursive: true });
+  const words = ["sh", "-c", "while :; do sleep 0.2; done", "qemu", "-pidfile", files.pid];
+  const child = Bun.spawn(words, { stdout: "ignore", stderr: "ignore" });
+  await writeFile(files.pid, `${child.pid}\n`);
+  await writeFile(files.disk, "");
+  return child;
+}
+
+test("machines are ended without the cluster's facts", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  await using child = await machine(directory);
+  await removeCreation(directory, systemClock, never);
+  expect(await child.exited).toBe(143);
+  expect(await readdir(directory)).toEqual([]);
+  expect(await readdir(root.path)).toEqual(["one"]);
+});
+
+test.each([
+  ["is not there", undefined],
+  ["is damaged", "{"],
+  ["is another version's", JSON.stringify({ schemaVersion: 2, clusterId: "one", nodes: [] })],
+])("a cluster whose cluster.json %s is known to doctor, list and destroy", async (_, text) => {
+  await using state = await scratchFolder();
+  const environment = { XDG_STATE_HOME: state.path };
+  const surroundings = { environment, clock: systemClock, progress: silentProgress };
+  const root = join(state.path, "cluster-e2e", "vm");
+  const directory = join(root, "one-0123456789abcdef");
+  await using child = await machine(directory);
+  if (text !== undefined) await writeFile(join(directory, "cluster.json"), text);
+  expect(await leftoversCheck(root).run(never)).toMatchObject({
+    status: "warn",
+    message: `There are cluster "one" (${directory}/cluster.json cannot be read).`,
+    remedy: "Remove what you need no more: cluster-vm destroy --cluster-id one",
+  });
+  const backend = createVmBackend(surroundings);
+  expect(await backend.list(never)).toMatchObject([{ id: "one", state: "incomplete", nodes: [] }]);
+  await destroyCluster(backend, "one", surroundings, never);
+  expect(await child.exited).toBe(143);
+  expect(await readdir(directory)).toEqual([]);
+  expect(await backend.list(never)).toEqual([]);
+  expect(await leftoversCheck(root).run(never)).toMatchObject({ status: "pass" });
+});
+
+test("the wires that a killed create left are removed, and nothing else that lies there", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  const [left, shared, foreign] = ["cluster-e2e-AbC123", "cluster-e2e-dEf456", "home"].map((name) =>
+    join(root.path, name),
+  );
+  for (const folder of [left!, shared!, foreign!]) {
+    await mkdir(folder);
+    await writeFile(join(folder, "wire-0"), "");
+    await noteWires(directory, { folder, count: 2 });
+    if (folder === shared) await writeFile(join(folder, "wire-less"), "");
+    await removeCreation(directory, systemClock, never);
+  }
+  expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
+  expect(await readdir(shared!)).toEqual(["wire-less"]);
+  expect(await readdir(foreign!)).toEqual(["wire-0"]);
+});
+
+test("nothing is removed while machines are being started", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  await using child = await machine(directory);
+  const launching = await lockMachines(directory, systemClock, never);
+  const impatient = new AbortController();
+  const removal = failureOf(removeCreation(directory, systemClock, impatient.signal));
+  await Bun.sleep(400);
+  impatient.abort(new Error("given up"));
+  expect((await removal).message).toBe("given up");
+  expect(child.exitCode).toBeNull();
+  expect(await readdir(directory)).toEqual(["machines"]);
+  await launching[Symbol.asyncDispose]();
+  await removeCreation(directory, systemClock, never);
+  expect(await readdir(directory)).toEqual([]);
+});
+
+test("a creation that was removed by somebody else has failed, and says why", async () => {
+  await using root = await scratchFolder();
+  const failure = await failureOf(watchMachines(root.path, { firmware: "BIOS" }));
+  expect(failure.id).toBe("machine-failed");
+  expect(failure.message).toBe("The cluster was removed while it was being created.");
+});
