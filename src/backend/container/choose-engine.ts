@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import { ClusterError } from "../../errors.ts";
-import { type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
+import { askJson, type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
 import { type EngineKind, type EngineName, engineKinds, engineNames } from "./engine-kinds.ts";
 
@@ -23,7 +23,7 @@ export async function chooseEngine(
     const engine = openEngine(kind, "", surroundings);
     try {
       if (await answers(engine, signal)) return engine;
-      surroundings.progress.detail(1, `The program ${name} is not ${kind.title}'s.`);
+      throw notOwn(kind);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
@@ -55,8 +55,12 @@ async function openNamed(name: EngineName, surroundings: EngineSurroundings, sig
   const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, surroundings);
   if ((name === "podman" && isRoot()) || (await answers(open(name), signal))) return open(name);
   if (name === "docker") return openNamed("podman", surroundings, signal);
-  throw new ClusterError("machine-not-set-up", "The program podman on the PATH is not Podman's.", {
-    hint: engineKinds[name].advice.install,
+  throw notOwn(engineKinds[name]);
+}
+
+function notOwn({ name, title, advice }: EngineKind): ClusterError {
+  return new ClusterError("machine-not-set-up", `The program ${name} on the PATH is not ${title}'s.`, {
+    hint: advice.install,
     facts: { program: name },
   });
 }
@@ -73,7 +77,7 @@ function isRoot(): boolean {
 /** False for a program that is another engine's. Throws as the engine's commands do, and for a Podman without root, which never serves. */
 async function answers(engine: Engine, signal: AbortSignal): Promise<boolean> {
   const { kind } = engine;
-  const answer: unknown = JSON.parse(await engine.ask({ words: kind.probe, limitMs: probeLimitMs }, signal));
+  const answer = await askJson(engine, { words: kind.probe, limitMs: probeLimitMs }, signal);
   if (!kind.isOwnAnswer(answer)) return false;
   if (kind.name === "podman" && kind.readFacts(answer).isRootless) throw rootless(engine);
   return true;

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { ClusterError } from "../../errors.ts";
-import type { Engine } from "./engine.ts";
+import { askJson, type Engine } from "./engine.ts";
 
 /** Where it runs, as far as it says so itself. */
 export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown";
@@ -24,8 +24,7 @@ export interface EngineFacts {
 export type Reach = "direct" | "published";
 
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
-  const text = await engine.ask({ words: ["info", "--format={{json .}}"] }, signal);
-  return engine.kind.readFacts(JSON.parse(text));
+  return engine.kind.readFacts(await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal));
 }
 
 /** Throws `machine-not-set-up` where the engine can't serve. */

@@ -16,8 +16,8 @@ export interface EngineKind {
   readonly leastVersion: readonly [major: number, minor: number];
   /** The cheapest question that tells whether it answers and can serve. */
   readonly probe: readonly string[];
-  /** Whether what the program answered to it is this engine's: a `docker` may be Podman's, or speak to one. */
-  isOwnAnswer(answer: unknown): boolean;
+  /** Whether what the program answered to it is this engine's: a `docker` may be Podman's or containerd's, or speak to one. */
+  isOwnAnswer(answer: object): boolean;
   /** What `info` says. */
   readFacts(information: unknown): EngineFacts;
   /** One of those that `network inspect` describes. */
@@ -42,7 +42,7 @@ const docker: EngineKind = {
   probe: ["version", "--format={{json .}}"],
   isOwnAnswer: (answer) => {
     const { Server } = answer as DockerVersion;
-    return Boolean(Server) && !(Server?.Components ?? []).some(({ Name }) => /podman/i.test(Name ?? ""));
+    return (Server?.Components ?? []).some(({ Name }) => Name === "Engine");
   },
   readFacts: (information) => {
     const told = information as DockerInformation;
@@ -137,7 +137,7 @@ function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost):
 }
 
 interface DockerVersion {
-  readonly Server?: { readonly Components?: readonly { readonly Name?: string }[] } | null;
+  readonly Server?: { readonly Components?: readonly { readonly Name?: string }[] | null } | null;
 }
 
 interface DockerInformation {

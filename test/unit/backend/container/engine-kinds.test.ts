@@ -81,7 +81,9 @@ test.each([
 
 test.each([
   ["Docker's", { Client: {}, Server: { Components: [{ Name: "Engine" }] } }, true],
-  ["an old Docker's", { Client: {}, Server: { Version: "18.03" } }, true],
+  ["Docker's that speaks to nobody", { Client: {}, Server: null }, false],
+  ["Docker's that speaks to Podman through a tunnel", { Client: {}, Server: { Version: "4.3.1" } }, false],
+  ["containerd's", { Client: {}, Server: { Components: [{ Name: "containerd" }] } }, false],
   ["Podman's under Docker's name", { Client: { APIVersion: "4.3.1", OsArch: "linux/amd64" } }, false],
   ["Docker's that speaks to Podman", { Client: {}, Server: { Components: [{ Name: "Podman Engine" }] } }, false],
 ])("a docker whose answer is %s is known for what it is", (_, answer, isOwn) => {
