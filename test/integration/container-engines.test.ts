@@ -1,11 +1,16 @@
 /** Which container engine is chosen, and what is said of the others. The engines are programs of a few lines of shell, on a PATH of their own. */
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { chooseEngine } from "../../src/backend/container/choose-engine.ts";
+import { containerChecks } from "../../src/backend/container/checks.ts";
 import type { EngineName } from "../../src/backend/container/engine-kinds.ts";
+import { runChecks } from "../../src/doctor/run-checks.ts";
+import { systemClock } from "../../src/system/clock.ts";
 import { type Progress, silentProgress } from "../../src/system/progress.ts";
 import { failureOf } from "../support/failure-of.ts";
+import { outcomeText } from "../support/outcome-text.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 
 const neverAborted = new AbortController().signal;
@@ -27,7 +32,10 @@ async function openMachine(programs: Partial<Record<EngineName, string>>) {
   const progress: Progress = {
     ...silentProgress,
     note: (text) => void notes.push(text),
-    waiting: (text) => void waits.push(text),
+    waiting: (text) => {
+      waits.push(text);
+      if (text !== "") writeFileSync(join(folder.path, "told"), "");
+    },
   };
   const surroundings = { environment: { PATH: folder.path }, progress };
   return {
@@ -66,3 +74,25 @@ test("where docker is another's, and there is no Podman, both are said", async (
   expect(error.id).toBe("machine-not-set-up");
   expect(error.message).toContain("The program docker on the PATH is not Docker's. There is no program podman");
 });
+
+test("a wait for an engine that takes its time is told of while it lasts; a quick one is not", async () => {
+  const slow = `while ! [ -e "\${0%/*}/told" ]; do /bin/sleep 0.1; done; ${docker}`;
+  await using machine = await openMachine({ docker: slow });
+  expect(await machine.choose()).toBe("docker");
+  expect(machine.waits).toEqual(["waiting for Docker to answer", ""]);
+  machine.waits.length = 0;
+  expect(await machine.choose()).toBe("docker");
+  expect(machine.waits).toEqual([""]);
+});
+
+test("the doctor says in Docker's own words that it hangs, after having tried Podman", async () => {
+  await using machine = await openMachine({ docker: "exec /bin/sleep 600" });
+  const surroundings = { ...machine.surroundings, clock: systemClock };
+  const [engine] = await runChecks(
+    containerChecks(undefined, surroundings, neverAborted).slice(0, 1),
+    { ...surroundings, limitMs: 40_000 },
+    neverAborted,
+  );
+  expect(outcomeText(engine!)).toContain("docker version took longer than 8 s. There is no program podman");
+  expect(outcomeText(engine!)).toContain("docker info");
+}, 30_000);

@@ -4,8 +4,10 @@ import { askJson, type Engine, type EngineSurroundings, openEngine } from "./eng
 import { rootless } from "./engine-facts.ts";
 import { type EngineKind, type EngineName, engineKinds, engineNames } from "./engine-kinds.ts";
 
-/** For one that answers at all. */
-const probeLimitMs = 20_000;
+/** For one that answers at all. The doctor's checks leave time for each engine in turn. */
+const probeLimitMs = 8_000;
+/** After so long people are told what is waited for. */
+const quietMs = 1_500;
 
 /**
  * The engine that was named, or else the first that answers and can serve: Docker, then Podman. A `docker` that is Podman's counts as Podman.
@@ -22,7 +24,7 @@ export async function chooseEngine(
     const kind = engineKinds[name];
     const engine = openEngine(kind, "", surroundings);
     try {
-      if (await answers(engine, signal)) return engine;
+      if (await answers(engine, surroundings, signal)) return engine;
       throw notOwn(kind);
     } catch (error) {
       signal.throwIfAborted();
@@ -43,7 +45,7 @@ export async function otherEngines(
   const others = engineNames.filter((name) => name !== present.name);
   const opened = others.map(async (name) => {
     const engine = openEngine(engineKinds[name], `--engine ${name}`, surroundings);
-    return (await answers(engine, signal)) ? engine : undefined;
+    return (await answers(engine, surroundings, signal)) ? engine : undefined;
   });
   const settled = await Promise.allSettled(opened);
   signal.throwIfAborted();
@@ -53,7 +55,7 @@ export async function otherEngines(
 /** Of `docker` it must be known whose it is. Root's Podman is not asked whether it runs without root, which takes it half a second. */
 async function openNamed(name: EngineName, surroundings: EngineSurroundings, signal: AbortSignal): Promise<Engine> {
   const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, surroundings);
-  if ((name === "podman" && isRoot()) || (await answers(open(name), signal))) return open(name);
+  if ((name === "podman" && isRoot()) || (await answers(open(name), surroundings, signal))) return open(name);
   if (name === "docker") return openNamed("podman", surroundings, signal);
   throw notOwn(engineKinds[name]);
 }
@@ -75,9 +77,18 @@ function isRoot(): boolean {
 }
 
 /** False for a program that is another engine's. Throws as the engine's commands do, and for a Podman without root, which never serves. */
-async function answers(engine: Engine, signal: AbortSignal): Promise<boolean> {
+async function answers(
+  engine: Engine,
+  { progress }: Pick<EngineSurroundings, "progress">,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { kind } = engine;
-  const answer = await askJson(engine, { words: kind.probe, limitMs: probeLimitMs }, signal);
+  const timer = setTimeout(() => progress.waiting(`waiting for ${kind.title} to answer`), quietMs);
+  const asked = askJson(engine, { words: kind.probe, limitMs: probeLimitMs }, signal);
+  const answer = await asked.finally(() => {
+    clearTimeout(timer);
+    progress.waiting("");
+  });
   if (!kind.isOwnAnswer(answer)) return false;
   if (kind.name === "podman" && kind.readFacts(answer).isRootless) throw rootless(engine);
   return true;
