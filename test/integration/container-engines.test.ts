@@ -5,7 +5,9 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { chooseEngine } from "../../src/backend/container/choose-engine.ts";
 import { containerChecks } from "../../src/backend/container/checks.ts";
-import type { EngineName } from "../../src/backend/container/engine-kinds.ts";
+import { engineKinds, type EngineName } from "../../src/backend/container/engine-kinds.ts";
+import { findElsewhere } from "../../src/backend/container/find-elsewhere.ts";
+import { findCluster } from "../../src/cluster/find-cluster.ts";
 import { runChecks } from "../../src/doctor/run-checks.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { type Progress, silentProgress } from "../../src/system/progress.ts";
@@ -19,6 +21,8 @@ const neverAborted = new AbortController().signal;
 const docker = `echo '{"Server":{"Components":[{"Name":"Engine"}]}}'`;
 const podman = `echo '{"host":{"security":{"rootless":false}}}'`;
 const containerd = `echo '{"Server":{"Components":[{"Name":"containerd"}]}}'`;
+
+const silentDocker = `echo "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; exit 1`;
 
 /** A PATH with these programs alone, and what is said meanwhile. */
 async function openMachine(programs: Partial<Record<EngineName, string>>) {
@@ -73,6 +77,61 @@ test("where docker is another's, and there is no Podman, both are said", async (
   const error = await failureOf(machine.choose());
   expect(error.id).toBe("machine-not-set-up");
   expect(error.message).toContain("The program docker on the PATH is not Docker's. There is no program podman");
+});
+
+test.each([
+  ["does not answer", silentDocker],
+  ["may not be used", `echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`],
+  ["fails", "echo odd >&2; exit 1"],
+])("that Podman is used because Docker %s is said, and why", async (_, lines) => {
+  await using machine = await openMachine({ docker: lines, podman });
+  expect(await machine.choose()).toBe("podman");
+  expect(machine.notes).toHaveLength(1);
+  expect(machine.notes[0]).toMatch(/(?:docker|Docker) .*\. Using Podman\.$/);
+});
+
+test.each([
+  ["is not there", {}],
+  ["is Podman's", { docker: podman }],
+])("that Podman is used where docker %s goes without saying", async (_, others) => {
+  await using machine = await openMachine({ ...others, podman });
+  expect(await machine.choose()).toBe("podman");
+  expect(machine.notes).toEqual([]);
+});
+
+const brokenDocker = `[ "$1" != version ] || { ${docker}; exit; }; echo odd >&2; exit 1`;
+
+test.each([
+  ["does not answer", silentDocker, "Docker does not answer: Cannot connect to the Docker daemon"],
+  ["breaks", brokenDocker, "failed: odd."],
+])("where no cluster is found, and Docker %s, it is not found, and may be there", async (_, lines, reason) => {
+  await using machine = await openMachine({ docker: lines, podman });
+  const elsewhere = await findElsewhere({ kind: engineKinds.podman }, "a", machine.surroundings, neverAborted);
+  expect(elsewhere.places).toEqual([]);
+  expect(elsewhere.silent).toMatchObject([{ place: "docker" }]);
+  expect(elsewhere.silent[0]!.reason).toContain(reason);
+  const place = { kind: "engine", name: "podman", option: "--engine" };
+  const backend = { place, find: async () => undefined, findElsewhere: async () => elsewhere };
+  const error = await failureOf(findCluster(backend, "a", neverAborted));
+  expect(error.id).toBe("cluster-not-found");
+  expect(error.hint).toContain("It may be in docker, which could not be asked:");
+  expect(error.hint).toContain(reason);
+});
+
+test.each([
+  ["is not there", {}],
+  ["never serves", { podman: podman.replace("false", "true") }],
+])("where no cluster is found, an engine that %s is not told of", async (_, programs) => {
+  await using machine = await openMachine(programs);
+  const elsewhere = await findElsewhere({ kind: engineKinds.docker }, "a", machine.surroundings, neverAborted);
+  expect(elsewhere).toEqual({ places: [], silent: [] });
+});
+
+test("an abort while other engines are asked ends it", async () => {
+  await using machine = await openMachine({ docker });
+  const interrupted = AbortSignal.abort(new Error("interrupted"));
+  const asking = findElsewhere({ kind: engineKinds.podman }, "a", machine.surroundings, interrupted);
+  expect((await failureOf(asking)).message).toBe("interrupted");
 });
 
 test("a wait for an engine that takes its time is told of while it lasts; a quick one is not", async () => {

@@ -2,6 +2,7 @@ import { userInfo } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import { askJson, type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
+import { isPresent } from "./engine-errors.ts";
 import { type EngineKind, type EngineName, engineKinds, engineNames } from "./engine-kinds.ts";
 
 /** For one that answers at all. The doctor's checks leave time for each engine in turn. */
@@ -24,8 +25,11 @@ export async function chooseEngine(
     const kind = engineKinds[name];
     const engine = openEngine(kind, "", surroundings);
     try {
-      if (await answers(engine, surroundings, signal)) return engine;
-      throw notOwn(kind);
+      if (!(await answers(engine, surroundings, signal))) throw notOwn(kind);
+      // People may look for clusters of the one that is left out.
+      for (const { error } of failures)
+        if (isPresent(error)) surroundings.progress.note(`${error.message} Using ${kind.title}.`);
+      return engine;
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
@@ -36,20 +40,14 @@ export async function chooseEngine(
   throw noEngine(failures);
 }
 
-/** Those that answer beside the given one. */
-export async function otherEngines(
-  present: EngineKind,
+/** The engine of this name, and of no other; undefined where the program is another one's. Throws as `chooseEngine` does. */
+export async function openOwn(
+  name: EngineName,
   surroundings: EngineSurroundings,
   signal: AbortSignal,
-): Promise<readonly Engine[]> {
-  const others = engineNames.filter((name) => name !== present.name);
-  const opened = others.map(async (name) => {
-    const engine = openEngine(engineKinds[name], `--engine ${name}`, surroundings);
-    return (await answers(engine, surroundings, signal)) ? engine : undefined;
-  });
-  const settled = await Promise.allSettled(opened);
-  signal.throwIfAborted();
-  return settled.flatMap((result) => (result.status === "fulfilled" && result.value ? [result.value] : []));
+): Promise<Engine | undefined> {
+  const engine = openEngine(engineKinds[name], `--engine ${name}`, surroundings);
+  return (await answers(engine, surroundings, signal)) ? engine : undefined;
 }
 
 /** Of `docker` it must be known whose it is. Root's Podman is not asked whether it runs without root, which takes it half a second. */
