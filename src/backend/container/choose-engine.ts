@@ -26,18 +26,22 @@ export async function chooseEngine(
     const engine = openEngine(kind, "", surroundings);
     try {
       if (!(await answers(engine, surroundings, signal))) throw notOwn(kind);
-      // People may look for clusters of the one that is left out.
-      for (const { error } of failures)
-        if (isPresent(error)) surroundings.progress.note(`${error.message} Using ${kind.title}.`);
+      for (const { error } of failures) tellOfFailure(error, kind, surroundings);
       return engine;
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
-      surroundings.progress.detail(1, error.message);
       failures.push({ kind, error });
     }
   }
   throw noEngine(failures);
+}
+
+/** People may look for clusters of the engine that is left out, if it is on this machine. */
+function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineSurroundings): void {
+  const text = `${error.message} Using ${used.title}.`;
+  if (isPresent(error)) progress.note(text);
+  else progress.detail(1, text);
 }
 
 /** The engine of this name, and of no other; undefined where the program is another one's. Throws as `chooseEngine` does. */
