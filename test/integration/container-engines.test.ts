@@ -1,7 +1,7 @@
 /** Which container engine is chosen, and what is said of the others. The engines are programs of a few lines of shell, on a PATH of their own. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { chmod } from "node:fs/promises";
+import { chmod, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { chooseEngine } from "../../src/backend/container/choose-engine.ts";
 import { containerChecks } from "../../src/backend/container/checks.ts";
@@ -43,6 +43,7 @@ async function openMachine(programs: Partial<Record<EngineName, string>>) {
   };
   const surroundings = { environment: { PATH: folder.path }, progress };
   return {
+    folder: folder.path,
     notes,
     waits,
     surroundings,
@@ -155,3 +156,23 @@ test("the doctor says in Docker's own words that it hangs, after having tried Po
   expect(outcomeText(engine!)).toContain("docker version took longer than 8 s. There is no program podman");
   expect(outcomeText(engine!)).toContain("docker info");
 }, 30_000);
+
+test("a doctor that is interrupted while a container is tried leaves no folder in the home", async () => {
+  // Until the machine is disposed of.
+  const run = `: > "\${0%/*}/running"; while [ -e "\${0%/*}/running" ]; do /bin/sleep 0.1; done`;
+  await using machine = await openMachine({
+    docker: `case $1 in run) ${run} ;; images) echo localhost/cluster-e2e-node:x ;; *) ${docker} ;; esac`,
+  });
+  const { surroundings, folder } = machine;
+  const home = join(folder, "home");
+  await mkdir(home);
+  const environment = { ...surroundings.environment, HOME: home };
+  const ending = new AbortController();
+  const checks = containerChecks("docker", { ...surroundings, environment, clock: systemClock }, ending.signal);
+  const mounts = checks.find(({ name }) => name === "mounts")!;
+  void mounts.run(ending.signal).catch(() => {});
+  while (!(await Bun.file(join(folder, "running")).exists())) await Bun.sleep(10);
+  expect(await readdir(home)).toHaveLength(1);
+  ending.abort();
+  expect(await readdir(home)).toEqual([]);
+});
