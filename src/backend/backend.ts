@@ -43,8 +43,8 @@ export interface Backend<Creation> {
 
   /** One (paged) request. `undefined`: no such cluster here. */
   find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;
-  /** Other places, such as regions, that have a cluster with this id. Asked on the error path only. */
-  findElsewhere(clusterId: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** Where else a cluster with this id is. Asked on the error path only. */
+  findElsewhere(clusterId: string, signal: AbortSignal): Promise<Elsewhere>;
   list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
   /** The clusters of every place; absent where there is but one. */
   readonly listEverywhere?: (signal: AbortSignal) => Promise<EverywhereList>;
@@ -56,8 +56,19 @@ export interface Backend<Creation> {
 
 export interface EverywhereList {
   readonly clusters: readonly ClusterRecord[];
-  /** Places that could not be asked, and why. */
-  readonly silent: readonly { readonly place: string; readonly reason: string }[];
+  readonly silent: readonly SilentPlace[];
+}
+
+/** Other places, such as regions, that have a cluster, and those that may have it. */
+export interface Elsewhere {
+  readonly places: readonly string[];
+  readonly silent: readonly SilentPlace[];
+}
+
+/** One that could not be asked, and why. */
+interface SilentPlace {
+  readonly place: string;
+  readonly reason: string;
 }
 
 /** A backend as the library's users make one: all its own options are given, nothing has been asked yet. */

@@ -1,6 +1,6 @@
 import type { ClusterRecord } from "../cluster/record.ts";
 import { type Outcome, pass, warn } from "../doctor/check.ts";
-import { abandonedCreations } from "../system/creation-folder.ts";
+import { abandonedCreations, isCreationUnderWay } from "../system/creation-folder.ts";
 
 interface Looked {
   readonly clusters: readonly ClusterRecord[];
@@ -28,7 +28,9 @@ export async function leftovers(looked: Looked): Promise<Outcome> {
 async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
   const abandoned = await abandonedCreations(root, cluster.id);
   if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was cut short";
+  // A network alone, for one. A creation begins so, too.
+  if (cluster.nodes.length === 0) return (await isCreationUnderWay(cluster.directory)) ? undefined : "it has no nodes";
   const ended = cluster.nodes.filter((node) => node.state === "ended");
-  if (cluster.nodes.length > 0 && ended.length === cluster.nodes.length) return "none of its nodes runs";
+  if (ended.length === cluster.nodes.length) return "none of its nodes runs";
   return troubleOf(cluster);
 }

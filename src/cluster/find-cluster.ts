@@ -1,8 +1,8 @@
-import type { Backend } from "../backend/backend.ts";
+import type { Backend, Elsewhere } from "../backend/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "./record.ts";
 
-/** The cluster with this id. Throws `cluster-not-found`, which names the other places that have one. */
+/** The cluster with this id. Throws `cluster-not-found`, which names the other places that have one, or that could not be asked. */
 export async function findCluster(
   backend: Pick<Backend<never>, "find" | "findElsewhere" | "place">,
   clusterId: string,
@@ -14,13 +14,20 @@ export async function findCluster(
   const here = backend.place === undefined ? "" : ` in ${backend.place.kind} ${backend.place.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {
     hint: hintFor(backend, elsewhere),
-    facts: { cluster: clusterId, ...(backend.place && { [backend.place.kind]: backend.place.name }), elsewhere },
+    facts: {
+      cluster: clusterId,
+      ...(backend.place && { [backend.place.kind]: backend.place.name }),
+      elsewhere: elsewhere.places,
+      ...(elsewhere.silent.length > 0 && { silent: elsewhere.silent }),
+    },
   });
 }
 
-function hintFor(backend: Pick<Backend<never>, "place">, elsewhere: readonly string[]): string {
-  if (backend.place === undefined || elsewhere.length === 0)
-    return "The list command shows the clusters that there are.";
-  const options = elsewhere.map((name) => `${backend.place?.option} ${name}`);
-  return `There is one in ${elsewhere.join(", ")}: add ${options.join(" or ")}.`;
+function hintFor({ place }: Pick<Backend<never>, "place">, { places, silent }: Elsewhere): string {
+  if (place !== undefined && places.length > 0) {
+    const options = places.map((name) => `${place.option} ${name}`);
+    return `There is one in ${places.join(", ")}: add ${options.join(" or ")}.`;
+  }
+  const unasked = silent.map((each) => `It may be in ${each.place}, which could not be asked: ${each.reason}`);
+  return [...unasked, "The list command shows the clusters that there are."].join(" ");
 }

@@ -55,7 +55,7 @@ async function answer(check: Check, signal: AbortSignal): Promise<Outcome> {
 function tooLate(check: Check): Outcome {
   return fail(
     `There was no answer within ${check.limitMs / 1000} s.`,
-    "Try again; with -vv each request to the cloud is shown with the time it took.",
+    "Try again; with -vv all that is asked for is shown.",
   );
 }
 

@@ -82,6 +82,11 @@ export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
 }
 
+/** Whether the creation in this folder is unfinished, and its process may be at work. */
+export async function isCreationUnderWay(directory: string): Promise<boolean> {
+  return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
+}
+
 async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {
   const creation = await readCreation(directory);
   if (creation?.state !== "unfinished") return undefined;

@@ -120,7 +120,7 @@ test("of two creates of one id at the same moment one makes the cluster, and the
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
 }, 90_000);
 
-test("a container that is killed while it boots ends the creation at once, with its last lines", async () => {
+test("a container that is killed while it boots ends the creation at once, with its last lines, and its rights are not remembered", async () => {
   const id = containers().id("ended");
   const creating = containers().start(createWords(id));
   await creating.said("Boot …");
@@ -132,6 +132,7 @@ test("a container that is killed while it boots ends the creation at once, with 
   );
   expect(ended.stderr).toContain("[machine-failed]");
   expect(await containers().things(id)).toEqual([]);
+  expect(await readdir(containers().stateFolder)).not.toContain(".rights");
 }, 60_000);
 
 test("an image that is not there is said before anything is made", async () => {

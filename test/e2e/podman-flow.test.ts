@@ -152,9 +152,12 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       XDG_STATE_HOME: join(folder, "state"),
       DOCKER_HOST: "unix:///nowhere.sock",
     };
-    const listed = await run("cluster-container", ["list", "--quiet", "-v"], { environment });
+    const listed = await run("cluster-container", ["list", "--quiet"], { environment });
     expect(listed).toMatchObject({ status: 0, stdout: `${id()}\n` });
-    expect(listed.stderr).toContain("Docker does not answer");
+    expect(listed.stderr).toMatch(/^Docker does not answer: .* Using Podman\.$/m);
+    const missing = await run("cluster-container", ["destroy", "--yes", "-c", "x"], { environment });
+    expect(missing.status).toBe(3);
+    expect(missing.stderr).toContain("It may be in docker, which could not be asked: Docker does not answer");
   });
 
   test("a container that was killed is told of at once by wait, run and list", async () => {

@@ -45,7 +45,7 @@ async function openFixture(): Promise<Fixture> {
       return cluster;
     },
     find: async (id) => standing.get(id),
-    findElsewhere: async () => [],
+    findElsewhere: async () => ({ places: [], silent: [] }),
     list: async () => [...standing.values()],
     destroy: async ({ id }) => {
       standing.delete(id);

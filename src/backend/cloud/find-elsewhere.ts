@@ -1,3 +1,4 @@
+import type { Elsewhere } from "../backend.ts";
 import type { CloudApi } from "./api.ts";
 import { describeInstances } from "./describe.ts";
 import type { OpenRegion } from "./open-api.ts";
@@ -11,14 +12,14 @@ export async function findElsewhere(
   here: string,
   clusterId: string,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<Elsewhere> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const others = (await enabledRegions(open(here), bounded).catch(() => [])).filter((region) => region !== here);
   const found = await Promise.all(
     others.map(async (region) => ((await hasCluster(open(region), clusterId, bounded)) ? region : undefined)),
   );
   signal.throwIfAborted();
-  return found.filter((region) => region !== undefined).toSorted();
+  return { places: found.filter((region) => region !== undefined).toSorted(), silent: [] };
 }
 
 /** The names of the regions that the account can use. */

@@ -1,11 +1,14 @@
 import { userInfo } from "node:os";
 import { ClusterError } from "../../errors.ts";
-import { type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
+import { askJson, type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
+import { isPresent } from "./engine-errors.ts";
 import { type EngineKind, type EngineName, engineKinds, engineNames } from "./engine-kinds.ts";
 
-/** For one that answers at all. */
-const probeLimitMs = 20_000;
+/** For one that answers at all. The doctor's checks leave time for each engine in turn. */
+const probeLimitMs = 8_000;
+/** After so long people are told what is waited for. */
+const quietMs = 1_500;
 
 /**
  * The engine that was named, or else the first that answers and can serve: Docker, then Podman. A `docker` that is Podman's counts as Podman.
@@ -22,41 +25,46 @@ export async function chooseEngine(
     const kind = engineKinds[name];
     const engine = openEngine(kind, "", surroundings);
     try {
-      if (await answers(engine, signal)) return engine;
-      surroundings.progress.detail(1, `The program ${name} is not ${kind.title}'s.`);
+      if (!(await answers(engine, surroundings, signal))) throw notOwn(kind);
+      for (const { error } of failures) tellOfFailure(error, kind, surroundings);
+      return engine;
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
-      surroundings.progress.detail(1, error.message);
       failures.push({ kind, error });
     }
   }
   throw noEngine(failures);
 }
 
-/** Those that answer beside the given one. */
-export async function otherEngines(
-  present: EngineKind,
+/** People may look for clusters of the engine that is left out, if it is on this machine. */
+function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineSurroundings): void {
+  const text = `${error.message} Using ${used.title}.`;
+  if (isPresent(error)) progress.note(text);
+  else progress.detail(1, text);
+}
+
+/** The engine of this name, and of no other; undefined where the program is another one's. Throws as `chooseEngine` does. */
+export async function openOwn(
+  name: EngineName,
   surroundings: EngineSurroundings,
   signal: AbortSignal,
-): Promise<readonly Engine[]> {
-  const others = engineNames.filter((name) => name !== present.name);
-  const opened = others.map(async (name) => {
-    const engine = openEngine(engineKinds[name], `--engine ${name}`, surroundings);
-    return (await answers(engine, signal)) ? engine : undefined;
-  });
-  const settled = await Promise.allSettled(opened);
-  signal.throwIfAborted();
-  return settled.flatMap((result) => (result.status === "fulfilled" && result.value ? [result.value] : []));
+): Promise<Engine | undefined> {
+  const engine = openEngine(engineKinds[name], `--engine ${name}`, surroundings);
+  return (await answers(engine, surroundings, signal)) ? engine : undefined;
 }
 
 /** Of `docker` it must be known whose it is. Root's Podman is not asked whether it runs without root, which takes it half a second. */
 async function openNamed(name: EngineName, surroundings: EngineSurroundings, signal: AbortSignal): Promise<Engine> {
   const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, surroundings);
-  if ((name === "podman" && isRoot()) || (await answers(open(name), signal))) return open(name);
+  if ((name === "podman" && isRoot()) || (await answers(open(name), surroundings, signal))) return open(name);
   if (name === "docker") return openNamed("podman", surroundings, signal);
-  throw new ClusterError("machine-not-set-up", "The program podman on the PATH is not Podman's.", {
-    hint: engineKinds[name].advice.install,
+  throw notOwn(engineKinds[name]);
+}
+
+function notOwn({ name, title, advice }: EngineKind): ClusterError {
+  return new ClusterError("machine-not-set-up", `The program ${name} on the PATH is not ${title}'s.`, {
+    hint: advice.install,
     facts: { program: name },
   });
 }
@@ -71,9 +79,18 @@ function isRoot(): boolean {
 }
 
 /** False for a program that is another engine's. Throws as the engine's commands do, and for a Podman without root, which never serves. */
-async function answers(engine: Engine, signal: AbortSignal): Promise<boolean> {
+async function answers(
+  engine: Engine,
+  { progress }: Pick<EngineSurroundings, "progress">,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { kind } = engine;
-  const answer: unknown = JSON.parse(await engine.ask({ words: kind.probe, limitMs: probeLimitMs }, signal));
+  const timer = setTimeout(() => progress.waiting(`waiting for ${kind.title} to answer`), quietMs);
+  const asked = askJson(engine, { words: kind.probe, limitMs: probeLimitMs }, signal);
+  const answer = await asked.finally(() => {
+    clearTimeout(timer);
+    progress.waiting("");
+  });
   if (!kind.isOwnAnswer(answer)) return false;
   if (kind.name === "podman" && kind.readFacts(answer).isRootless) throw rootless(engine);
   return true;

@@ -4,11 +4,12 @@ import { ipDetect } from "../ip-detect.ts";
 import { localBackend } from "../local-backend.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerCreation } from "./container-creation.ts";
-import { chooseEngine, otherEngines } from "./choose-engine.ts";
+import { chooseEngine } from "./choose-engine.ts";
 import { destroy } from "./destroy.ts";
 import type { Engine } from "./engine.ts";
 import type { EngineName } from "./engine-kinds.ts";
 import { evidence } from "./evidence.ts";
+import { findElsewhere } from "./find-elsewhere.ts";
 import { creationsRoot, readInventory } from "./inventory.ts";
 import { type Making, remainsText } from "./making.ts";
 import { describePlan } from "./plan.ts";
@@ -54,17 +55,4 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
     destroy: async (cluster, signal) => destroy(engine, cluster, surroundings, signal),
     evidence: async (cluster, signal) => evidence(engine, cluster, signal),
   };
-}
-
-async function findElsewhere(
-  engine: Engine,
-  clusterId: string,
-  surroundings: Surroundings,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const others = await otherEngines(engine.kind, surroundings, signal);
-  const holds = async (other: Engine): Promise<boolean> =>
-    toClusters(await readInventory(other, { clusterId }, creationsRoot(other, surroundings), signal), "").length > 0;
-  const found = await Promise.all(others.map(async (other) => ((await holds(other)) ? [other.kind.name] : [])));
-  return found.flat();
 }

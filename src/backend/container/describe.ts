@@ -1,4 +1,4 @@
-import type { Engine } from "./engine.ts";
+import { askJson, type Engine } from "./engine.ts";
 import { means } from "./engine-errors.ts";
 import { labelNames, type LabelValues } from "./labels.ts";
 
@@ -57,7 +57,7 @@ async function describeEach(
   if (names.length === 0) return [];
   // One that was removed meanwhile is missing from the answer.
   const accepts = (stderr: string): boolean => means(stderr, "gone");
-  return JSON.parse(await engine.ask({ words: [kind, "inspect", ...names], accepts }, signal)) as unknown[];
+  return (await askJson(engine, { words: [kind, "inspect", ...names], accepts }, signal)) as unknown[];
 }
 
 function filterWord(selection: Selection): string {

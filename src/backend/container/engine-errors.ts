@@ -99,6 +99,10 @@ export function engineMissing({ name, advice }: EngineKind, cause: unknown): Clu
   });
 }
 
+/** Whether an engine that can't be used is on this machine all the same, as one that doesn't answer is, and may have clusters. */
+export const isPresent = (error: unknown): boolean =>
+  !(error instanceof ClusterError && (error.facts["program"] !== undefined || error.facts["rootless"] === true));
+
 /** What the line with the reason begins with, the most telling first: `docker start` says only after it which container was meant. */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 

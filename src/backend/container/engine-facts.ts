@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { ClusterError } from "../../errors.ts";
-import type { Engine } from "./engine.ts";
+import { askJson, type Engine } from "./engine.ts";
 
 /** Where it runs, as far as it says so itself. */
 export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown";
@@ -24,8 +24,7 @@ export interface EngineFacts {
 export type Reach = "direct" | "published";
 
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
-  const text = await engine.ask({ words: ["info", "--format={{json .}}"] }, signal);
-  return engine.kind.readFacts(JSON.parse(text));
+  return engine.kind.readFacts(await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal));
 }
 
 /** Throws `machine-not-set-up` where the engine can't serve. */
@@ -36,12 +35,29 @@ export async function findReach(
   signal: AbortSignal,
 ): Promise<Reach> {
   if (facts.isRootless) throw rootless(engine);
-  if (platform === "darwin" || facts.location === "virtual-machine") return "published";
-  if (facts.location === "here") return "direct";
   if (facts.location === "elsewhere") throw elsewhere(engine, "it says so itself");
+  if (platform === "darwin") {
+    const address = await spokenTo(engine, signal);
+    if (isFar(address)) throw elsewhere(engine, `it is spoken to at ${address}`);
+    return "published";
+  }
+  if (facts.location === "virtual-machine") return "published";
+  if (facts.location === "here") return "direct";
   const gateway = await bridgeAddress(engine, signal);
   if (gateway === "" || (await isOwnAddress(gateway))) return "direct";
   throw elsewhere(engine, `its bridge's address ${gateway} is none of this machine's`);
+}
+
+/** Empty where the engine has no such thing, or doesn't tell. */
+async function spokenTo(engine: Engine, signal: AbortSignal): Promise<string> {
+  const words = engine.kind.addressWords;
+  return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);
+}
+
+/** Of another machine, not of a socket's file or this machine's own loopback, as virtual machines have. */
+function isFar(address: string): boolean {
+  const host = URL.parse(address)?.hostname ?? "";
+  return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);
 }
 
 /** Empty where there is no such network, or none that tells. */

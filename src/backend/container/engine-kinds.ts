@@ -1,4 +1,4 @@
-import { hostname, release } from "node:os";
+import { hostname, platform, release } from "node:os";
 import type { EngineFacts, EngineLocation } from "./engine-facts.ts";
 import type { Network } from "./describe.ts";
 import { readLabels } from "./labels.ts";
@@ -16,8 +16,8 @@ export interface EngineKind {
   readonly leastVersion: readonly [major: number, minor: number];
   /** The cheapest question that tells whether it answers and can serve. */
   readonly probe: readonly string[];
-  /** Whether what the program answered to it is this engine's: a `docker` may be Podman's, or speak to one. */
-  isOwnAnswer(answer: unknown): boolean;
+  /** Whether what the program answered to it is this engine's: a `docker` may be Podman's or containerd's, or speak to one. */
+  isOwnAnswer(answer: object): boolean;
   /** What `info` says. */
   readFacts(information: unknown): EngineFacts;
   /** One of those that `network inspect` describes. */
@@ -28,6 +28,8 @@ export interface EngineKind {
   readonly limits: readonly (readonly string[])[];
   /** Asks for something that is another one each time the engine is started, where there is such a thing. */
   readonly runWords: readonly string[] | undefined;
+  /** Asks for the address that it is spoken to at, where what it tells of itself doesn't say where it is. */
+  readonly addressWords: readonly string[] | undefined;
   /** Removes a container at once, running or not. */
   readonly removeWords: readonly string[];
   readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;
@@ -42,7 +44,7 @@ const docker: EngineKind = {
   probe: ["version", "--format={{json .}}"],
   isOwnAnswer: (answer) => {
     const { Server } = answer as DockerVersion;
-    return Boolean(Server) && !(Server?.Components ?? []).some(({ Name }) => /podman/i.test(Name ?? ""));
+    return (Server?.Components ?? []).some(({ Name }) => Name === "Engine");
   },
   readFacts: (information) => {
     const told = information as DockerInformation;
@@ -51,7 +53,7 @@ const docker: EngineKind = {
     return {
       version: told.ServerVersion ?? "",
       operatingSystem: told.OperatingSystem ?? "",
-      location: told.OperatingSystem === "Docker Desktop" ? "virtual-machine" : "unknown",
+      location: dockerLocation(told),
       cgroupVersion: told.CgroupVersion === "2" ? "2" : "1",
       isRootless: has("rootless"),
       hasAppArmor: has("apparmor"),
@@ -69,6 +71,8 @@ const docker: EngineKind = {
   limits: [[]],
   // Made anew with the daemon.
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
+  // The context that is in use, or DOCKER_HOST.
+  addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
   removeWords: ["rm", "--force", "--volumes"],
   advice: {
     install:
@@ -114,6 +118,7 @@ const podman: EngineKind = {
   // Root's containers get a million files and processes, which root may not give them where it has no CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
   runWords: undefined,
+  addressWords: undefined,
   // Without a time it would ask the system inside to shut down, and wait for that.
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
   advice: {
@@ -129,6 +134,13 @@ const podman: EngineKind = {
 
 export const engineKinds: Readonly<Record<EngineName, EngineKind>> = { docker, podman };
 
+/** On Linux an engine of this machine has its kernel. Elsewhere it always is in a virtual machine, which has another one. */
+function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): EngineLocation {
+  if (OperatingSystem === "Docker Desktop") return "virtual-machine";
+  const isOther = KernelVersion !== undefined && KernelVersion !== release();
+  return platform() === "linux" && isOther ? "elsewhere" : "unknown";
+}
+
 /** A `podman machine` is a Fedora CoreOS; what else is spoken to from afar is here only if it says that it is this machine. */
 function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost): EngineLocation {
   if (serviceIsRemote !== true) return "here";
@@ -137,12 +149,13 @@ function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost):
 }
 
 interface DockerVersion {
-  readonly Server?: { readonly Components?: readonly { readonly Name?: string }[] } | null;
+  readonly Server?: { readonly Components?: readonly { readonly Name?: string }[] | null } | null;
 }
 
 interface DockerInformation {
   readonly ServerVersion?: string;
   readonly OperatingSystem?: string;
+  readonly KernelVersion?: string;
   readonly CgroupVersion?: string;
   readonly SecurityOptions?: readonly string[] | null;
   readonly Driver?: string;

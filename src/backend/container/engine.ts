@@ -33,6 +33,28 @@ export interface Engine {
   change(request: EngineRequest): Promise<string>;
 }
 
+/** As `ask`, of something that is answered with JSON. Throws `machine-not-set-up` for an answer of other kinds, such as a wrapper's greeting. */
+export async function askJson(engine: Engine, request: EngineRequest, signal: AbortSignal): Promise<object> {
+  const text = await engine.ask(request, signal);
+  const answer = parseJson(text);
+  if (typeof answer === "object" && answer !== null) return answer;
+  const { name, title, advice } = engine.kind;
+  const command = `${name} ${request.words[0]}`;
+  const shown = text.slice(0, 100).replaceAll(/\s+/g, " ");
+  throw new ClusterError("machine-not-set-up", `What "${command}" answers is not ${title}'s: "${shown}".`, {
+    hint: `See what ${name} is that the PATH finds first: command -v ${name}. ${advice.install}`,
+    facts: { command: request.words[0] },
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** For people: how a cluster is removed from this engine. */
 export const destroyCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");

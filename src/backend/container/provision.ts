@@ -110,17 +110,18 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   const { counts, creation } = request;
   const plan = { clusterId, counts, creation, image: image.name, reach: resolved.reach };
   const launch = async (inner: AbortSignal): Promise<void> => {
-    try {
-      await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
-    } catch (error) {
-      // The next creation tries anew what the engine gives: it may be less than it was.
-      await rm(memory, { force: true });
-      throw error;
-    }
+    await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
     step.done();
   };
   const look = watchMachines(engine, { creationId, root: work.root });
-  return await launchAndRaise(launch, { count: nodeCount(counts), longestPauseMs, look, meet }, surroundings, signal);
+  const raising = { count: nodeCount(counts), longestPauseMs, look, meet };
+  try {
+    return await launchAndRaise(launch, raising, surroundings, signal);
+  } catch (error) {
+    // The next creation tries anew what the engine gives: it may be less than it was, or more.
+    await rm(memory, { force: true });
+    throw error;
+  }
 }
 
 /** Both are awaited, also after one has failed: a roll-back must not begin while something is still being made. */

@@ -1,3 +1,4 @@
+import { ClusterError } from "../../errors.ts";
 import type { Engine } from "./engine.ts";
 import type { EngineFacts } from "./engine-facts.ts";
 import type { EngineKind } from "./engine-kinds.ts";
@@ -62,7 +63,8 @@ export function possibleRights(
 
 /**
  * The most that this engine gives containers. Tried, since nothing else tells: an engine that itself runs in a container often may not give
- * what it hasn't got. The least is not tried: where it doesn't work either, the node's own start says why.
+ * what it hasn't got. The least is not tried: where it doesn't work either, the node's own start says why. Throws what is no refusal, such as a
+ * time-out or a full disk: it tells nothing of what would be given.
  */
 export async function findRights(engine: Engine, facts: EngineFacts, image: string): Promise<Rights> {
   const possible = possibleRights(engine.kind, facts);
@@ -74,7 +76,8 @@ async function isGiven(engine: Engine, { words }: Rights, image: string): Promis
   try {
     await engine.change({ words: ["run", "--rm", ...words, "--network=none", "--entrypoint=/bin/true", image] });
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if (error instanceof ClusterError && error.id === "engine-failed") return false;
+    throw error;
   }
 }

@@ -27,7 +27,7 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmCreation>
       {
         name: "vm",
         place: undefined,
-        findElsewhere: async () => Promise.resolve([]),
+        findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
         ipDetect,
         root: ownRoot,
         remainsText,

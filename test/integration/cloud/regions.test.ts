@@ -13,8 +13,8 @@ test("a cluster of another region is found there, on the error path only", async
   fixture.cloud.requests.clear();
   expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
   expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
-  expect(await elsewhere.findElsewhere("default", neverAborted)).toEqual([region]);
-  expect(await here.findElsewhere("default", neverAborted)).toEqual([]);
+  expect(await elsewhere.findElsewhere("default", neverAborted)).toEqual({ places: [region], silent: [] });
+  expect(await here.findElsewhere("default", neverAborted)).toEqual({ places: [], silent: [] });
 });
 
 test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(

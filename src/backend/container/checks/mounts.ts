@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { type Check, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
 import { ClusterError } from "../../../errors.ts";
@@ -46,6 +47,8 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   const made = await temporaryFolder(home).catch(() => undefined);
   if (made === undefined) return skip(`Not checked: no folder can be made in ${home}.`);
   await using folder = made;
+  // At an interrupt, and after this check's limit, the program ends without waiting for what is under way here.
+  signal.addEventListener("abort", () => rmSync(folder.path, { recursive: true, force: true }), { once: true });
   const text = randomBytes(16).toString("hex");
   await writeFile(join(folder.path, "note"), text);
   const { words } = await findRights(engine, told, image);

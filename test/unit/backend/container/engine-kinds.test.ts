@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hostname, release } from "node:os";
+import { hostname, platform as thisPlatform, release } from "node:os";
 import type { Engine } from "../../../../src/backend/container/engine.ts";
 import { findReach } from "../../../../src/backend/container/engine-facts.ts";
 import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
@@ -49,6 +49,9 @@ test("Docker's facts are read from what it says of itself", () => {
     memoryBytes: 25276502016,
   });
   expect(docker.readFacts({ ...says, OperatingSystem: "Docker Desktop" }).location).toBe("virtual-machine");
+  expect(docker.readFacts({ ...says, KernelVersion: release() }).location).toBe("unknown");
+  const desktop = { ...says, OperatingSystem: "Docker Desktop", KernelVersion: "6.6-linuxkit" };
+  expect(docker.readFacts(desktop).location).toBe("virtual-machine");
 });
 
 test("Podman's facts are read from what it says of itself", () => {
@@ -81,7 +84,9 @@ test.each([
 
 test.each([
   ["Docker's", { Client: {}, Server: { Components: [{ Name: "Engine" }] } }, true],
-  ["an old Docker's", { Client: {}, Server: { Version: "18.03" } }, true],
+  ["Docker's that speaks to nobody", { Client: {}, Server: null }, false],
+  ["Docker's that speaks to Podman through a tunnel", { Client: {}, Server: { Version: "4.3.1" } }, false],
+  ["containerd's", { Client: {}, Server: { Components: [{ Name: "containerd" }] } }, false],
   ["Podman's under Docker's name", { Client: { APIVersion: "4.3.1", OsArch: "linux/amd64" } }, false],
   ["Docker's that speaks to Podman", { Client: {}, Server: { Components: [{ Name: "Podman Engine" }] } }, false],
 ])("a docker whose answer is %s is known for what it is", (_, answer, isOwn) => {
@@ -101,7 +106,12 @@ const engine = (kind: Engine["kind"]): Engine => ({ kind, option: "", ask: unask
 
 test.each([
   ["here", "linux", {}, "direct"],
-  ["in a podman machine on macOS", "darwin", { serviceIsRemote: true }, "published"],
+  [
+    "in a podman machine on macOS",
+    "darwin",
+    { serviceIsRemote: true, distribution: { variant: "coreos" } },
+    "published",
+  ],
   [
     "in a podman machine on Linux",
     "linux",
@@ -120,4 +130,42 @@ test.each([
   expect(error.id).toBe("machine-not-set-up");
   expect(error.message).toContain(message);
   expect(error.hint).toContain(hint);
+});
+
+test.skipIf(thisPlatform() !== "linux")("a Docker with another kernel than this Linux is elsewhere", () => {
+  expect(docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12", KernelVersion: "5.0-far" }).location).toBe(
+    "elsewhere",
+  );
+});
+
+/** A Docker that a Mac speaks to at this address. */
+const dockerAt = (address: string): Engine => ({ ...engine(docker), ask: async () => Promise.resolve(address) });
+const reachFromMac = async (address: string, OperatingSystem: string) =>
+  findReach(dockerAt(address), docker.readFacts({ OperatingSystem }), "darwin", neverAborted);
+
+test.each([
+  ["unix:///Users/me/.docker/run/docker.sock", "Docker Desktop"],
+  ["unix:///Users/me/.colima/default/docker.sock", "Ubuntu 24.04 LTS"],
+  ["tcp://localhost:2375", "Docker Desktop"],
+  ["tcp://127.0.0.1:2375", "Alpine Linux"],
+  ["tcp://[::1]:2375", "Alpine Linux"],
+  ["", "Alpine Linux"],
+])("on a Mac, a Docker at %j runs in a virtual machine", async (address, system) => {
+  expect(await reachFromMac(address, system)).toBe("published");
+});
+
+test.each(["ssh://me@far.example", "tcp://192.0.2.1:2376", "https://far.example:2376"])(
+  "on a Mac, a Docker at %s is refused plainly",
+  async (address) => {
+    const error = await failureOf(reachFromMac(address, "Debian GNU/Linux 12"));
+    expect(error.id).toBe("machine-not-set-up");
+    expect(error.message).toContain(`Docker runs on another machine: it is spoken to at ${address}.`);
+    expect(error.hint).toContain("DOCKER_HOST");
+  },
+);
+
+test("on a Mac, a Podman that says it is elsewhere is refused plainly, as on Linux", async () => {
+  const facts = podmanWith({ serviceIsRemote: true, hostname: "far" });
+  const error = await failureOf(findReach(engine(podman), facts, "darwin", neverAborted));
+  expect(error.message).toContain("Podman runs on another machine: it says so itself.");
 });

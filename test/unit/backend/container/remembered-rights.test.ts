@@ -4,16 +4,20 @@ import { join } from "node:path";
 import type { Engine } from "../../../../src/backend/container/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
 import { rememberedRights } from "../../../../src/backend/container/remembered-rights.ts";
+import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 interface Told {
   /** What its bridge is; another one each time that Docker is started. */
   readonly bridge: string;
   readonly allows: boolean;
+  /** What it fails with where it doesn't allow. */
+  readonly failure?: ErrorId;
 }
 
 /** Answers what its bridge is, and counts what is tried. */
-function engineOf({ bridge, allows }: Told, kind = engineKinds.docker) {
+function engineOf({ bridge, allows, failure = "engine-failed" }: Told, kind = engineKinds.docker) {
   const tried: string[] = [];
   const engine: Engine = {
     kind,
@@ -21,7 +25,7 @@ function engineOf({ bridge, allows }: Told, kind = engineKinds.docker) {
     ask: async () => Promise.resolve(bridge),
     change: async ({ words }) => {
       tried.push(words.join(" "));
-      return allows ? Promise.resolve("") : Promise.reject(new Error("operation not permitted"));
+      return allows ? Promise.resolve("") : Promise.reject(new ClusterError(failure, "operation not permitted"));
     },
   };
   const facts = kind.readFacts({});
@@ -58,3 +62,16 @@ test("it is tried each time where the engine's run has no name, nothing can be k
   expect(await unkept.isPrivileged(memory)).toBe(true);
   expect(unkept.tried).toHaveLength(3);
 });
+
+test.each(["deadline-passed", "capacity-lacking", "machine-not-set-up"] as const)(
+  "a trial that ends as %s tells nothing of what is allowed: it is thrown, and nothing is kept",
+  async (failure) => {
+    await using folder = await scratchFolder();
+    const memory = join(folder.path, "memory");
+    const troubled = engineOf({ bridge: "one", allows: false, failure });
+    expect((await failureOf(troubled.isPrivileged(memory))).id).toBe(failure);
+    const well = engineOf({ bridge: "one", allows: true });
+    expect(await well.isPrivileged(memory)).toBe(true);
+    expect(well.tried).toHaveLength(1);
+  },
+);
