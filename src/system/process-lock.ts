@@ -6,13 +6,21 @@ import { identifyThisProcess, isProcessAlive, type ProcessIdentity } from "./pro
 
 const pauseMs = 250;
 
+interface Waiting {
+  readonly clock: Clock;
+  /** Called once, if there is anything to wait for. */
+  readonly onWait: () => void;
+  /** What is thrown where the lock is still another's then; absent: it is waited for without end. */
+  readonly giveUp?: { readonly atMs: number; readonly error: Error };
+}
+
 /**
  * Holds the file at `path`, whose folder exists, as a lock until it is disposed of; waits while another living process has it. A process that
- * was killed loses its locks. `onWait` is called once, if there is anything to wait for.
+ * was killed loses its locks.
  */
 export async function acquireProcessLock(
   path: string,
-  { clock, onWait }: { readonly clock: Clock; readonly onWait: () => void },
+  { clock, onWait, giveUp }: Waiting,
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   const text = JSON.stringify({ ...(await identifyThisProcess()), token: randomUUID() });
@@ -22,6 +30,7 @@ export async function acquireProcessLock(
     if (holder === undefined) continue;
     if (await isHeld(holder)) {
       if (tries === 0) onWait();
+      if (giveUp !== undefined && clock.now() >= giveUp.atMs) throw giveUp.error;
       await clock.sleep(pauseMs, signal);
     } else await breakLock(path, holder);
   }

@@ -1,10 +1,14 @@
 import { rm } from "node:fs/promises";
+import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
 import { removeClusterFacts } from "./cluster-facts.ts";
 import { allProcessFiles, machinesFolder } from "./machine-files.ts";
 import { endMachines } from "./machine-process.ts";
 import { removeWires } from "./private-network.ts";
+
+/** Starting many machines takes its time; a lock that was left under another name of this computer seems to be held for ever. */
+const patienceMs = 5 * 60_000;
 
 /** Ends all machines of a creation, and leaves them to be looked at. */
 export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
@@ -16,7 +20,13 @@ export async function stopCreation(directory: string, clock: Clock, signal: Abor
  * in a folder that is being removed would run on, known to nobody. Beside the folder, since that may be removed as well.
  */
 export async function lockMachines(directory: string, clock: Clock, signal: AbortSignal): Promise<AsyncDisposable> {
-  return acquireProcessLock(`${directory}.lock`, { clock, onWait: () => {} }, signal);
+  const path = `${directory}.lock`;
+  const error = new ClusterError("deadline-passed", "Another process has not done yet with this cluster's machines.", {
+    hint: `Try again once it has. Where there is no such process, of this computer or another one, remove ${path}.`,
+    facts: { lock: path },
+  });
+  const giveUp = { atMs: clock.now() + patienceMs, error };
+  return acquireProcessLock(path, { clock, onWait: () => {}, giveUp }, signal);
 }
 
 /**

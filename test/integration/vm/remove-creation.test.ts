@@ -9,7 +9,7 @@ import { noteWires } from "../../../src/backend/vm/private-network.ts";
 import { createVmBackend } from "../../../src/backend/vm/vm-backend.ts";
 import { watchMachines } from "../../../src/backend/vm/watch-machines.ts";
 import { destroyCluster } from "../../../src/cluster/destroy-clusters.ts";
-import { systemClock } from "../../../src/system/clock.ts";
+import { type Clock, systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -96,6 +96,18 @@ test("nothing is removed while machines are being started", async () => {
   await launching[Symbol.asyncDispose]();
   await removeCreation(directory, systemClock, never);
   expect(await readdir(directory)).toEqual([]);
+});
+
+test("a lock that nobody gives back is told, with the file that it is", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  await writeFile(`${directory}.lock`, JSON.stringify({ host: "another-name", pid: 1, startedAt: "then" }));
+  const time = { now: 0 };
+  const clock: Clock = { now: () => time.now, sleep: async (ms) => void (await Promise.resolve((time.now += ms))) };
+  const failure = await failureOf(removeCreation(directory, clock, never));
+  expect(failure.id).toBe("deadline-passed");
+  expect(failure.hint).toContain(`remove ${directory}.lock`);
+  expect(time.now).toBe(300_000);
 });
 
 test("a creation that was removed by somebody else has failed, and says why", async () => {
