@@ -20,7 +20,7 @@ export async function leftovers(looked: Looked): Promise<Outcome> {
   const left = judged.filter(({ what }) => what !== undefined);
   if (left.length === 0) return pass("None");
   return warn(
-    `There are ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
+    `There ${left.length === 1 ? "is" : "are"} ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
     `Remove what you need no more: ${left.map(({ cluster }) => looked.removal(cluster.id)).join("; ")}`,
   );
 }
@@ -28,9 +28,10 @@ export async function leftovers(looked: Looked): Promise<Outcome> {
 async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
   const abandoned = await abandonedCreations(root, cluster.id);
   if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was cut short";
+  const hasNodes = cluster.nodes.length > 0;
+  if (hasNodes && cluster.nodes.every((node) => node.state === "ended")) return "none of its nodes runs";
+  const trouble = await troubleOf(cluster);
+  if (hasNodes || trouble !== undefined) return trouble;
   // A network alone, for one. A creation begins so, too.
-  if (cluster.nodes.length === 0) return (await isCreationUnderWay(cluster.directory)) ? undefined : "it has no nodes";
-  const ended = cluster.nodes.filter((node) => node.state === "ended");
-  if (ended.length === cluster.nodes.length) return "none of its nodes runs";
-  return troubleOf(cluster);
+  return (await isCreationUnderWay(cluster.directory)) ? undefined : "it has no nodes";
 }

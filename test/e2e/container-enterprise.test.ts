@@ -27,6 +27,7 @@ test("create --wait ends with a platform that has TLS and a login", async () => 
     id: id(),
     folder: containers().folder,
     artifact: state.artifact!,
+    agents: 2,
     machineWords: ["--node-image", nodeImage],
     run: (words) => containers().run(words),
   });

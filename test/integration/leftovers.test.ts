@@ -23,7 +23,7 @@ async function wordOnNetwork(root: string): Promise<string> {
 test("a network of which this machine knows no creation is left", async () => {
   await using folder = await scratchFolder();
   expect(await wordOnNetwork(folder.path)).toBe(
-    'warn: There are cluster "a" (it has no nodes). → Remove what you need no more: destroy a',
+    'warn: There is cluster "a" (it has no nodes). → Remove what you need no more: destroy a',
   );
 });
 

@@ -1,31 +1,45 @@
 /** What the enterprise variant is on any machines: from a license key to a job, with TLS and the superuser's login. */
 import { expect } from "bun:test";
 import { join } from "node:path";
+import { clusterNames, makeCheckout } from "./checkout.ts";
 import type { Ended } from "./executable.ts";
 
 interface EnterpriseFlow {
   readonly id: string;
   readonly folder: string;
   readonly artifact: string;
+  readonly agents: number;
   /** What `create` is told of its machines. */
   readonly machineWords: readonly string[];
   run(words: readonly string[]): Promise<Ended>;
 }
 
 /** Leaves the cluster running. Its waiting has asked the masters over TLS, checked with the cluster's own authority. */
-export async function runEnterpriseFlow({ id, folder, artifact, machineWords, run }: EnterpriseFlow): Promise<void> {
+export async function runEnterpriseFlow(flow: EnterpriseFlow): Promise<void> {
+  const { id, folder, artifact, agents, machineWords, run } = flow;
   const license = join(folder, "license.txt");
   await Bun.write(license, "sample-license\n");
   const words = "create --variant enterprise --security-mode strict --public-agents 0 --wait --timeout 10m".split(" ");
-  const created = await run([...words, "--license-key", license, ...machineWords, "-c", id, artifact]);
+  const own = ["--agents", String(agents), "--license-key", license, ...machineWords];
+  const created = await run([...words, ...own, "-c", id, artifact]);
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id}\n` });
   const opened = await run(["web", "-c", id]);
   expect(opened.stdout).toMatch(/^https:\/\//);
   expect(opened.stderr).toContain("certificate authority");
   await expectTrustedWebUi(opened.stdout.trim(), { id, folder, run });
-  expect((await run(["run", "-c", id, "srun", "-N1", "hostname"])).stdout).toBe("agent-0\n");
+  const ran = await run(["run", "-c", id, "srun", `-N${agents}`, "hostname"]);
+  expect(ran.stdout.trim().split("\n").toSorted()).toEqual(Array.from({ length: agents }, (_, n) => `agent-${n}`));
+  await expectSynced(flow);
   const inspected = await run(["inspect", "-c", id, "--output", "json"]);
   expect(JSON.parse(inspected.stdout)).toMatchObject({ cluster: { variant: "enterprise", state: "running" } });
+}
+
+async function expectSynced({ id, folder, run }: EnterpriseFlow): Promise<void> {
+  const files = { tests: { "test_license.py": "" }, library: { "own.py": "" } };
+  const checkout = await makeCheckout(join(folder, "enterprise-checkout"), "enterprise", files, clusterNames);
+  const synced = await run(["sync", "-c", id, checkout]);
+  expect(synced.status, synced.stderr).toBe(0);
+  expect((await run(["run", "-c", id, "ls"])).stdout).toContain("test_license.py");
 }
 
 /** As the README has it: the authority's certificate comes over SSH. */

@@ -51,7 +51,7 @@ test.each([
   if (text !== undefined) await writeFile(join(directory, "cluster.json"), text);
   expect(await leftoversCheck(root).run(never)).toMatchObject({
     status: "warn",
-    message: `There are cluster "one" (${directory}/cluster.json cannot be read).`,
+    message: `There is cluster "one" (${directory}/cluster.json cannot be read).`,
     remedy: "Remove what you need no more: cluster-vm destroy --cluster-id one",
   });
   const backend = createVmBackend(surroundings);
