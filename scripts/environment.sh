@@ -58,6 +58,8 @@ end_podman() { # ITS FOLDER
   export CONTAINERS_STORAGE_CONF CONTAINERS_CONF
   podman rm --all --force --volumes --time=0 >/dev/null 2>&1 || :
   podman network prune --force >/dev/null 2>&1 || :
+  run_folder=$(sed -n 's|^runroot = "\(/run/cluster-e2e-podman-[A-Za-z0-9]*\)"$|\1|p' "$1/storage.conf")
+  [ -z "$run_folder" ] || rm -rf --one-file-system "$run_folder"
   unset CONTAINERS_STORAGE_CONF CONTAINERS_CONF
 }
 

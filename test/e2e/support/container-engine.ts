@@ -1,5 +1,5 @@
 /** The container engines that tests use, each as a program with an environment of its own. */
-import { mkdir } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 /** The image that the local cloud's machines are made of as well: no registry is needed. */
@@ -32,16 +32,17 @@ function findPodmanLack(): string | undefined {
 }
 
 /**
- * A Podman all of whose images, containers and networks lie in `folder`, with the node image taken from Docker. runc and the control groups'
+ * A Podman all of whose images, containers and networks lie in `folder` (and, while they run, in a folder of `/run`), with the node image taken from Docker. runc and the control groups'
  * file system are what also works inside of containers and without a systemd.
  */
 export async function startPodman(folder: string): Promise<ContainerEngine> {
   const path = (name: string): string => join(folder, name);
-  const parts = ["images", "run", "tmp", "networks"];
-  for (const part of parts) await mkdir(path(part), { recursive: true });
+  for (const part of ["images", "tmp", "networks"]) await mkdir(path(part), { recursive: true });
+  // Where this path is long, conmon 2.1 doesn't tell Podman of a container's end, which Podman then waits 20 s for.
+  const runFolder = await mkdtemp("/run/cluster-e2e-podman-");
   await Bun.write(
     path("storage.conf"),
-    `[storage]\ndriver = "overlay"\ngraphroot = "${path("images")}"\nrunroot = "${path("run")}"\n`,
+    `[storage]\ndriver = "overlay"\ngraphroot = "${path("images")}"\nrunroot = "${runFolder}"\n`,
   );
   await Bun.write(
     path("containers.conf"),
@@ -57,6 +58,7 @@ export async function startPodman(folder: string): Promise<ContainerEngine> {
     [Symbol.asyncDispose]: async () => {
       await runEngine("podman", ["rm", "--all", "--force", "--volumes", "--time=0"], environment);
       await runEngine("podman", ["network", "prune", "--force"], environment);
+      await rm(runFolder, { recursive: true, force: true });
     },
   };
 }
