@@ -111,5 +111,7 @@ function lastLine(text: string): string {
   const telling = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
   // A refused command line is followed by an advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
-  return (telling.find((line) => line !== undefined) ?? last).replace(/[.:?\s]+$/, "");
+  const said = telling.find((line) => line !== undefined) ?? last;
+  // What Docker asks whoever can't reach it is answered by our advice.
+  return said.replace(/ Is the docker daemon running\?$/, "").replace(/[.:\s]+$/, "");
 }

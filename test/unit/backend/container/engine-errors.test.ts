@@ -15,7 +15,7 @@ test.each([
   [
     "Cannot connect to the Docker daemon at unix:///nope. Is the docker daemon running?",
     "machine-not-set-up",
-    "Docker does not answer",
+    "Docker does not answer: Cannot connect to the Docker daemon at unix:///nope.",
   ],
   [
     "Error response from daemon: could not find an available, non-overlapping IPv4 address pool among the defaults",
