@@ -5,7 +5,7 @@ import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { failureCode, wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
-import type { CustomTag } from "./cloud-creation.ts";
+import type { CustomTag } from "./cloud-options.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";

@@ -14,7 +14,7 @@ import { machineWords } from "./machine-words.ts";
 import { startNetwork, type Wires } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 import { writeSeed } from "./seed.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 const atOnce = 4;
 const portTries = 5;
@@ -23,7 +23,7 @@ const portTries = 5;
 export interface LaunchPlan {
   readonly directory: string;
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  readonly creation: VmCreation;
+  readonly creation: VmOptions;
   readonly accelerator: Accelerator;
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;

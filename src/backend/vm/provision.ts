@@ -31,7 +31,7 @@ import { sshUser } from "./records.ts";
 import { lockMachines, removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { vmRollBack } from "./roll-back.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the machines. */
@@ -41,7 +41,7 @@ const slowLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
-export interface VmProvisioning extends LocalProvisioning<VmCreation, ResolvedCreation, Making> {
+export interface VmProvisioning extends LocalProvisioning<VmOptions, ResolvedCreation, Making> {
   readonly qemu: Qemu;
 }
 
@@ -184,7 +184,7 @@ async function register(
 async function planNodes({
   counts,
   creationId,
-}: Pick<ProvisionRequest<VmCreation>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
+}: Pick<ProvisionRequest<VmOptions>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
   const names = roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
   const ports = await findFreePorts(names.length * 3);
   return names.map(({ role, index }, place) => ({
