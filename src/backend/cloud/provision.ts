@@ -1,10 +1,10 @@
 import { type ClusterRecord, roles } from "../../cluster/record.ts";
-import { generateKeyPair } from "../../ssh/keys.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import { userData } from "../cloud-init.ts";
 import { isClusterExists } from "../cluster-exists.ts";
 import { countsText, nodeCount } from "../cluster-shape.ts";
+import { hostKeyPerRole } from "../first-host-keys.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
@@ -98,7 +98,7 @@ async function make(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const { api, request, surroundings } = work;
-  const hostKey = generateKeyPair("first-contact");
+  const firstHostKeys = hostKeyPerRole();
   const groupId = await makeGroup(work, making, signal);
   const plan: LaunchPlan = {
     ...request.creation,
@@ -108,18 +108,19 @@ async function make(
     // A group belongs to one network.
     subnets: resolved.subnets.filter((subnet) => subnet.vpcId === making.network.vpcId),
     groupId,
-    userData: userData({
-      user: resolved.image.user,
-      publicKey: request.publicKey,
-      hostKey,
-      deadline: making.expiresAt,
-    }),
+    userDataOf: (role) =>
+      userData({
+        user: resolved.image.user,
+        publicKey: request.publicKey,
+        hostKey: firstHostKeys.of({ role, index: 0 }),
+        deadline: making.expiresAt,
+      }),
     tags: making.tags,
   };
   const rules = { groupId, cidrs: resolved.cidrs, ports: [22, ...request.openPorts] };
   await launch(work, { making, plan, rules }, signal);
   const { directory, connections, deadlineMs } = request;
-  const contact = { directory, connections, firstHostKey: hostKey.publicKey, deadlineMs, cidrs: resolved.cidrs };
+  const contact = { directory, connections, firstHostKeys, deadlineMs, cidrs: resolved.cidrs };
   const introduction = cloudIntroduction({ ...contact, onNode: work.onNode }, surroundings);
   const meet = await openIntroduction(introduction, surroundings);
   const { clusterId, creationId } = making;
