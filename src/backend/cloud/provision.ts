@@ -1,4 +1,4 @@
-import { type ClusterRecord, roles } from "../../cluster/record.ts";
+import { type ClusterRecord, roles } from "../../model/cluster-record.ts";
 import { generateKeyPair } from "../../ssh/keys.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
