@@ -30,7 +30,7 @@ export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster
 export type { Installation } from "./cluster/install-from-path.ts";
 export type { NodeCommand, NodeCommandResult } from "./cluster/node-command.ts";
 export type { ClusterRequest } from "./cluster/open-cluster.ts";
-export type { Role, Variant } from "./cluster/record.ts";
+export type { Role, Variant } from "./model/cluster-record.ts";
 export type { SavedLogs } from "./cluster/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";

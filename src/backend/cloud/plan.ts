@@ -1,4 +1,4 @@
-import { roles } from "../../cluster/record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import { abandonedCreations } from "../../system/creation-folder.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
 import type { CloudApi } from "./api.ts";

@@ -1,4 +1,4 @@
-import { type ClusterRecord, roles } from "../../cluster/record.ts";
+import { type ClusterRecord, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import { userData } from "../cloud-init.ts";

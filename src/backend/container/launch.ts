@@ -1,4 +1,4 @@
-import { type Counts, type Role, roles } from "../../cluster/record.ts";
+import { type Counts, type Role, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { clusterExists } from "../local-backend.ts";
 import type { ContainerOptions } from "./container-options.ts";

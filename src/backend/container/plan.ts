@@ -1,4 +1,4 @@
-import { roles } from "../../cluster/record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
 import { nodeCount } from "../cluster-shape.ts";
 import type { ContainerOptions } from "./container-options.ts";

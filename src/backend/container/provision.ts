@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { version } from "../../version.ts";
 import { countsText, nodeCount } from "../cluster-shape.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";

@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { nodeReference } from "../../cluster/record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import type { Clock } from "../../system/clock.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
-import { roles } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";

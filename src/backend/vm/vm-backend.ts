@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { hostArchitecture } from "./architecture.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Backend, ProvisionRequest, Surroundings } from "../../../src/backend/backend.ts";
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../../src/backend/cloud/cloud-options.ts";
-import type { ClusterRecord, NodeRecord } from "../../../src/cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { createConnectionPool } from "../../../src/ssh/connection-pool.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
