@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import type { Backend, Surroundings } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { writePrivateFile } from "../system/private-file.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
@@ -17,7 +18,7 @@ const nodesLimitMs = 15_000;
 
 /** Saves what tells why a creation failed. Best effort: what cannot be had is left out, and nothing of this fails. */
 export async function saveEvidence(
-  backend: Pick<Backend<unknown>, "evidence">,
+  backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, directory }: EvidenceRequest,
   { progress }: Pick<Surroundings, "progress">,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-import type { Backend, Elsewhere } from "../backend/backend.ts";
+import type { Backend, Elsewhere } from "../model/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 

@@ -1,4 +1,4 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { systemClock } from "../system/clock.ts";
 import type { Environment } from "../system/environment.ts";
 import { LineProgress } from "./line-progress.ts";

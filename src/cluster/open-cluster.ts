@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { Backend, ClusterBackend, Surroundings } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { ClusterBackend } from "./cluster-backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { baseConfigurationOf } from "../platform/install-configuration.ts";
 import type { Configuration } from "../platform/configuration.ts";
@@ -12,7 +14,7 @@ import { openConnections } from "./cluster-connections.ts";
 import { clusterIdProblem } from "./cluster-id.ts";
 import { clusterKey, keyMissing } from "./cluster-key.ts";
 import { createCluster } from "./create-cluster.ts";
-import type { CreationInstaller } from "./create-cluster.ts";
+import type { CreationInstaller } from "./create/raise-nodes.ts";
 import { findCluster } from "./find-cluster.ts";
 import { countsProblems } from "./node-counts.ts";
 import type { ClusterRecord, Counts, Variant } from "../model/cluster-record.ts";
@@ -52,11 +54,11 @@ type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
 const usualLimitMs = 60 * 60_000;
 
 /** Makes the machines; see Cluster.create. */
-export async function createForLibrary<Creation>(
-  clusters: ClusterBackend<Creation>,
+export async function createForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
   request: ClusterRequest,
 ): Promise<OpenCluster> {
-  const { surroundings, distribution, creation } = clusters;
+  const { surroundings, distribution, options } = clusters;
   const { clusterId = `test-${randomBytes(4).toString("hex")}`, variant } = request;
   const counts = { master: request.masters ?? 1, agent: request.agents ?? 1, public_agent: request.publicAgents ?? 1 };
   assertRequest(clusterId, counts);
@@ -70,7 +72,7 @@ export async function createForLibrary<Creation>(
       variant,
       counts,
       distribution,
-      creation,
+      options,
       // Which layout's artifact will be installed isn't known yet.
       webScheme: undefined,
       openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
@@ -82,6 +84,7 @@ export async function createForLibrary<Creation>(
           learned.base = await readBase(backend, cluster, connections, installSignal);
           await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
         }),
+      onAbandon: () => ({ [Symbol.dispose]: () => {} }),
     },
     surroundings,
     signal,
@@ -92,8 +95,7 @@ export async function createForLibrary<Creation>(
 
 /** Installing comes later; what must be learnt from the machines is part of their creation, so that its failure leaves nothing. */
 const installNothing = (start: CreationInstaller["start"]): CreationInstaller => ({
-  failure: Promise.withResolvers<never>().promise,
-  prepare: () => {},
+  prepare: async () => {},
   start,
   [Symbol.asyncDispose]: async () => {},
 });
@@ -107,8 +109,8 @@ function assertRequest(clusterId: string, counts: Counts): void {
 const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
 
 /** A cluster that stands; see Cluster.find. */
-export async function findForLibrary<Creation>(
-  clusters: ClusterBackend<Creation>,
+export async function findForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<OpenCluster> {

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, NamedText, Surroundings } from "../backend/backend.ts";
+import type { Backend, NamedText } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
@@ -26,7 +27,7 @@ const nodesLimitMs = 120_000;
 
 /** Saves all logs of a cluster as files that only this user can read, with hidden values masked. What cannot be had is left out. */
 export async function saveLogs(
-  backend: Pick<Backend<unknown>, "evidence">,
+  backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, folder: chosen }: LogsRequest,
   surroundings: Surroundings,
   signal: AbortSignal,
@@ -77,12 +78,12 @@ export interface CollectionRequest {
 
 /** Everything that tells what happened on a cluster's machines: from the backend, and from the nodes that answer. Nothing of it fails. */
 export async function collectLogs(
-  backend: Pick<Backend<unknown>, "evidence">,
+  backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, limitMs }: CollectionRequest,
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
   const gathered = await Promise.allSettled([
-    backend.evidence(cluster, signal),
+    backend.consoleOutput(cluster, signal),
     collectNodeLogs(cluster, connections, { limitMs }, signal),
   ]);
   signal.throwIfAborted();

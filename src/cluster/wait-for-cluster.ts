@@ -1,4 +1,5 @@
-import type { Backend, Surroundings } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { assertKeyIsHere } from "./cluster-key.ts";
 import { findCluster } from "./find-cluster.ts";

@@ -1,4 +1,4 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { layoutOf, layouts } from "../platform/layouts/find-layout.ts";
 import { askNode } from "../platform/readiness/ask-node.ts";

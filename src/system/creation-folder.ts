@@ -37,9 +37,9 @@ export function creationOfDirectory(
 
 /**
  * `unfinished`: under way, or its program died: nobody may rely on its machines. `finished`: the cluster stands (or is kept on purpose).
- * `removed`: nothing of it is left.
+ * `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
  */
-export type CreationState = "unfinished" | "finished" | "removed";
+export type CreationState = "unfinished" | "finished" | "removed" | "abandoned";
 
 /** The text of `creation.json`. The owner, while it lives, is the lock on an unfinished creation. */
 interface Creation {
@@ -50,7 +50,7 @@ interface Creation {
   readonly owner: ProcessIdentity | undefined;
 }
 
-/** A creation that its program left unfinished, and where it lies. */
+/** A creation that its program left unfinished or gave up, and where it lies. */
 export interface AbandonedCreation {
   readonly directory: string;
   readonly creation: Creation;
@@ -68,7 +68,7 @@ export async function endCreation(directory: string, state: Exclude<CreationStat
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
 }
 
-/** The creations of this cluster id that are unfinished and whose process is gone. */
+/** The creations of this cluster id that nobody works on, and of which something may be left. */
 export async function abandonedCreations(root: string, clusterId: string): Promise<readonly AbandonedCreation[]> {
   const names = await folderNames(root);
   const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name))));
@@ -77,7 +77,7 @@ export async function abandonedCreations(root: string, clusterId: string): Promi
     .filter(({ creation }) => creation.clusterId === clusterId);
 }
 
-/** Whether the creation in this folder is unfinished and its process is gone. */
+/** Whether nobody works on the creation in this folder, and something of it may be left. */
 export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
 }
@@ -89,6 +89,7 @@ export async function isCreationUnderWay(directory: string): Promise<boolean> {
 
 async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {
   const creation = await readCreation(directory);
+  if (creation?.state === "abandoned") return { directory, creation };
   if (creation?.state !== "unfinished") return undefined;
   // Where the owner could not be told, nobody can say that it is gone.
   if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;

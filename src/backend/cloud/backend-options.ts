@@ -27,7 +27,7 @@ export interface CloudBackendOptions {
 export function readCloudOptions(options: CloudBackendOptions): {
   readonly region: string;
   readonly distribution: string;
-  readonly creation: CloudOptions;
+  readonly options: CloudOptions;
 } {
   const { region, linuxDistribution = defaultDistribution, adminCidrs = [], subnetId, image } = options;
   const customTags = Object.entries(options.customTags ?? {}).map(([key, value]) => ({ key, value }));
@@ -41,7 +41,7 @@ export function readCloudOptions(options: CloudBackendOptions): {
   return {
     region,
     distribution: linuxDistribution,
-    creation: {
+    options: {
       customTags,
       adminCidrs,
       instanceType: options.instanceType ?? defaultInstanceType,

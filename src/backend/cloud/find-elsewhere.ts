@@ -1,4 +1,4 @@
-import type { Elsewhere } from "../backend.ts";
+import type { Elsewhere } from "../../model/backend.ts";
 import type { CloudApi } from "./api.ts";
 import { describeInstances } from "./describe.ts";
 import type { OpenRegion } from "./open-api.ts";

@@ -1,5 +1,5 @@
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { EverywhereList } from "../backend.ts";
+import type { EverywhereList } from "../../model/backend.ts";
 import { describeInstances } from "./describe.ts";
 import { enabledRegions } from "./find-elsewhere.ts";
 import type { OpenRegion } from "./open-api.ts";

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import type { Surroundings } from "../backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import type { CloudApi } from "./api.ts";
 import { describeGroups, describeInstances } from "./describe.ts";
 import { terminate } from "./end-machines.ts";
@@ -41,7 +41,7 @@ export async function removeCreation(
       const limitMs = machineIds.length === 0 ? groupLimitMs : 0;
       await removeGroup(api, id, { clock: surroundings.clock, limitMs }, signal);
     } catch (error) {
-      if (!(error instanceof ClusterError)) throw error;
+      if (!(error instanceof ClusterError) || error.transient) throw error;
       surroundings.progress.detail(1, `Security group ${id} could not be deleted: ${error.message}`);
       left.push(id);
     }

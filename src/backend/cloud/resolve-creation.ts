@@ -1,4 +1,4 @@
-import type { CreationRequest } from "../backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
 import type { Environment } from "../../system/environment.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "./api.ts";
@@ -18,11 +18,11 @@ export interface ResolvedCreation {
 /** Asks for image, subnets and this machine's address at once. Makes nothing. */
 export async function resolveCreation(
   api: CloudApi,
-  request: Pick<CreationRequest<CloudOptions>, "distribution" | "creation">,
+  request: Pick<CreationRequest<CloudOptions>, "distribution" | "options">,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
-  const { adminCidrs, image, subnetId } = request.creation;
+  const { adminCidrs, image, subnetId } = request.options;
   const [found, subnets, cidrs] = await Promise.all([
     findImage(api, request.distribution, image, signal),
     findSubnets(api, subnetId, signal),

@@ -1,5 +1,5 @@
 import type { Instance, SecurityGroup } from "@aws-sdk/client-ec2";
-import type { Surroundings } from "../backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import { ClusterError } from "../../errors.ts";
 import type { CloudApi } from "./api.ts";
 import { describeGroups, describeInstances } from "./describe.ts";

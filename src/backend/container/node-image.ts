@@ -19,11 +19,11 @@ export interface NodeImage {
 export async function findNodeImage(
   engine: Engine,
   distribution: string,
-  creation: ContainerOptions,
+  options: ContainerOptions,
   signal: AbortSignal,
 ): Promise<NodeImage> {
-  if (creation.nodeImage !== undefined) {
-    return { name: creation.nodeImage, isPresent: await isPresent(engine, creation.nodeImage, signal) };
+  if (options.nodeImage !== undefined) {
+    return { name: options.nodeImage, isPresent: await isPresent(engine, options.nodeImage, signal) };
   }
   const { image, containerfile } = nodeRecipe(distribution);
   return { name: image, isPresent: await isPresent(engine, image, signal), containerfile };

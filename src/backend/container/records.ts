@@ -1,6 +1,6 @@
 import { type ClusterRecord, type NodeRecord, type NodeState, roles, variants } from "../../model/cluster-record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
-import { byRoleAndIndex, clusterState, readCounts } from "../cluster-shape.ts";
+import { byRoleAndIndex, clusterState, readCounts } from "../../model/cluster-shape.ts";
 import type { Container, Network } from "./describe.ts";
 import { type LabelValues, readLabels } from "./labels.ts";
 

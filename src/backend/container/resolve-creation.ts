@@ -1,4 +1,4 @@
-import type { CreationRequest } from "../backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { chooseDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
@@ -19,14 +19,14 @@ export interface ResolvedCreation {
 /** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, creation }: Pick<CreationRequest<ContainerOptions>, "distribution" | "creation">,
+  { distribution: asked, options }: Pick<CreationRequest<ContainerOptions>, "distribution" | "options">,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   const facts = await readEngineFacts(engine, signal);
   const reach = await findReach(engine, facts, platform, signal);
-  const { nodeImage } = creation;
+  const { nodeImage } = options;
   const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;
-  const image = await findNodeImage(engine, distribution, creation, signal);
+  const image = await findNodeImage(engine, distribution, options, signal);
   return { kind: engine.kind, facts, reach, distribution, image };
 }

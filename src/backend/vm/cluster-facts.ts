@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { Counts, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
 import { creationOfDirectory } from "../../system/creation-folder.ts";
 import { writePrivateFile } from "../../system/private-file.ts";
+import { clusterExists } from "../cluster-exists.ts";
+import { destroyCommand } from "./destroy-command.ts";
 import { machinesFolder } from "./machine-files.ts";
 
 const schemaVersion = 1;
@@ -77,6 +79,16 @@ async function readRemains(directory: string): Promise<StoredCluster | undefined
   const unknown = { variant: "oss", distribution: "unknown", createdAt: undefined, createdBy: "unknown" } as const;
   const counts = { master: 0, agent: 0, public_agent: 0 };
   return { directory, facts: { schemaVersion, ...ids, ...unknown, counts, nodes: [] } };
+}
+
+/** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
+export function assertIdIsFree(
+  clusters: readonly StoredCluster[],
+  clusterId: string,
+  leaving: readonly string[],
+): void {
+  const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
+  if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(clusterId) });
 }
 
 /** `undefined` where its facts can't be read. */

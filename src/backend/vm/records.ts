@@ -1,7 +1,7 @@
 import { readBootId } from "../../system/boot-id.ts";
 import { type ClusterRecord, type NodeRecord, roles } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../system/creation-folder.ts";
-import { byRoleAndIndex, clusterState } from "../cluster-shape.ts";
+import { byRoleAndIndex, clusterState } from "../../model/cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
 import { machineFiles } from "./machine-files.ts";
 import { machineLife, type MachineLife } from "./machine-process.ts";

@@ -1,8 +1,8 @@
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
-import type { CreationRequest } from "../backend.ts";
-import { nodeCount } from "../cluster-shape.ts";
+import type { CreationRequest } from "../../model/creation.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
 import { type Accelerator, bestAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
 import { findFirmware, type Firmware } from "./firmware.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
@@ -21,7 +21,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "creation" | "counts">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
@@ -31,7 +31,7 @@ export async function resolveCreation(
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   const count = nodeCount(request.counts);
-  assertMemory(count * request.creation.memoryMegabytes, totalmem());
+  assertMemory(count * request.options.memoryMegabytes, totalmem());
   const [version, trials, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),

@@ -1,7 +1,7 @@
 import type { Instance, SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../backend.ts";
+import type { Surroundings } from "../../../system/surroundings.ts";
 import type { CloudApi } from "../api.ts";
 import { checkAddress } from "../check-address.ts";
 import { describeGroups, describeInstances } from "../describe.ts";

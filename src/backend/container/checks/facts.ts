@@ -1,7 +1,7 @@
 import { type Check, type Outcome, skip } from "../../../doctor/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../backend.ts";
+import type { Surroundings } from "../../../system/surroundings.ts";
 import { chooseEngine } from "../choose-engine.ts";
 import type { Engine } from "../engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "../engine-facts.ts";

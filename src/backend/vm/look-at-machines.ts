@@ -3,11 +3,11 @@ import { ClusterError } from "../../errors.ts";
 import { machineFailed } from "../machine-failed.ts";
 import type { Architecture } from "./architecture.ts";
 import { readCluster, type StoredCluster } from "./cluster-facts.ts";
-import { consoleOutput } from "./evidence.ts";
+import { consoleOutput } from "./console-output.ts";
 import { observeCluster } from "./records.ts";
 
 /** Looks at all machines of a creation. Throws `machine-failed` when one of them has ended, or all have been removed. */
-export async function watchMachines(
+export async function lookAtMachines(
   directory: string,
   { firmware }: Pick<Architecture, "firmware">,
 ): Promise<ClusterRecord> {

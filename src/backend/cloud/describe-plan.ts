@@ -1,52 +1,26 @@
 import { roles } from "../../model/cluster-record.ts";
-import { abandonedCreations } from "../../system/creation-folder.ts";
-import type { CreationPlan, CreationRequest } from "../backend.ts";
+import type { CreationRequest, CreationSummary } from "../../model/creation.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
 import type { CloudApi } from "./api.ts";
 import type { CloudOptions } from "./cloud-options.ts";
-import { describeInstances } from "./describe.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { groupName } from "./network.ts";
 import { costText, maximumCost } from "./prices.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
-import { assertIdIsFree } from "./taken-id.ts";
-
-export interface Planning {
-  readonly api: CloudApi;
-  /** The folder of this region's creations. */
-  readonly root: string;
-  readonly resolve: () => Promise<ResolvedCreation>;
-}
-
-/** Resolves the creation, and makes sure that its id is free. Touches nothing. */
-export async function planCreation(
-  { api, root, resolve }: Planning,
-  request: CreationRequest<CloudOptions>,
-  signal: AbortSignal,
-): Promise<CreationPlan> {
-  const { clusterId } = request;
-  const [resolved, instances, abandoned] = await Promise.all([
-    resolve(),
-    describeInstances(api, { clusterId }, signal),
-    abandonedCreations(root, clusterId),
-  ]);
-  const leaving = abandoned.map(({ creation }) => creation.creationId);
-  assertIdIsFree({ instances }, { clusterId, region: api.region, nowMs: api.now(), leaving });
-  return describePlan(api, request, resolved);
-}
 
 /** What a creation would make, for people and as data. */
-function describePlan(
+export function describePlan(
   api: CloudApi,
   request: CreationRequest<CloudOptions>,
   resolved: ResolvedCreation,
-): CreationPlan {
-  const { counts, creation, clusterId } = request;
-  const machines = roles.reduce((sum, role) => sum + counts[role], 0);
+): CreationSummary {
+  const { counts, options, clusterId } = request;
+  const machines = nodeCount(counts);
   const ports = [22, ...request.openPorts];
   const expiresAt = new Date(api.now() + lifetimeMs);
   const { image, subnets, cidrs } = resolved;
-  const tags = creation.customTags.map(({ key, value }) => `${key}=${value}`);
-  const cost = maximumCost(creation.instanceType, machines);
+  const tags = options.customTags.map(({ key, value }) => `${key}=${value}`);
+  const cost = maximumCost(options.instanceType, machines);
   return {
     lines: [
       ["Cluster", clusterId],
@@ -55,7 +29,7 @@ function describePlan(
       ["Image", `${image.id} (${image.name}), user ${image.user}`],
       [
         "Machines",
-        `${machines} × ${creation.instanceType}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`,
+        `${machines} × ${options.instanceType}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`,
       ],
       ["Subnets", subnets.map((subnet) => `${subnet.id} (${subnet.zone})`).join(", ")],
       [
@@ -63,7 +37,7 @@ function describePlan(
         `${groupName(clusterId)}: TCP ${ports.join(", ")} from ${cidrs.join(", ")}; all among the nodes`,
       ],
       ["Custom tags", tags.length === 0 ? "none" : tags.join(", ")],
-      ["Cost", costText(creation.instanceType, machines)],
+      ["Cost", costText(options.instanceType, machines)],
       ["End of life", `${expiresAt.toISOString()}, two hours after launch`],
     ],
     facts: {
@@ -71,11 +45,11 @@ function describePlan(
       region: api.region,
       credentialSource: api.credentialSource,
       image: { id: image.id, name: image.name, user: image.user },
-      instanceType: creation.instanceType,
+      instanceType: options.instanceType,
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       subnets: subnets.map(({ id, zone }) => ({ id, zone })),
       rules: { ports, adminCidrs: cidrs },
-      customTags: creation.customTags,
+      customTags: options.customTags,
       ...(cost !== undefined && { maximumCostDollars: cost }),
       expiresAt: expiresAt.toISOString(),
     },

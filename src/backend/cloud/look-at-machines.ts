@@ -18,25 +18,25 @@ export interface Watching {
   readonly creationId: string;
   readonly machineIds: readonly string[];
   readonly place: Place;
+  /** Clock time at which the API had answered that it launched them all. */
+  readonly launchedMs: number;
 }
 
 /**
- * Looks at all machines of a creation by one request. What it returns throws `machine-failed` when one of them ends, and `cluster-exists` where an
- * elder creation of the same id shows up.
+ * Looks at all machines of a creation by one request. Throws `machine-failed` when one of them ended, and `cluster-exists` where an elder creation
+ * of the same id shows up. `undefined`: none can be seen yet.
  */
-export function watchMachines(
+export async function lookAtMachines(
   api: CloudApi,
   watching: Watching,
   clock: Clock,
-): (signal: AbortSignal) => Promise<ClusterRecord | undefined> {
-  const startMs = clock.now();
-  return async (signal) => {
-    const instances = await describeInstances(api, { clusterId: watching.clusterId }, signal);
-    assertElder(instances, watching, api);
-    const own = instances.filter((instance) => watching.machineIds.includes(instance.InstanceId ?? ""));
-    assertPresent(own, watching, clock.now() - startMs);
-    return toClusters(own, watching.place)[0];
-  };
+  signal: AbortSignal,
+): Promise<ClusterRecord | undefined> {
+  const instances = await describeInstances(api, { clusterId: watching.clusterId }, signal);
+  assertElder(instances, watching, api);
+  const own = instances.filter((instance) => watching.machineIds.includes(instance.InstanceId ?? ""));
+  assertPresent(own, watching, clock.now() - watching.launchedMs);
+  return toClusters(own, watching.place)[0];
 }
 
 /** Two networks can hold one id each at the same moment; then the later creation yields. */

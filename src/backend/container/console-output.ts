@@ -1,12 +1,12 @@
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
-import type { NamedText } from "../backend.ts";
+import type { NamedText } from "../../model/backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
 import type { Engine } from "./engine.ts";
 
 const mostLines = 2000;
 
 /** What each node wrote to its console, as far as it can be had before the signal is aborted. */
-export async function evidence(
+export async function clusterConsoleOutput(
   engine: Engine,
   cluster: ClusterRecord,
   signal: AbortSignal,

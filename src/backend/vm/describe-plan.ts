@@ -1,15 +1,15 @@
 import { roles } from "../../model/cluster-record.ts";
-import type { CreationPlan, CreationRequest } from "../backend.ts";
-import { nodeCount } from "../cluster-shape.ts";
+import type { CreationRequest, CreationSummary } from "../../model/creation.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
 
 /** What a creation would make, for people and as data. */
 export function describePlan(
-  { clusterId, counts, creation }: CreationRequest<VmOptions>,
+  { clusterId, counts, options }: CreationRequest<VmOptions>,
   { qemuVersion, accelerator, image }: ResolvedCreation,
-): CreationPlan {
-  const { memoryMegabytes, cpus, diskMegabytes } = creation;
+): CreationSummary {
+  const { memoryMegabytes, cpus, diskMegabytes } = options;
   const isPresent = image.path !== undefined;
   const slowly = accelerator === "tcg" ? "; no hardware acceleration works here" : "";
   return {

@@ -1,5 +1,5 @@
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
-import type { NamedText } from "../backend.ts";
+import type { NamedText } from "../../model/backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
 import { failureCode } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
@@ -8,7 +8,7 @@ import type { CloudApi } from "./api.ts";
 const mostMachines = 100;
 
 /** What each machine wrote to its console, as far as it can be had before the signal is aborted. */
-export async function evidence(
+export async function clusterConsoleOutput(
   api: CloudApi,
   cluster: ClusterRecord,
   signal: AbortSignal,
