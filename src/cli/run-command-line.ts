@@ -28,6 +28,7 @@ interface Run {
   readonly terminal: Terminal;
   readonly masker: Masker;
   readonly invocation: Invocation;
+  readonly runtimeVariables: readonly string[];
   readonly areDumpsDisabled: boolean;
 }
 
@@ -35,10 +36,19 @@ interface Run {
 export async function runCommandLine(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
   // Should the event loop run dry while a command still waits for something, that is a bug, not a success.
   host.exitCode = 70;
+  const runtimeVariables = scrubbed.filter((name) => (host.env[name] ?? "") !== "");
   for (const name of scrubbed) delete host.env[name];
   const areDumpsDisabled = await disableCoreDumps();
   const invocation = { cwd: host.cwd(), environment: { ...host.env } };
-  const run: Run = { program, host, terminal: new Terminal(host), masker: new Masker(), invocation, areDumpsDisabled };
+  const run: Run = {
+    program,
+    host,
+    terminal: new Terminal(host),
+    masker: new Masker(),
+    invocation,
+    runtimeVariables,
+    areDumpsDisabled,
+  };
   try {
     await runCommand(selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
@@ -72,7 +82,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
 }
 
 async function runCommand(command: Command, argv: readonly string[], run: Run): Promise<void> {
-  const { program, host, terminal, masker, invocation } = run;
+  const { program, host, terminal, masker, invocation, runtimeVariables } = run;
   const problems = new Problems(`${program.name} ${command.name} --help`);
   const hide = (secret: string): void => masker.hide(secret);
   const { isHelpWanted, values } = await parseCommandLine(command, argv, { invocation, problems, hide });
@@ -84,7 +94,16 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
   const { output, verbose } = values;
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
-  const session = await openSession({ program, host, terminal, masker, invocation, format, verbosity });
+  const session = await openSession({
+    program,
+    host,
+    terminal,
+    masker,
+    invocation,
+    runtimeVariables,
+    format,
+    verbosity,
+  });
   // Not the words of the command line: values of --env and the like may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
   if (!run.areDumpsDisabled)
