@@ -35,11 +35,7 @@ export async function planCreation(
 }
 
 /** What a creation would make, for people and as data. */
-function describePlan(
-  api: CloudApi,
-  request: CreationRequest<CloudOptions>,
-  resolved: ResolvedCreation,
-): CreationPlan {
+function describePlan(api: CloudApi, request: CreationRequest<CloudOptions>, resolved: ResolvedCreation): CreationPlan {
   const { counts, creation, clusterId } = request;
   const machines = roles.reduce((sum, role) => sum + counts[role], 0);
   const ports = [22, ...request.openPorts];
