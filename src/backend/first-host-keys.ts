@@ -1,4 +1,4 @@
-import { nodeReference, type NodeRecord } from "../cluster/record.ts";
+import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { generateKeyPair, type KeyPair } from "../ssh/keys.ts";
 
 type NodeName = Pick<NodeRecord, "role" | "index">;

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { nodeReference, type NodeRecord } from "../cluster/record.ts";
+import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection.ts";
 import { meetNode } from "../ssh/first-contact.ts";

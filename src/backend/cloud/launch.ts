@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
-import type { Role } from "../../cluster/record.ts";
+import type { Role } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { failureCode, wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
-import type { CustomTag } from "./cloud-creation.ts";
+import type { CustomTag } from "./cloud-options.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";

@@ -1,4 +1,4 @@
-import { type ClusterRecord, roles } from "../../cluster/record.ts";
+import { type ClusterRecord, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import { userData } from "../cloud-init.ts";
@@ -11,7 +11,7 @@ import { removeAbandoned } from "../remove-abandoned.ts";
 import { type Provisioning, runCreation } from "../run-creation.ts";
 import { wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
 import { cloudIntroduction } from "./introduction.ts";
 import { launchRole, type LaunchPlan } from "./launch.ts";
 import { lifetimeMs } from "./lifetime.ts";
@@ -32,7 +32,7 @@ const groupGraceMs = 5_000;
 /** Between two requests for all machines. */
 const longestPauseMs = 5_000;
 
-export interface CloudProvisioning extends Provisioning<CloudCreation, ResolvedCreation, Making> {
+export interface CloudProvisioning extends Provisioning<CloudOptions, ResolvedCreation, Making> {
   readonly api: CloudApi;
   readonly place: Place;
 }

@@ -1,7 +1,7 @@
-import { type Counts, type Role, roles } from "../../cluster/record.ts";
+import { type Counts, type Role, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { clusterExists } from "../local-backend.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { destroyCommand, type Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
 import type { Reach } from "./engine-facts.ts";
@@ -15,7 +15,7 @@ const publishedPorts = [22, 80, 443];
 export interface LaunchPlan {
   readonly clusterId: string;
   readonly counts: Counts;
-  readonly creation: ContainerCreation;
+  readonly creation: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
   readonly networkId: string;

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { version } from "../../version.ts";
 import { countsText, nodeCount } from "../cluster-shape.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
@@ -10,7 +10,7 @@ import { removeAbandoned } from "../remove-abandoned.ts";
 import type { LocalProvisioning } from "../local-backend.ts";
 import { runCreation } from "../run-creation.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { defaultDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { identityArchive } from "./identity.ts";
@@ -29,7 +29,7 @@ import { watchMachines } from "./watch-machines.ts";
 /** Between two looks at the containers. */
 const longestPauseMs = 1_000;
 
-export interface ContainerProvisioning extends LocalProvisioning<ContainerCreation, ResolvedCreation, Making> {
+export interface ContainerProvisioning extends LocalProvisioning<ContainerOptions, ResolvedCreation, Making> {
   readonly engine: Engine;
 }
 

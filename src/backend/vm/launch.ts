@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { nodeReference } from "../../cluster/record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import type { Clock } from "../../system/clock.ts";
@@ -15,7 +15,7 @@ import { machineWords } from "./machine-words.ts";
 import { startNetwork, type Wires } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 import { writeSeed } from "./seed.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 const atOnce = 4;
 const portTries = 5;
@@ -24,7 +24,7 @@ const portTries = 5;
 export interface LaunchPlan {
   readonly directory: string;
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  readonly creation: VmCreation;
+  readonly creation: VmOptions;
   readonly accelerator: Accelerator;
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
-import { roles } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
@@ -31,7 +31,7 @@ import { sshUser } from "./records.ts";
 import { lockMachines, removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { vmRollBack } from "./roll-back.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the machines. */
@@ -41,7 +41,7 @@ const slowLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
-export interface VmProvisioning extends LocalProvisioning<VmCreation, ResolvedCreation, Making> {
+export interface VmProvisioning extends LocalProvisioning<VmOptions, ResolvedCreation, Making> {
   readonly qemu: Qemu;
 }
 
@@ -185,7 +185,7 @@ async function register(
 async function planNodes({
   counts,
   creationId,
-}: Pick<ProvisionRequest<VmCreation>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
+}: Pick<ProvisionRequest<VmOptions>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
   const names = roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
   const ports = await findFreePorts(names.length * 3);
   return names.map(({ role, index }, place) => ({

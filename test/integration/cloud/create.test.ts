@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nodeReference, roles } from "../../../src/cluster/record.ts";
+import { nodeReference, roles } from "../../../src/model/cluster-record.ts";
 import { openFixture, neverAborted, region, leftIn, nothing } from "./cloud-fixture.ts";
 
 test("makes machines that can be logged in to, and finds, lists and destroys them", async () => {
