@@ -1,7 +1,7 @@
 import type { Command, Program } from "./command.ts";
 import { helpOption, versionOption } from "./describe.ts";
 import type { Argument, Option } from "./option.ts";
-import { readWords } from "./words.ts";
+import { readWords, textsOf } from "./words.ts";
 import type { Words } from "./words.ts";
 
 /** What a shell is told about the word at the cursor. */
@@ -76,8 +76,6 @@ function sharedWords([name]: readonly string[], { program, options, read }: Line
   const shared = Object.values(lister?.options ?? {}).filter((each) => each.kind === "value" && options.includes(each));
   return shared.flatMap((option) => textsOf(read, option).map((text) => `${option.flag}=${text}`));
 }
-
-const textsOf = (words: Words, option: Option): readonly string[] => words.texts.get(option.flag) ?? [];
 
 const flagLines = ({ flag, short, summary }: Option): readonly string[] =>
   [flag, ...(short === undefined ? [] : [short])].map((word) => `${word}\t${summary}`);
