@@ -15,8 +15,8 @@ import type { Environment } from "../system/environment.ts";
 import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections, withAdvice } from "./cluster-connections.ts";
 import { findNode } from "./node-reference.ts";
-import type { ClusterRecord, NodeRecord } from "./record.ts";
-import { nodeReference } from "./record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import { sshConfig } from "./ssh-config.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 

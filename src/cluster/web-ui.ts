@@ -5,7 +5,7 @@ import { askNode } from "../platform/readiness/ask-node.ts";
 import type { NodeReport } from "../platform/readiness/node-report.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { clusterKey } from "./cluster-key.ts";
-import type { ClusterRecord, NodeRecord } from "./record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 
 export interface WebUi {
   readonly url: string;

@@ -2,7 +2,7 @@ import type { Backend, CreationRequest } from "../backend/backend.ts";
 import type { Context } from "../cli/context.ts";
 import type { ValuesOf } from "../cli/option.ts";
 import { createCluster } from "../cluster/create-cluster.ts";
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";

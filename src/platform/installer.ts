@@ -1,4 +1,4 @@
-import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { createTurns } from "../ssh/turns.ts";
 import type { Turns } from "../ssh/turns.ts";
 import type { InstallPlan } from "./install-plan.ts";

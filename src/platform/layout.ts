@@ -1,4 +1,4 @@
-import type { Role, Variant } from "../cluster/record.ts";
+import type { Role, Variant } from "../model/cluster-record.ts";
 
 /** The names under which a family of artifacts keeps things. All that differs between families, as data. */
 export interface Layout {

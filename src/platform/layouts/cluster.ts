@@ -1,4 +1,4 @@
-import { variants } from "../../cluster/record.ts";
+import { variants } from "../../model/cluster-record.ts";
 import type { Layout } from "../layout.ts";
 
 /** The layout of today's artifacts. */

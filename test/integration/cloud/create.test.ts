@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nodeReference, roles } from "../../../src/cluster/record.ts";
+import { nodeReference, roles } from "../../../src/model/cluster-record.ts";
 import { openFixture, neverAborted, region, leftIn, nothing } from "./cloud-fixture.ts";
 
 test("makes machines that can be logged in to, and finds, lists and destroys them", async () => {
@@ -58,6 +58,11 @@ test("launches machines that end by themselves, hide nothing and can be read bac
   expect(lifetimeMs).toBeLessThan(7_210_000);
   expect(agent?.userData).toContain(`cluster-e2e-deadline ${cluster.expiresAt!.getTime() / 1000}\\n`);
   expect(agent?.userData).not.toContain(cloud.secretAccessKey);
+  const hostKeysByRole = Map.groupBy(cloud.instances(), ({ tags }) => tags["cluster-e2e:role"]);
+  const hostKeysOf = (role: string): Set<unknown> =>
+    new Set(hostKeysByRole.get(role)?.map(({ userData }) => /"ed25519_private": .*/.exec(userData)?.[0]));
+  expect(hostKeysOf("agent").size).toBe(1);
+  expect(hostKeysOf("agent")).not.toEqual(hostKeysOf("master"));
   expect(cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-Mine_1.x")).toMatchObject({
     tags: { "cluster-e2e:creation-id": request.creationId, "cluster-e2e:expires-at": cluster.expiresAt!.toISOString() },
     rules: [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { NodeRecord } from "../../../src/cluster/record.ts";
+import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { bootstrapUrlOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";

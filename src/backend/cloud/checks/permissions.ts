@@ -92,7 +92,7 @@ async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<
     image,
     subnets: [],
     groupId: group.GroupId ?? "",
-    userData: "#cloud-config\n",
+    userDataOf: () => "#cloud-config\n",
     tags,
     customTags: [],
   };
