@@ -58,11 +58,6 @@ test("launches machines that end by themselves, hide nothing and can be read bac
   expect(lifetimeMs).toBeLessThan(7_210_000);
   expect(agent?.userData).toContain(`cluster-e2e-deadline ${cluster.expiresAt!.getTime() / 1000}\\n`);
   expect(agent?.userData).not.toContain(cloud.secretAccessKey);
-  const hostKeysByRole = Map.groupBy(cloud.instances(), ({ tags }) => tags["cluster-e2e:role"]);
-  const hostKeysOf = (role: string): Set<unknown> =>
-    new Set(hostKeysByRole.get(role)?.map(({ userData }) => /"ed25519_private": .*/.exec(userData)?.[0]));
-  expect(hostKeysOf("agent").size).toBe(1);
-  expect(hostKeysOf("agent")).not.toEqual(hostKeysOf("master"));
   expect(cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-Mine_1.x")).toMatchObject({
     tags: { "cluster-e2e:creation-id": request.creationId, "cluster-e2e:expires-at": cluster.expiresAt!.toISOString() },
     rules: [
@@ -73,6 +68,19 @@ test("launches machines that end by themselves, hide nothing and can be read bac
     ],
   });
   expect(cluster).toMatchObject({ variant: "enterprise", distribution: "debian-12", maximumCost: 0.62 });
+});
+
+test("machines boot with a host key of their role, in the cloud", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open(region);
+  await using request = await fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
+  await backend.provision(request, request.onNode, neverAborted);
+  const machines = Map.groupBy(fixture.cloud.instances(), ({ tags }) => tags["cluster-e2e:role"]);
+  const keysOf = (role: string): Set<unknown> =>
+    new Set(machines.get(role)?.map(({ userData }) => /"ed25519_private": .*/.exec(userData)?.[0]));
+  expect(keysOf("agent").size).toBe(1);
+  expect(keysOf("master").size).toBe(1);
+  expect(keysOf("agent")).not.toEqual(keysOf("master"));
 });
 
 test("the deadline counts from the API's clock, not from this machine's", async () => {

@@ -30,6 +30,7 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): 
     byReading("DescribeImages", facts.image),
     byReading("DescribeSubnets", facts.subnets),
     check("DescribeRegions", () => tryRegions(facts)),
+    check("DescribeInstanceTypeOfferings", () => tryOfferings(facts)),
     check("CreateSecurityGroup", () => tryGroup(facts)),
     onExisting("AuthorizeSecurityGroupIngress", "security group"),
     check("RunInstances", () => tryLaunch(facts, defaults)),
@@ -61,6 +62,16 @@ async function tryRegions(facts: CloudFacts): Promise<Outcome> {
   return warn(
     outcome.message,
     `${outcome.remedy} Without it, other regions cannot be named where a cluster is not found.`,
+  );
+}
+
+/** Only doctor asks for offerings: a create without them gets its answer from the launch itself. */
+async function tryOfferings(facts: CloudFacts): Promise<Outcome> {
+  const outcome = await tryReading(facts.zones);
+  if (outcome.status !== "fail") return outcome;
+  return warn(
+    outcome.message,
+    `${outcome.remedy} Without it, doctor can't tell whether the region has the instance type, nor try a launch.`,
   );
 }
 
