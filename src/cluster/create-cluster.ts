@@ -7,8 +7,14 @@ import { nodeCount } from "../model/cluster-shape.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { beginCreation, creationDirectory, creationFiles, endCreation } from "../system/creation-folder.ts";
-import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+  makeCreationFolder,
+} from "../system/creation-folder.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 import { stateFolder } from "../system/state-folder.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import { openConnections } from "./cluster-connections.ts";
@@ -101,11 +107,11 @@ async function lockFolder<Options>(
   const root = join(stateFolder(environment), backend.name, backend.place?.name ?? "");
   const directory = creationDirectory(root, clusterId, creationId);
   try {
-    await makePrivateFolder(directory);
+    await makeCreationFolder(directory);
     await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
     await beginCreation(directory, clusterId, creationId);
   } catch (error) {
-    throw folderRefused(directory, error);
+    throw error instanceof ClusterError ? error : folderRefused(directory, error);
   }
   return { root, creationId, directory, publicKey: keys.publicKey };
 }

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { abandonedCreations } from "../../system/creation-folder.ts";
+import type { Instance } from "@aws-sdk/client-ec2";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { CreationRequest } from "../../model/creation.ts";
@@ -14,11 +16,13 @@ import { findElsewhere } from "./find-elsewhere.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
 import { listEverywhere } from "./list-everywhere.ts";
 import { openApi } from "./open-api.ts";
-import { pickCluster, type Place, toClusters } from "./records.ts";
+import { readMachines } from "./read-machines.ts";
+import { clustersOf, pickCluster, type Place } from "./records.ts";
 import { withRegionAdvice } from "./region-advice.ts";
 import { removeCluster } from "./remove-cluster.ts";
 import { resolveCreation } from "./resolve-creation.ts";
 import { assertIdIsFree } from "./taken-id.ts";
+import { strangerText } from "../stranger.ts";
 
 export interface CloudPlace {
   readonly region: string;
@@ -39,6 +43,7 @@ export async function createCloudBackend(
     root: join(stateFolder(surroundings.environment), "cloud", name),
   });
   const place = placeOf(region);
+  const read = clusterReader(surroundings);
   return {
     name: "cloud",
     place: { kind: "region", name: region, option: "--cloud-region" },
@@ -50,14 +55,15 @@ export async function createCloudBackend(
     },
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);
-      return pickCluster(toClusters(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
+      return pickCluster(read(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
     },
     findElsewhere: async (clusterId, findSignal) => findElsewhere(open, region, clusterId, findSignal),
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
-      return toClusters(await withRegionAdvice(open, region, ask, listSignal), place);
+      return read(await withRegionAdvice(open, region, ask, listSignal), place);
     },
-    listEverywhere: async (listSignal) => listEverywhere(open, region, placeOf, listSignal),
+    listEverywhere: async (listSignal) =>
+      listEverywhere(open, region, (name, instances) => read(instances, placeOf(name)), listSignal),
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, surroundings, removeSignal),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
   };
@@ -77,6 +83,15 @@ async function planCreation(
     abandonedCreations(place.root, clusterId),
   ]);
   const leaving = abandoned.map(({ creation }) => creation.creationId);
-  assertIdIsFree({ instances }, { clusterId, region: api.region, nowMs: api.now(), leaving });
+  assertIdIsFree(readMachines(instances), { clusterId, region: api.region, nowMs: api.now(), leaving });
   return new CloudCreation({ api, place, request, resolved }, surroundings);
 }
+
+/** Reads the clusters of a place, and tells of what only looks like one. */
+const clusterReader =
+  ({ progress }: Surroundings) =>
+  (instances: readonly Instance[], place: Place): readonly ClusterRecord[] => {
+    const { machines, strangers } = readMachines(instances);
+    for (const stranger of strangers) progress.detail(1, strangerText(stranger));
+    return clustersOf(machines, place);
+  };

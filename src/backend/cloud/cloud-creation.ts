@@ -185,7 +185,8 @@ export class CloudCreation implements Creation {
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
     const { api, place } = this.#plan;
     const instances = await describeInstances(api, { creationId: this.#claimed().folder.creationId }, signal);
-    return toClusters(instances, place)[0] ?? this.#emptyCluster();
+    const clusters = toClusters(instances, place);
+    return clusters.find(({ id }) => id === this.#plan.request.clusterId) ?? this.#emptyCluster();
   }
 
   /** No machine can be seen (yet, or any more). */
@@ -236,7 +237,8 @@ export class CloudCreation implements Creation {
     const { made } = this.#state;
     if (made === undefined) return undefined;
     const groupId = made.groupId ?? (await this.#learnGroup(made, signal));
-    const remains = { creationId: made.folder.creationId, machineIds: made.ended, groupId };
+    const { clusterId } = this.#plan.request;
+    const remains = { clusterId, creationId: made.folder.creationId, machineIds: made.ended, groupId };
     return leftoversText(await removeCreation(this.#plan.api, remains, this.#surroundings, signal), made.expiresAt);
   }
 

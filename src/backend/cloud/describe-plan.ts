@@ -4,7 +4,7 @@ import { nodeCount } from "../../model/cluster-shape.ts";
 import type { CloudApi } from "./api.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { lifetimeMs } from "./lifetime.ts";
-import { groupName } from "./network.ts";
+import { groupName } from "./group-name.ts";
 import { costText, maximumCost } from "./prices.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 

@@ -9,6 +9,9 @@ import { chooseEngine } from "./choose-engine.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
 import { ContainerCreation } from "./container-creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { Selection } from "./describe.ts";
+import { strangerText } from "../stranger.ts";
 import type { Engine } from "./engine.ts";
 import type { EngineName } from "./engine-kinds.ts";
 import { findElsewhere } from "./find-elsewhere.ts";
@@ -28,6 +31,11 @@ export async function openContainerBackend(
 
 function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerOptions> {
   const root = creationsRoot(engine, surroundings);
+  const readClusters = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> => {
+    const inventory = await readInventory(engine, selection, root, signal);
+    for (const stranger of inventory.strangers) surroundings.progress.detail(1, strangerText(stranger));
+    return toClusters(inventory, root);
+  };
   return {
     name: "container",
     // Engines know nothing of each other's containers, as regions don't of each other's machines.
@@ -36,12 +44,12 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
     ipDetectPublic: undefined,
     plan: async (request, signal) => planCreation(engine, { root, request }, surroundings, signal),
     find: async (clusterId, signal) => {
-      const clusters = toClusters(await readInventory(engine, { clusterId }, root, signal), root);
+      const clusters = await readClusters({ clusterId }, signal);
       // What two creates of one id at the same moment leave for a moment: the one with nodes is the one.
       return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
     },
     findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),
-    list: async (signal) => toClusters(await readInventory(engine, "all", root, signal), root),
+    list: async (signal) => readClusters("all", signal),
     remove: async ({ id: clusterId, creationId }, signal) => {
       const left = await removeCreation(engine, { clusterId, creationId }, surroundings.clock, signal);
       if (left === undefined) return;

@@ -1,7 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { creationDirectory } from "../../system/creation-folder.ts";
 import { version } from "../../version.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../../model/creation.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
@@ -17,8 +16,10 @@ import { destroyCommand, type Engine } from "./engine.ts";
 import { identityArchive } from "./identity.ts";
 import { assertIdIsFree, readInventory } from "./inventory.ts";
 import { createFirstNode, type CreatedNode, launchNodes, type LaunchPlan } from "./launch.ts";
+import { networkName } from "./names.ts";
 import { createNetwork } from "./network.ts";
 import { obtainNodeImage } from "./node-image.ts";
+import { readNodes } from "./read-containers.ts";
 import { toClusters } from "./records.ts";
 import { rememberedRights } from "./remembered-rights.ts";
 import { type CreationName, removeCreation, stopCreation } from "./remove-creation.ts";
@@ -71,9 +72,10 @@ export class ContainerCreation implements Creation {
     this.#made.name = name;
     const { facts, image } = resolved;
     const tried = rememberedRights(engine, { facts, image: image.name, memory: this.#rightsMemory }, signal);
-    const [networkId, rights] = await both(createNetwork(engine, { ...name, labels }), tried);
+    const [, rights] = await both(createNetwork(engine, { ...name, labels }), tried);
     const system = systemFlags(engine.kind, facts, rights);
-    const plan = { clusterId, counts, options, image: image.name, reach: resolved.reach, networkId, labels, system };
+    const network = networkName(name);
+    const plan = { clusterId, counts, options, image: image.name, reach: resolved.reach, network, labels, system };
     signal.throwIfAborted();
     this.#made.first = await createFirstNode(engine, plan);
     this.#made.launch = plan;
@@ -116,24 +118,13 @@ export class ContainerCreation implements Creation {
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
     const { engine, request, resolved, root } = this.#plan;
+    const { clusterId, counts, variant } = request;
     const creationId = this.#made.name?.creationId ?? "";
-    const containers = await describeContainers(engine, { creationId }, signal);
-    const [cluster] = toClusters({ containers, networks: [], abandoned: new Set() }, root);
-    return (
-      cluster ?? {
-        id: request.clusterId,
-        creationId,
-        backend: "container",
-        region: undefined,
-        variant: request.variant,
-        distribution: resolved.distribution,
-        state: "incomplete",
-        createdAt: undefined,
-        expiresAt: undefined,
-        nodes: [],
-        directory: creationDirectory(root, request.clusterId, creationId),
-      }
-    );
+    const network = { clusterId, creationId, counts, variant, distribution: resolved.distribution };
+    const containers = readNodes(await describeContainers(engine, { creationId }, signal), [network]).read;
+    const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
+    if (cluster === undefined) throw new TypeError("A network makes no cluster");
+    return cluster;
   }
 
   firstHostKeyOf(node: NodeName): string {

@@ -7,6 +7,7 @@ import { destroyCommand, type Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
 import type { Reach } from "./engine-facts.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
+import { containerName } from "./names.ts";
 import type { SystemFlags } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -19,7 +20,8 @@ export interface LaunchPlan {
   readonly options: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
-  readonly networkId: string;
+  /** Its name. */
+  readonly network: string;
   readonly labels: LabelValues;
   readonly system: SystemFlags;
 }
@@ -82,10 +84,10 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
   const hostname = `${role.replace("_", "-")}-${index}`;
   return [
     "create",
-    `--name=cluster-e2e-${plan.clusterId}-${role}_${index}`,
+    `--name=${containerName(plan.clusterId, { role, index })}`,
     ...labelWords({ ...plan.labels, role, index: String(index) }),
     `--hostname=${hostname}`,
-    `--network=${plan.networkId}`,
+    `--network=${plan.network}`,
     `--network-alias=${hostname}`,
     // Whatever the image says of itself.
     "--user=0:0",

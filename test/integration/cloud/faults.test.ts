@@ -194,7 +194,7 @@ test("so does one that passes before machines start", async () => {
   fixture.cloud.behaviour.change({ pendingMs: 60_000 });
   const { outcome } = await create(fixture, [], {
     counts: { master: 1, agent: 0, public_agent: 0 },
-    deadlineMs: Date.now() + 1500,
+    deadlineMs: Date.now() + 4000,
   });
   expect((outcome as ClusterError).message).toBe(
     'Creating cluster "default" took longer than its limit. It was waiting for 1 of 1 machines to start.',

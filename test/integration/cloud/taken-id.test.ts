@@ -57,7 +57,8 @@ test("of two creates in two networks, where no name is the lock, the later one y
   cloud.clock.skew(2000);
   const later = fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
   expect(await later).toMatchObject({ id: "cluster-exists" });
-  expect(await backend.find("default", neverAborted)).toEqual(await elder);
+  const made = await elder;
+  expect(await backend.find("default", neverAborted)).toEqual(made);
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
