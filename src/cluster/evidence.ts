@@ -1,6 +1,6 @@
 import type { Backend, Surroundings } from "../backend/backend.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { collectLogs } from "./save-logs.ts";
 import { saveTexts } from "./save-texts.ts";
 

@@ -3,7 +3,7 @@ import { readClusterSecrets } from "../platform/cluster-secrets.ts";
 import { rejection } from "../ssh/either-signal.ts";
 import type { ConnectionPool, Destination } from "../ssh/pool.ts";
 import { openConnections } from "./cluster-connections.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface MaskedConnections extends ConnectionPool {
   /** Why the cluster's secrets could not be read from it; undefined: they are hidden, or it has none yet. */

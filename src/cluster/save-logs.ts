@@ -5,7 +5,7 @@ import { ClusterError } from "../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { openMaskedConnections } from "./masked-connections.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { saveTexts } from "./save-texts.ts";
 
 export interface LogsRequest {

@@ -1,5 +1,5 @@
 import { printableLine } from "../system/printable.ts";
-import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../cluster/record.ts";
+import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../model/cluster-record.ts";
 
 /** What `inspect`, `list` and `create` show of a cluster, as the JSON output has it. Times are RFC 3339 texts, costs US dollars. */
 export interface ClusterView {

@@ -1,5 +1,5 @@
-import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
-import { nodeReference } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import { watchdog } from "../system/watchdog.ts";

@@ -6,7 +6,7 @@ import type { TestCloud } from "./support/test-cloud.ts";
 
 /** What XML can carry of it: C1's CSI and OSC, a line of its own, a text that is turned around. */
 const hostile = "x\u009B2J\u009D0;title\u009C\nError: forged\n\u202Edlrow\u2028";
-const controls = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200E\u200F\u2028-\u202E\u2066-\u2069]/;
+const controls = /[^\P{Cc}\n\t]|[\u200E\u200F\u2028-\u202E\u2066-\u2069]/u;
 const state: { cloud?: TestCloud } = {};
 const cloud = (): TestCloud => state.cloud!;
 

@@ -6,7 +6,7 @@ import { openMaskedConnections } from "../../src/cluster/masked-connections.ts";
 import { saveLogs } from "../../src/cluster/save-logs.ts";
 import type { NamedText, Surroundings } from "../../src/backend/backend.ts";
 import { LineProgress } from "../../src/cluster/line-progress.ts";
-import type { ClusterRecord } from "../../src/cluster/record.ts";
+import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { collectNodeLogs } from "../../src/platform/node-logs.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
