@@ -40,7 +40,7 @@ test("a process of nobody's cannot have a file written, or another log replaced"
   const outside = join(containers.folder, "here");
   const folder = join(outside, "logs", "of-the-cluster");
   await mkdir(folder, { recursive: true });
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     const logs = await containers.run(["logs", "-c", id, "--output-dir", folder]);
     expect(logs, logs.stderr).toMatchObject({ status: 0, stdout: `${folder}\n` });
   }
@@ -52,4 +52,4 @@ test("a process of nobody's cannot have a file written, or another log replaced"
   for (const name of await readdir(folder)) expect(name).toMatch(/^master_0\.[a-z-]+\.(log|txt)$/);
   const state = await readdir(join(containers.stateFolder), { recursive: true });
   expect(state.filter((name) => name.includes("escaped"))).toEqual([]);
-}, 240_000);
+}, 400_000);

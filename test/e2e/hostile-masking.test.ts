@@ -44,7 +44,7 @@ beforeAll(async () => {
   await cp(join(folder, "state"), state.elsewhere, { recursive: true });
   for (const name of await readdir(state.elsewhere, { recursive: true }))
     if (name.endsWith("/log") || name.endsWith("creation.json")) await rm(join(state.elsewhere, name));
-}, 300_000);
+}, 400_000);
 
 afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
@@ -62,7 +62,7 @@ function expectHarmless(text: string): void {
 test.each([[[]], [["-vvv"]]])(
   "wait %j shows a failed installer's log without secrets and controls",
   async (loud) => {
-    const waited = await elsewhere(["wait", ...loud, "-c", id(), "--timeout", "1m"]);
+    const waited = await elsewhere(["wait", ...loud, "-c", id(), "--timeout", "2m"]);
     expect(waited.status, waited.stderr).toBe(1);
     expect(waited.stderr).toContain("the disk smells of smoke");
     expect(waited.stderr).toContain("***");
@@ -72,11 +72,11 @@ test.each([[[]], [["-vvv"]]])(
 );
 
 test("JSON is masked and harmless too, and keeps what it says exactly", async () => {
-  const waited = await elsewhere(["wait", "--output", "json", "-c", id(), "--timeout", "1m"]);
+  const waited = await elsewhere(["wait", "--output", "json", "-c", id(), "--timeout", "2m"]);
   expectHarmless(waited.stdout);
   const { error } = JSON.parse(waited.stdout) as { readonly error: { readonly message: string } };
   expect(error.message).toContain("\u001B[2J\u001B]0;title\u0007 \u009B2J \u202E the disk smells of smoke");
-}, 90_000);
+}, 180_000);
 
 test("saved logs hold neither, nor does the log of what was done", async () => {
   const folder = join(containers().folder, "logs");
@@ -93,7 +93,7 @@ test("saved logs hold neither, nor does the log of what was done", async () => {
   const own = kept.filter((name) => name.endsWith("/log"));
   expect(own).toHaveLength(1);
   for (const name of own) expectHarmless(await readFile(join(state.elsewhere!, name), "utf8"));
-}, 90_000);
+}, 180_000);
 
 test("run masks its own values in what it says itself, and leaves the command's output as it is", async () => {
   const values = ["--env", "NODE=agent_77", "--login-uname", "user-of-mine", "--login-pw", "password-of-mine"];
@@ -105,4 +105,4 @@ test("run masks its own values in what it says itself, and leaves the command's 
   const ran = await elsewhere(["run", "-vvv", "-c", id(), "--no-test-env", ...values, line]);
   expect(ran.stdout).toBe("\u001B[1magent_77 password-of-mine\n");
   for (const value of ["agent_77", "user-of-mine", "password-of-mine"]) expect(ran.stderr).not.toContain(value);
-}, 90_000);
+}, 180_000);
