@@ -12,6 +12,7 @@ import { versionScript } from "../../src/platform/phases/check-version.ts";
 import { bootstrapServer } from "../../src/platform/phases/bootstrap-server.ts";
 import { installRunner, startInstallScript } from "../../src/platform/phases/start-install.ts";
 import { logsScript } from "../../src/platform/node-logs.ts";
+import { secretsScript } from "../../src/platform/cluster-secrets.ts";
 import { nodeScript } from "../../src/platform/readiness/node-script.ts";
 import { resolversScript } from "../../src/platform/resolvers.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
@@ -48,6 +49,7 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ["genconf", genconfScript],
   ["node", nodeScript],
   ["logs", logsScript],
+  ["secrets", secretsScript],
   ["resolvers", resolversScript],
   ...layouts.flatMap((layout): (readonly [string, string])[] => [
     [`start ${layout.name}`, completeScript(startInstallScript(layout, "public_agent", url))],
