@@ -7,6 +7,8 @@ import type { Invocation } from "./option.ts";
 export interface Context extends Invocation {
   readonly program: Program;
   readonly clock: Clock;
+  /** Names of the variables that steer Bun itself and were set at the start. They aren't in `environment`. */
+  readonly runtimeVariables: readonly string[];
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP, with an `Interrupted` as its reason. */
   readonly signal: AbortSignal;
   /** Everything that people are told while the command runs; on stderr. */

@@ -32,6 +32,7 @@ export interface SessionParts {
   readonly terminal: Terminal;
   readonly masker: Masker;
   readonly invocation: Invocation;
+  readonly runtimeVariables: readonly string[];
   /** The value of `--output`. */
   readonly format: string;
   /** How often `-v` was given. */
@@ -58,6 +59,7 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     ...parts.invocation,
     program: parts.program,
     clock: systemClock,
+    runtimeVariables: parts.runtimeVariables,
     signal: interrupts.signal,
     progress,
     output,
