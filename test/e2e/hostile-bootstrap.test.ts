@@ -19,6 +19,8 @@ interface Layout {
   readonly name: string;
   /** Files that were served, by their paths below the URL. */
   readonly served: readonly string[];
+  /** Files with secrets that an installed node keeps. */
+  readonly kept: readonly string[];
   readonly artifact: () => Promise<string>;
   readonly machineWords: () => Promise<readonly string[]>;
 }
@@ -30,12 +32,14 @@ const layouts: readonly Layout[] = [
   {
     name: "cluster",
     served: ["master.tar", "node.tar", "cluster_install.sh"],
+    kept: ["/opt/cluster/etc/login.json", "/opt/cluster/etc/license", "/etc/munge/munge.key"],
     artifact: async () => buildArtifact("enterprise", cloud().folder),
     machineWords: async () => ["--linux-distribution", "debian-12"],
   },
   {
     name: "dcos",
     served: ["dcos_install.sh"],
+    kept: ["/opt/mesosphere/etc/settings.json", "/opt/mesosphere/etc/ca.key"],
     artifact: async () => buildDcosArtifact("enterprise", "2.1.0", cloud().folder),
     machineWords: async () => dcosMachineWords("us-west-2"),
   },
@@ -185,6 +189,8 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
     for (const machine of [master, attacked().agent])
       for (const text of [secret, license])
         expect((await machine.shell(searchEverything, { user: "nobody", stdin: `${text}\n` })).output).toBe("0\n");
+    expect((await master.shell(`ls ${layout.kept.join(" ")}`)).status).toBe(0);
+    expect((await master.shell(`cat ${layout.kept.join(" ")} 2>/dev/null`, { user: "nobody" })).output).toBe("");
     expect(await cloud().run(["wait", "-c", name, "--timeout", "5m"])).toMatchObject({ status: 0 });
   }, 400_000);
 });

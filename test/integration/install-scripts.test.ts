@@ -48,7 +48,7 @@ const server = {
   nodeAddresses: ["10.0.0.1", "10.0.0.2"],
   installScript: "cluster_install.sh",
 };
-const superuser = superuserScript({ layout: layouts[0]!, loginBody: '{"uid": "a\\\\"b"}' });
+const superuser = superuserScript({ layout: layouts[0], loginBody: '{"uid": "a\\\\"b"}' });
 const scripts: readonly (readonly [name: string, text: string])[] = [
   ["prepare", completeScript(prepareScript)],
   ["selinux", completeScript(selinuxScript)],

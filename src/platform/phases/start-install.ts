@@ -102,8 +102,7 @@ write_unit() {
   cat >${unitFileOf(installUnits.install)} <<'CLUSTER_E2E_END'
 [Unit]
 Description=Installs the platform
-Wants=network-online.target
-After=network-online.target
+After=network.target
 
 [Service]
 ExecStart=/bin/sh ${installPaths.installRunner}
