@@ -11,7 +11,7 @@ import type { CloudOptions } from "./backend/cloud/cloud-options.ts";
 import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
 import { readContainerOptions } from "./backend/container/backend-options.ts";
 import type { ContainerOptions } from "./backend/container/container-options.ts";
-import type { EngineName } from "./backend/container/engine-kinds.ts";
+import type { EngineName } from "./backend/container/engine-kind.ts";
 import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
 import { readVmOptions } from "./backend/vm/backend-options.ts";
 import type { VmOptions } from "./backend/vm/vm-options.ts";

@@ -1,5 +1,5 @@
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { type Outcome, pass, warn } from "../doctor/check.ts";
+import { type Outcome, pass, warn } from "../model/check.ts";
 import { abandonedCreations, isCreationUnderWay } from "../system/creation-folder.ts";
 
 interface Looked {

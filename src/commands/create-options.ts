@@ -1,3 +1,4 @@
+import type { Variant } from "../model/cluster-record.ts";
 import { BadValue, flag, option } from "../cli/option.ts";
 import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
@@ -139,4 +140,21 @@ async function copyToMaster(given: string) {
 function parseSha256(given: string): string {
   if (/^[0-9a-fA-F]{64}$/.test(given)) return given.toLowerCase();
   throw new BadValue(`a SHA-256 sum is 64 hexadecimal digits`);
+}
+
+/** Where the license may come from, as license.ts wants it. Without a known variant nothing is looked at. */
+export function licenseSources(
+  given: {
+    readonly variant?: Variant;
+    readonly extraConfig?: Readonly<Record<string, unknown>> | undefined;
+    readonly licenseKey?: string | undefined;
+  },
+  environment: Readonly<Record<string, string | undefined>>,
+) {
+  return {
+    variant: given.variant ?? "oss",
+    extraConfiguration: given.extraConfig ?? {},
+    optionPath: given.licenseKey,
+    environment,
+  };
 }

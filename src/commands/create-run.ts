@@ -19,7 +19,7 @@ import { resolveLicense } from "../platform/license.ts";
 import { freeSpaceProblem } from "../system/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
-import { licenseSources } from "./create.ts";
+import { licenseSources } from "./create-options.ts";
 import type { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
 

@@ -3,7 +3,8 @@ import { ClusterError } from "../../errors.ts";
 import { askJson, type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
 import { isPresent } from "./engine-errors.ts";
-import { type EngineKind, type EngineName, engineKinds, engineNames } from "./engine-kinds.ts";
+import { type EngineKind, type EngineName, engineNames } from "./engine-kind.ts";
+import { engineKinds } from "./engine-kinds.ts";
 
 /** For one that answers at all. The doctor's checks leave time for each engine in turn. */
 const probeLimitMs = 8_000;

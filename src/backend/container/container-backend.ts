@@ -13,7 +13,7 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { Selection } from "./describe.ts";
 import { strangerText } from "../stranger.ts";
 import type { Engine } from "./engine.ts";
-import type { EngineName } from "./engine-kinds.ts";
+import type { EngineName } from "./engine-kind.ts";
 import { findElsewhere } from "./find-elsewhere.ts";
 import { assertIdIsFree, creationsRoot, readInventory } from "./inventory.ts";
 import { toClusters } from "./records.ts";

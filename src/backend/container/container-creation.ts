@@ -16,13 +16,13 @@ import { destroyCommand, type Engine } from "./engine.ts";
 import { identityArchive } from "./identity.ts";
 import { assertIdIsFree, readInventory } from "./inventory.ts";
 import { createFirstNode, type CreatedNode, launchNodes, type LaunchPlan } from "./launch.ts";
-import { networkName } from "./names.ts";
+import { type CreationName, networkName } from "./names.ts";
 import { createNetwork } from "./network.ts";
 import { obtainNodeImage } from "./node-image.ts";
 import { readNodes } from "./read-containers.ts";
 import { toClusters } from "./records.ts";
 import { rememberedRights } from "./remembered-rights.ts";
-import { type CreationName, removeCreation, stopCreation } from "./remove-creation.ts";
+import { removeCreation, stopCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { systemFlags } from "./system-flags.ts";
 

@@ -1,7 +1,8 @@
 import { askJson, type Engine } from "./engine.ts";
 import { means } from "./engine-errors.ts";
 import { labelNames } from "./labels.ts";
-import type { Described, DescribedNetwork } from "./read-containers.ts";
+import type { Described } from "./read-containers.ts";
+import type { DescribedNetwork } from "./engine-kind.ts";
 
 /** Which of our things: all, those of one cluster id, or those of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };

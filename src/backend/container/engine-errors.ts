@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { ProgramEnd } from "../../system/run-program.ts";
-import type { EngineKind } from "./engine-kinds.ts";
+import type { EngineKind } from "./engine-kind.ts";
 
 /**
  * The engines' command lines have no error codes, only words. This is the one place that reads them; none of one engine means something else

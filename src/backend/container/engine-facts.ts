@@ -1,27 +1,7 @@
 import { createServer } from "node:net";
 import { ClusterError } from "../../errors.ts";
 import { askJson, type Engine } from "./engine.ts";
-
-/** Where it runs, as far as it says so itself. */
-export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown";
-
-/** What the engine tells of itself. */
-export interface EngineFacts {
-  readonly version: string;
-  readonly operatingSystem: string;
-  readonly location: EngineLocation;
-  readonly cgroupVersion: "1" | "2";
-  readonly isRootless: boolean;
-  readonly hasAppArmor: boolean;
-  readonly hasSelinux: boolean;
-  readonly storageDriver: string;
-  /** Where it keeps images and containers, on the machine that it runs on. */
-  readonly rootFolder: string;
-  readonly memoryBytes: number;
-}
-
-/** How this machine gets to the nodes: at their own addresses, or at ports of its loopback interface. */
-export type Reach = "direct" | "published";
+import type { EngineFacts, Reach } from "./engine-kind.ts";
 
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
   return engine.kind.readFacts(await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal));

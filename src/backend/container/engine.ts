@@ -4,7 +4,7 @@ import type { Progress } from "../../system/progress.ts";
 import { type ProgramEnd, runProgram } from "../../system/run-program.ts";
 import type { Environment } from "../../system/environment.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
-import type { EngineKind } from "./engine-kinds.ts";
+import type { EngineKind } from "./engine-kind.ts";
 
 /** Questions are answered in milliseconds; under load, in seconds. */
 const askLimitMs = 60_000;

@@ -2,7 +2,7 @@ import type { Elsewhere } from "../../model/backend.ts";
 import { openOwn } from "./choose-engine.ts";
 import type { Engine, EngineSurroundings } from "./engine.ts";
 import { isPresent } from "./engine-errors.ts";
-import { type EngineName, engineNames } from "./engine-kinds.ts";
+import { type EngineName, engineNames } from "./engine-kind.ts";
 import { creationsRoot, readInventory } from "./inventory.ts";
 import { toClusters } from "./records.ts";
 

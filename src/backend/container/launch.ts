@@ -5,7 +5,7 @@ import type { NodeName } from "../../model/creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { destroyCommand, type Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
-import type { Reach } from "./engine-facts.ts";
+import type { Reach } from "./engine-kind.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
 import { containerName } from "./names.ts";
 import type { SystemFlags } from "./system-flags.ts";

@@ -1,5 +1,10 @@
 import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
-import type { CreationName } from "./remove-creation.ts";
+
+/** One creation of a cluster. */
+export interface CreationName {
+  readonly clusterId: string;
+  readonly creationId: string;
+}
 
 /** One creation has one network. */
 export const networkName = ({ clusterId, creationId }: CreationName): string =>

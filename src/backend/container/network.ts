@@ -1,6 +1,6 @@
 import type { Engine } from "./engine.ts";
 import { networkName } from "./names.ts";
-import type { CreationName } from "./remove-creation.ts";
+import type { CreationName } from "./names.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
 
 /**

@@ -14,7 +14,7 @@ import {
 } from "../../model/parse-values.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { complete, shownId, type Stranger } from "../stranger.ts";
-import type { Reach } from "./engine-facts.ts";
+import type { DescribedNetwork, Reach } from "./engine-kind.ts";
 import { labelNames, readLabels } from "./labels.ts";
 import { containerName, networkName } from "./names.ts";
 
@@ -61,12 +61,6 @@ export interface Described {
   readonly networks: readonly DescribedNetwork[];
   /** As `container inspect` has them. */
   readonly containers: readonly unknown[];
-}
-
-export interface DescribedNetwork {
-  readonly id: unknown;
-  readonly name: unknown;
-  readonly labels: unknown;
 }
 
 /**

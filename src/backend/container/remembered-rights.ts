@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import type { Engine } from "./engine.ts";
-import type { EngineFacts } from "./engine-facts.ts";
+import type { EngineFacts } from "./engine-kind.ts";
 import { findRights, possibleRights, type Rights } from "./system-flags.ts";
 
 /**

@@ -4,17 +4,12 @@ import { describe } from "./describe.ts";
 import type { Engine } from "./engine.ts";
 import { means } from "./engine-errors.ts";
 import { type ClusterNetwork, type ContainerReading, type NodeContainer, readContainers } from "./read-containers.ts";
+import type { CreationName } from "./names.ts";
 import { shortId } from "./records.ts";
 
 const tries = 8;
 const pauseMs = 300;
 const atOnce = 6;
-
-/** One creation of a cluster. */
-export interface CreationName {
-  readonly clusterId: string;
-  readonly creationId: string;
-}
 
 /** Stops all containers of a creation, and leaves them to be looked at. */
 export async function stopCreation(engine: Engine, name: CreationName, signal: AbortSignal): Promise<void> {

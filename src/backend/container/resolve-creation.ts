@@ -2,8 +2,9 @@ import type { CreationRequest } from "../../model/creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { chooseDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
-import { type EngineFacts, findReach, type Reach, readEngineFacts } from "./engine-facts.ts";
-import type { EngineKind } from "./engine-kinds.ts";
+import { type EngineFacts, type Reach } from "./engine-kind.ts";
+import { findReach, readEngineFacts } from "./engine-facts.ts";
+import type { EngineKind } from "./engine-kind.ts";
 import { findNodeImage, type NodeImage } from "./node-image.ts";
 
 /** The things of the engine that a creation's options mean. */

@@ -1,7 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { Engine } from "./engine.ts";
-import type { EngineFacts } from "./engine-facts.ts";
-import type { EngineKind } from "./engine-kinds.ts";
+import type { EngineFacts, EngineKind } from "./engine-kind.ts";
 
 /** What a container with systemd needs to run: words for `create`, and the command that starts it. */
 export interface SystemFlags {

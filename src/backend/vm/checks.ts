@@ -1,6 +1,6 @@
 import { freemem, platform, totalmem } from "node:os";
 import { join } from "node:path";
-import type { Check } from "../../doctor/check.ts";
+import type { Check } from "../../model/check.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { hostArchitecture } from "./architecture.ts";

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
 import { creationDirectory, creationFiles } from "../../../system/creation-folder.ts";
 import { stateFolder } from "../../../system/state-folder.ts";
 import type { Environment } from "../../../system/environment.ts";

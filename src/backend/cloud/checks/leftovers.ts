@@ -1,4 +1,4 @@
-import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
 import { withStrangers } from "../../with-strangers.ts";
 import type { Group } from "../read-groups.ts";
 import type { Machine } from "../read-machines.ts";

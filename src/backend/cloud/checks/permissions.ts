@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { ClusterError } from "../../../errors.ts";
 import { version } from "../../../version.ts";
 import { failureCode } from "../api-errors.ts";

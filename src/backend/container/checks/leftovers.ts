@@ -1,4 +1,4 @@
-import type { Check } from "../../../doctor/check.ts";
+import type { Check } from "../../../model/check.ts";
 import { withStrangers } from "../../with-strangers.ts";
 import { leftovers } from "../../leftovers.ts";
 import { destroyCommand } from "../engine.ts";

@@ -3,13 +3,13 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { type Check, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/environment.ts";
 import { temporaryFolder } from "../../../system/temporary-folder.ts";
 import { builtImages } from "../containerfiles.ts";
 import type { Engine } from "../engine.ts";
-import type { EngineFacts } from "../engine-facts.ts";
+import type { EngineFacts } from "../engine-kind.ts";
 import { findRights } from "../system-flags.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 

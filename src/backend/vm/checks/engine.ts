@@ -1,4 +1,4 @@
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import { systemTemporaryFolder } from "../../../system/temporary-folder.ts";
 import { bestAccelerator, trialLimitsMs, tryAccelerators } from "../accelerator.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { ClusterRecord } from "../../../model/cluster-record.ts";
-import { type Check, localLimitMs } from "../../../doctor/check.ts";
+import { type Check, localLimitMs } from "../../../model/check.ts";
 import { leftovers } from "../../leftovers.ts";
 import { readClusters } from "../cluster-facts.ts";
 import { destroyCommand } from "../destroy-command.ts";
