@@ -43,6 +43,7 @@ test("a machine is reached at ports of loopback, and boots from its own disk", (
     "user,id=outside,hostfwd=tcp:127.0.0.1:4000-:22,hostfwd=tcp:127.0.0.1:5000-:80,hostfwd=tcp:127.0.0.1:6000-:443",
   );
   expect(line).toContain(`"filename":"${directory}/machines/master_0/disk.qcow2"`);
+  expect(line).toContain('"discard":"unmap","cache":{"no-flush":true}');
   expect(line).toContain("-m 2048 -smp 3");
 });
 
