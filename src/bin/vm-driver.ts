@@ -9,7 +9,7 @@ import {
   memoryProblem,
   readMegabytes,
   sumProblem,
-} from "../backend/vm/vm-creation.ts";
+} from "../backend/vm/vm-options.ts";
 import { BadValue, option } from "../cli/option.ts";
 import { choice, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";

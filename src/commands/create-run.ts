@@ -2,7 +2,7 @@ import type { Backend, CreationRequest } from "../backend/backend.ts";
 import type { Context } from "../cli/context.ts";
 import type { ValuesOf } from "../cli/option.ts";
 import { createCluster } from "../cluster/create-cluster.ts";
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
@@ -76,7 +76,7 @@ function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead)
     distribution: input.linuxDistribution,
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     creation: driver.creation(input),
-    openPorts: layoutOf(head.layout ?? "cluster").publicPorts,
+    openPorts: layoutOf(head.layout).publicPorts,
     webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };
 }

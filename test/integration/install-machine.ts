@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { Server, utils } from "ssh2";
 import type { ServerChannel } from "ssh2";
-import type { NodeRecord, Role } from "../../src/cluster/record.ts";
+import type { NodeRecord, Role } from "../../src/model/cluster-record.ts";
 import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
@@ -113,6 +113,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
   });
   // An address of its own, so that the bootstrap server's fixed port is free on it.
   const address = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}.${10 + index}`;
+  await writeFile(join(folder, "address"), address);
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   const node: NodeRecord = {

@@ -4,7 +4,7 @@ import type { ProgramEnd } from "../../system/run-program.ts";
 import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import { qemuWords } from "./qemu-words.ts";
 import type { Qemu } from "./qemu.ts";
-import type { Accelerator } from "./vm-creation.ts";
+import type { Accelerator } from "./vm-options.ts";
 
 /** Starts the machine once somebody listens: a machine that QEMU stops before that would be stopped unheard. */
 const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';

@@ -3,7 +3,7 @@ import { tryAsDisk, tryAsFirmware } from "./accelerator-trial.ts";
 import type { Architecture } from "./architecture.ts";
 import type { BrokenAccelerator } from "./broken-accelerator.ts";
 import type { Qemu } from "./qemu.ts";
-import { type Accelerator, accelerators } from "./vm-creation.ts";
+import { type Accelerator, accelerators } from "./vm-options.ts";
 
 /** How long each may take: some tenths of a second where nothing is wrong. A busy computer slows translation down. */
 export const trialLimitsMs: Readonly<Record<Accelerator, number>> = { kvm: 10_000, hvf: 10_000, tcg: 30_000 };

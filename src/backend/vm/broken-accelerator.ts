@@ -5,7 +5,7 @@ import { cacheFolder } from "../../system/cache-folder.ts";
 import type { Environment } from "../../system/environment.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { writePrivateFile } from "../../system/private-file.ts";
-import { type Accelerator, accelerators } from "./vm-creation.ts";
+import { type Accelerator, accelerators } from "./vm-options.ts";
 
 /** An accelerator that passed its trial and stopped a machine all the same. */
 export interface BrokenAccelerator {

@@ -6,14 +6,14 @@ import { wirePath, type Wires } from "./private-network.ts";
 import { escaped } from "./qemu.ts";
 import { sandboxWords } from "./sandbox.ts";
 import { macAddresses } from "./seed.ts";
-import type { Accelerator, VmCreation } from "./vm-creation.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /** All that a machine is made of. */
 export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
   readonly isSandboxed: boolean;
-  readonly creation: VmCreation;
+  readonly creation: VmOptions;
   readonly files: MachineFiles;
   readonly node: NodeFacts;
   /** The node's place in the launch order. */

@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import type { ClusterRecord, NodeRecord } from "../../cluster/record.ts";
-import { roles } from "../../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import type { Connection } from "../../ssh/connection.ts";
-import { generateKeyPair } from "../../ssh/keys.ts";
 import { systemTemporaryFolder, type TemporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
 import { freeSpaceProblem } from "../../system/free-space.ts";
@@ -12,6 +11,7 @@ import { version } from "../../version.ts";
 import type { ProvisionRequest } from "../backend.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { nodeCount } from "../cluster-shape.ts";
+import { hostKeyPerNode } from "../first-host-keys.ts";
 import { launchAndRaise } from "../launch-and-raise.ts";
 import type { LocalProvisioning } from "../local-backend.ts";
 import { openIntroduction } from "../meet-node.ts";
@@ -34,7 +34,7 @@ import { sshUser } from "./records.ts";
 import { lockMachines, removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { vmRollBack } from "./roll-back.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the machines: a machine that broke is reported within a second. */
@@ -44,7 +44,7 @@ const slowLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
-export interface VmProvisioning extends LocalProvisioning<VmCreation, ResolvedCreation, Making> {
+export interface VmProvisioning extends LocalProvisioning<VmOptions, ResolvedCreation, Making> {
   readonly qemu: Qemu;
 }
 
@@ -128,7 +128,6 @@ interface LaunchParts {
 
 function planLaunch({ request, surroundings }: VmProvisioning, { making, facts, wires }: LaunchParts): LaunchPlan {
   const { directory, resolved, image } = making;
-  const hostKey = generateKeyPair("first-contact");
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
   return {
     directory,
@@ -138,7 +137,8 @@ function planLaunch({ request, surroundings }: VmProvisioning, { making, facts, 
     isSandboxed: resolved.isSandboxed,
     firmware: resolved.firmware,
     image,
-    boot: { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts },
+    boot: { user: sshUser, publicKey: request.publicKey, deadline: undefined, hosts },
+    firstHostKeys: hostKeyPerNode(),
     wires: { folder: wires.path, count: facts.nodes.length },
     clock: surroundings.clock,
   };
@@ -168,7 +168,7 @@ async function raise(work: VmProvisioning, plan: LaunchPlan, signal: AbortSignal
 
 async function introduction(
   { request, surroundings, onNode }: VmProvisioning,
-  { accelerator, boot }: LaunchPlan,
+  { accelerator, firstHostKeys }: LaunchPlan,
 ): ReturnType<typeof openIntroduction> {
   const { directory, connections, deadlineMs } = request;
   const isSlow = accelerator === "tcg";
@@ -177,7 +177,7 @@ async function introduction(
     {
       directory,
       connections,
-      firstHostKey: boot.hostKey.publicKey,
+      firstHostKeys,
       deadlineMs,
       ...(isSlow && { loginLimitMs: slowLimitMs }),
       firstBoot: async (connection: Connection, name: string, inner: AbortSignal) => {
@@ -222,7 +222,7 @@ async function register(
 async function planNodes({
   counts,
   creationId,
-}: Pick<ProvisionRequest<VmCreation>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
+}: Pick<ProvisionRequest<VmOptions>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
   const names = roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
   const ports = await findFreePorts(names.length * 3);
   return names.map(({ role, index }, place) => ({

@@ -9,7 +9,7 @@ import { findFirmware, type Firmware } from "./firmware.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu.ts";
 import { hasSandbox } from "./sandbox.ts";
-import type { Accelerator, VmCreation } from "./vm-creation.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /** The first one with `-action`. */
 export const leastVersion = [6, 0] as const;
@@ -27,7 +27,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "creation" | "counts">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(

@@ -20,7 +20,7 @@ import { vmChecks } from "../../../src/backend/vm/checks.ts";
 import { openQemu } from "../../../src/backend/vm/qemu.ts";
 import { resolveCreation } from "../../../src/backend/vm/resolve-creation.ts";
 import { systemClock } from "../../../src/system/clock.ts";
-import type { Accelerator } from "../../../src/backend/vm/vm-creation.ts";
+import type { Accelerator } from "../../../src/backend/vm/vm-options.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

@@ -3,7 +3,7 @@ export const accelerators = ["kvm", "hvf", "tcg"] as const;
 export type Accelerator = (typeof accelerators)[number];
 
 /** What only a cluster of virtual machines is asked for; checked at the command line. */
-export interface VmCreation {
+export interface VmOptions {
   /** Of every node. */
   readonly memoryMegabytes: number;
   readonly cpus: number;
