@@ -1,5 +1,5 @@
 import type { Command, Program } from "./command.ts";
-import { helpOption, versionOption } from "./describe.ts";
+import { helpOption, licensesOption, versionOption } from "./describe.ts";
 import type { Argument, Option } from "./option.ts";
 
 /** Where candidates for one value come from. */
@@ -40,7 +40,7 @@ export interface CompletionModel {
 export function completionModel(program: Program): CompletionModel {
   return {
     program: program.name,
-    options: [helpOption, versionOption].map(completedOption),
+    options: [helpOption, versionOption, licensesOption].map(completedOption),
     commands: program.commands.map(completedCommand),
   };
 }
