@@ -48,8 +48,9 @@ function assertElder(machines: readonly Machine[], watching: Watching, api: Clou
         .map(({ launchedAt }) => launchedAt?.getTime() ?? Infinity),
     );
   const own = launchedMs(watching.creationId);
-  const elder = machines.find(({ creationId, state }) => {
+  const elder = machines.find(({ creationId, state, expiresAt }) => {
     if (creationId === watching.creationId || (state !== "starting" && state !== "running")) return false;
+    if (expiresAt !== undefined && expiresAt.getTime() < api.now()) return false;
     const otherMs = launchedMs(creationId);
     return otherMs < own || (otherMs === own && creationId < watching.creationId);
   });
