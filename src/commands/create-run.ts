@@ -76,7 +76,7 @@ function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead)
     distribution: input.linuxDistribution,
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     creation: driver.creation(input),
-    openPorts: layoutOf(head.layout ?? "cluster").publicPorts,
+    openPorts: layoutOf(head.layout).publicPorts,
     webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };
 }

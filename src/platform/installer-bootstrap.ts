@@ -42,7 +42,7 @@ export async function prepareArtifact(request: ArtifactPreparation, signal: Abor
   await using local = localArtifact(request);
   await runPhase(fetchArtifact({ artifact, download: local.download, prepared }), node, surroundings, signal);
   await prepared;
-  return { preparedFor: layoutOf(plan.layoutHint ?? "cluster"), version: await askVersion(request, signal) };
+  return { preparedFor: layoutOf(plan.layoutHint), version: await askVersion(request, signal) };
 }
 
 export interface BootstrapRequest {
@@ -82,8 +82,8 @@ function firstMasterOf(cluster: ClusterRecord): NodeRecord {
 export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) === "master_0";
 
 /**
- * Without a hint the nodes are prepared for the `cluster` layout. A dcos artifact can't even say its version without Docker: then the node
- * is prepared for that, and the artifact asked again.
+ * Without a hint the nodes are prepared for the usual layout. Some artifacts can't even print their version without Docker: then the node is
+ * prepared for that, and the artifact asked again.
  */
 async function askVersion(
   { plan, surroundings, node }: ArtifactPreparation,
@@ -94,7 +94,8 @@ async function askVersion(
     return await runPhase(phase, node, surroundings, signal);
   } catch (error) {
     if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
-    await runPhase(prepareNode(layoutOf("dcos")), node, surroundings, signal);
+    for (const layout of layouts.filter(({ needsDocker }) => needsDocker))
+      await runPhase(prepareNode(layout), node, surroundings, signal);
     return await runPhase(phase, node, surroundings, signal);
   }
 }

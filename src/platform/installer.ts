@@ -78,7 +78,7 @@ interface Installation {
 async function prepared(installation: Installation, node: NodeRecord): Promise<void> {
   const known = installation.nodes.get(node.id);
   if (known !== undefined) return known;
-  const layout = layoutOf(installation.plan.layoutHint ?? "cluster");
+  const layout = layoutOf(installation.plan.layoutHint);
   const preparation = prepareOnce(installation, node, layout);
   installation.nodes.set(node.id, preparation);
   preparation.catch(() => {});

@@ -2,7 +2,9 @@ import type { Role, Variant } from "../model/cluster-record.ts";
 
 /** The names under which a family of artifacts keeps things. All that differs between families, as data. */
 export interface Layout {
-  readonly name: "cluster" | "dcos";
+  readonly name: string;
+  /** How the second line of an artifact names its variant. */
+  readonly headVariants: Readonly<Record<string, Variant>>;
   readonly installScript: string;
   readonly installRoles: Readonly<Record<Role, string>>;
   readonly returnEarlyFlag: string;
@@ -36,7 +38,7 @@ export interface Layout {
   readonly variablePrefixes: readonly string[];
   /** Programs that must be on a node before installing. */
   readonly needs: readonly string[];
-  /** Whether nodes need a running Docker, for genconf and for the platform. */
+  /** Whether nodes need a running Docker, for the artifact itself (genconf, even its version) and for the platform. */
   readonly needsDocker: boolean;
   readonly agentsRegistered: AgentsRegistered;
 }

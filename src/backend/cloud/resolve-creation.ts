@@ -3,7 +3,7 @@ import type { Environment } from "../../system/environment.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "./api.ts";
 import { checkAddress } from "./check-address.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
 import { findImage, type LaunchImage } from "./images.ts";
 import { findSubnets, type LaunchSubnet } from "./network.ts";
 
@@ -18,7 +18,7 @@ export interface ResolvedCreation {
 /** Asks for image, subnets and this machine's address at once. Makes nothing. */
 export async function resolveCreation(
   api: CloudApi,
-  request: Pick<CreationRequest<CloudCreation>, "distribution" | "creation">,
+  request: Pick<CreationRequest<CloudOptions>, "distribution" | "creation">,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {

@@ -5,7 +5,7 @@ import { ipDetect } from "../ip-detect.ts";
 import { localBackend } from "../local-backend.ts";
 import { strangerText } from "../stranger.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { chooseEngine } from "./choose-engine.ts";
 import type { Selection } from "./describe.ts";
 import { destroy } from "./destroy.ts";
@@ -25,11 +25,11 @@ export async function openContainerBackend(
   { engine: named }: { readonly engine: EngineName | undefined },
   surroundings: Surroundings,
   signal: AbortSignal,
-): Promise<Backend<ContainerCreation>> {
+): Promise<Backend<ContainerOptions>> {
   return createContainerBackend(await chooseEngine(named, surroundings, signal), surroundings);
 }
 
-function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerCreation> {
+function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerOptions> {
   const ownRoot = creationsRoot(engine, surroundings);
   const readClusters = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> => {
     const inventory = await readInventory(engine, selection, ownRoot, signal);
@@ -37,7 +37,7 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
     return toClusters(inventory, ownRoot);
   };
   return {
-    ...localBackend<ContainerCreation, ResolvedCreation, Making>(
+    ...localBackend<ContainerOptions, ResolvedCreation, Making>(
       {
         name: "container",
         // Engines know nothing of each other's containers, as regions don't of each other's machines.

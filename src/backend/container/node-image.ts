@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { Progress } from "../../system/progress.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { means } from "./engine-errors.ts";
@@ -19,7 +19,7 @@ export interface NodeImage {
 export async function findNodeImage(
   engine: Engine,
   distribution: string,
-  creation: ContainerCreation,
+  creation: ContainerOptions,
   signal: AbortSignal,
 ): Promise<NodeImage> {
   if (creation.nodeImage !== undefined) {

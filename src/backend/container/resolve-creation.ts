@@ -1,5 +1,5 @@
 import type { CreationRequest } from "../backend.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { chooseDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "./engine-facts.ts";
@@ -19,7 +19,7 @@ export interface ResolvedCreation {
 /** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, creation }: Pick<CreationRequest<ContainerCreation>, "distribution" | "creation">,
+  { distribution: asked, creation }: Pick<CreationRequest<ContainerOptions>, "distribution" | "creation">,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {

@@ -7,7 +7,7 @@ import { type Accelerator, bestAccelerator, trialLimitsMs, tryAccelerators } fro
 import { findFirmware, type Firmware } from "./firmware.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 /** The first one with `stream` networks. */
 export const streamVersion = [7, 2] as const;
@@ -21,7 +21,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "creation" | "counts">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(

@@ -5,6 +5,7 @@ import type { Layout } from "../layout.ts";
 /** The layout of DC/OS releases, 1.9 to 2.x. */
 export const dcosLayout: Layout = {
   name: "dcos",
+  headVariants: { None: "oss", ee: "enterprise" },
   installScript: "dcos_install.sh",
   installRoles: { master: "master", agent: "slave", public_agent: "slave_public" },
   returnEarlyFlag: "--no-block-dcos-setup",

@@ -2,11 +2,12 @@ import type { Layout } from "../layout.ts";
 import { clusterLayout } from "./cluster.ts";
 import { dcosLayout } from "./dcos.ts";
 
-/** A new layout is added here and nowhere else. */
-const byName: Readonly<Record<Layout["name"], Layout>> = { cluster: clusterLayout, dcos: dcosLayout };
+/** A new layout is added here and nowhere else. The first is assumed where nothing is known. */
+export const layouts: readonly [Layout, ...Layout[]] = [clusterLayout, dcosLayout];
 
-export const layouts: readonly Layout[] = Object.values(byName);
-export const layoutOf = (name: Layout["name"]): Layout => byName[name];
+/** The layout of this name; without a name that is known, the first. */
+export const layoutOf = (name: string | undefined): Layout =>
+  layouts.find((layout) => layout.name === name) ?? layouts[0];
 
 /** The layout whose install script has this file name; it is what genconf wrote that decides. */
 export const layoutByInstallScript = (file: string): Layout | undefined =>

@@ -16,7 +16,7 @@ export interface CheckVersion {
   readonly shown: string;
 }
 
-// The first run of a dcos artifact unpacks and loads a container image.
+// The first run of some artifacts unpacks and loads a container image.
 const limitMs = 15 * 60_000;
 const wrongSum = 90;
 

@@ -85,7 +85,7 @@ test("license, password hash and the secret parts of the URL are hidden", () => 
 test("the bootstrap server's port is none that a platform or its users need", () => {
   const port = bootstrapPort(layouts);
   for (const layout of layouts) expect([...layout.masterPorts, ...layout.publicPorts]).not.toContain(port);
-  const taken = { ...layouts[0]!, masterPorts: [port, port + 1], publicPorts: [port + 2] };
+  const taken = { ...layouts[0], masterPorts: [port, port + 1], publicPorts: [port + 2] };
   expect(bootstrapPort([taken])).toBe(port + 3);
 });
 
