@@ -30,10 +30,11 @@ export function watchMachines(
 ): (signal: AbortSignal) => Promise<ClusterRecord | undefined> {
   const startMs = clock.now();
   return async (signal) => {
-    const { machines } = readMachines(await describeInstances(api, { clusterId: watching.clusterId }, signal));
-    assertElder(machines, watching, api);
-    const launched = machines.filter(({ id }) => watching.machineIds.includes(id));
-    const own = launched.filter(({ creationId }) => creationId === watching.creationId);
+    const instances = await describeInstances(api, { clusterId: watching.clusterId }, signal);
+    assertElder(readMachines(instances).machines, watching, api);
+    // Read by themselves: what others claim to be doesn't matter to them.
+    const launched = instances.filter(({ InstanceId = "" }) => watching.machineIds.includes(InstanceId));
+    const own = readMachines(launched).machines.filter(({ creationId }) => creationId === watching.creationId);
     assertPresent(own, watching, clock.now() - startMs);
     return clustersOf(own, watching.place)[0];
   };

@@ -103,7 +103,7 @@ test("the library finds no cluster in an instance with a broken tag, and changes
   await mkdir(victim, { recursive: true, mode: 0o755 });
   await launch(fixture, { creationId: "x/../../../.ssh", expiresAt: new Date(Date.now() + hourMs).toISOString() });
   const clusters = { surroundings, distribution: "debian-12", creation: {}, open: async () => fixture.open(region) };
-  const error = await failureOf(Cluster.find(clusters as never, "default"));
+  const error = await failureOf(Cluster.find(clusters, "default"));
   expect(error.id).toBe("cluster-not-found");
   expect((await stat(victim)).mode & 0o777).toBe(0o755);
   expect(await readdir(victim)).toEqual([]);
