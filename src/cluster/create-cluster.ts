@@ -61,17 +61,17 @@ export async function createCluster<Options>(
     for (const [label, value] of creation.summary.lines) progress.detail(1, `${label}: ${value}`);
     await removeLeftovers(backend, { root: folder.root, clusterId: request.clusterId }, surroundings, either);
     await creation.claim(folder, either);
-    const cluster = await raiseNodes(
-      {
-        creation,
-        count: nodeCount(request.counts),
-        publicKey: folder.publicKey,
-        logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, surroundings),
-        installer: (inner) => request.installer(connections, inner),
-      },
-      surroundings,
-      either,
-    );
+    const raising = {
+      creation,
+      count: nodeCount(request.counts),
+      publicKey: folder.publicKey,
+      logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, surroundings),
+      installer: (inner: AbortSignal) => request.installer(connections, inner),
+    };
+    const cluster = await raiseNodes(raising, surroundings, either).catch(async (failure: unknown) => {
+      if (either.aborted || (await creation.recover?.(failure, either)) !== true) throw failure;
+      return raiseNodes(raising, surroundings, either);
+    });
     await endCreation(directory, "finished");
     return cluster;
   } catch (error) {

@@ -59,8 +59,8 @@ export async function assertOwnFolder(directory: string): Promise<void> {
   });
 }
 
-/** Folders above it may be links: `$XDG_STATE_HOME` is the user's own choice. */
-async function isOwnFolder(directory: string): Promise<boolean> {
+/** Whether a creation's folder lies where its path says, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's own choice. */
+export async function isOwnFolder(directory: string): Promise<boolean> {
   try {
     return (await realpath(directory)) === join(await realpath(dirname(directory)), basename(directory));
   } catch (error) {

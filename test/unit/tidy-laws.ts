@@ -10,7 +10,7 @@ interface SourceFile {
 
 const topLevel =
   `package.json bunfig.toml src test scripts tsconfig.json README.md bun.lock .gitignore .ci .oxlintrc.json
-  .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md`.split(/\s+/);
+  .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md LICENSE`.split(/\s+/);
 
 /**
  * Rooms of src, the top one first, and what each may import beside itself: only rooms further down this list. Types count as well, and there are

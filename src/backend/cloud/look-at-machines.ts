@@ -31,10 +31,11 @@ export async function lookAtMachines(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ClusterRecord | undefined> {
-  const { machines } = readMachines(await describeInstances(api, { clusterId: watching.clusterId }, signal));
-  assertElder(machines, watching, api);
-  const launched = machines.filter(({ id }) => watching.machineIds.includes(id));
-  const own = launched.filter(({ creationId }) => creationId === watching.creationId);
+  const instances = await describeInstances(api, { clusterId: watching.clusterId }, signal);
+  assertElder(readMachines(instances).machines, watching, api);
+  // Read by themselves: what others claim to be doesn't matter to them.
+  const launched = instances.filter(({ InstanceId = "" }) => watching.machineIds.includes(InstanceId));
+  const own = readMachines(launched).machines.filter(({ creationId }) => creationId === watching.creationId);
   assertPresent(own, watching, clock.now() - watching.launchedMs);
   return clustersOf(own, watching.place)[0];
 }
@@ -48,8 +49,9 @@ function assertElder(machines: readonly Machine[], watching: Watching, api: Clou
         .map(({ launchedAt }) => launchedAt?.getTime() ?? Infinity),
     );
   const own = launchedMs(watching.creationId);
-  const elder = machines.find(({ creationId, state }) => {
+  const elder = machines.find(({ creationId, state, expiresAt }) => {
     if (creationId === watching.creationId || (state !== "starting" && state !== "running")) return false;
+    if (expiresAt !== undefined && expiresAt.getTime() < api.now()) return false;
     const otherMs = launchedMs(creationId);
     return otherMs < own || (otherMs === own && creationId < watching.creationId);
   });

@@ -15,6 +15,7 @@ import {
   parseWebScheme,
   toRemark,
 } from "../../model/parse-values.ts";
+import { groupName } from "./group-name.ts";
 import { isInstanceId } from "./instance-id.ts";
 import { complete, shownId, type Stranger } from "../stranger.ts";
 import { readTags, tagNames } from "./tags.ts";
@@ -36,7 +37,8 @@ export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | 
   readonly instanceType: string;
   readonly publicAddress: string | undefined;
   readonly privateAddress: string | undefined;
-  readonly groups: readonly { readonly id: string; readonly name: string }[];
+  readonly groupIds: readonly string[];
+  readonly isInItsGroup: boolean;
 }
 
 export interface MachineReading {
@@ -47,7 +49,7 @@ export interface MachineReading {
 
 /**
  * Reads what the API tells of machines with our tags: anybody who may tag can put them on any machine, so only those whose tags are of the
- * shape that this program gives them are ours. Of two that say they are the same node, the elder is.
+ * shape that this program gives them are ours. Of two that say they are the same node, the one in the cluster's security group is, or the elder.
  */
 export function readMachines(instances: readonly Instance[]): MachineReading {
   const machines: Machine[] = [];
@@ -56,7 +58,7 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
   const refuse = (id: string | undefined, why: string): void => {
     strangers.push({ what: `instance ${shownId(id)}`, why });
   };
-  for (const instance of instances.toSorted(byAge)) {
+  for (const instance of instances.toSorted(byTrust)) {
     const machine = readMachine(instance);
     if (typeof machine === "string") {
       if (nodeState(instance) !== "ended") refuse(instance.InstanceId, machine);
@@ -72,10 +74,16 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
   return { machines, strangers };
 }
 
-function byAge(a: Instance, b: Instance): number {
-  const ageOf = ({ LaunchTime }: Instance): number => LaunchTime?.getTime() ?? Infinity;
-  const [first, second] = [ageOf(a), ageOf(b)];
-  return first === second ? (a.InstanceId ?? "").localeCompare(b.InstanceId ?? "") : first - second;
+/** Tags can be copied to an instance that is older than the cluster, but not everybody who may tag can also put it into a security group. */
+function byTrust(a: Instance, b: Instance): number {
+  const byGroup = Number(isInItsGroup(b)) - Number(isInItsGroup(a));
+  const ageOf = ({ LaunchTime }: Instance): number => LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
+  return byGroup || ageOf(a) - ageOf(b) || (a.InstanceId ?? "").localeCompare(b.InstanceId ?? "");
+}
+
+function isInItsGroup({ Tags, SecurityGroups = [] }: Instance): boolean {
+  const name = groupName(readTags(Tags).clusterId ?? "");
+  return SecurityGroups.some(({ GroupName }) => GroupName === name);
 }
 
 /** A machine, or what is wrong with it. */
@@ -116,10 +124,8 @@ function readMachine(instance: Instance): Machine | string {
     stateReason: toRemark(instance.StateReason?.Message) ?? toRemark(instance.StateTransitionReason),
     launchedAt: instance.LaunchTime,
     instanceType: instance.InstanceType ?? "",
-    groups: (instance.SecurityGroups ?? []).map(({ GroupId = "", GroupName = "" }) => ({
-      id: GroupId,
-      name: GroupName,
-    })),
+    groupIds: (instance.SecurityGroups ?? []).map(({ GroupId = "" }) => GroupId),
+    isInItsGroup: isInItsGroup(instance),
   };
 }
 

@@ -3,7 +3,6 @@ import { ClusterError } from "../../errors.ts";
 import type { CloudApi } from "./api.ts";
 import { describeGroups, describeInstances } from "./describe.ts";
 import { terminate } from "./end-machines.ts";
-import { groupName } from "./group-name.ts";
 import { type Group, readGroups } from "./read-groups.ts";
 import { type Machine, readMachines } from "./read-machines.ts";
 import { removeCreation } from "./remove-creation.ts";
@@ -39,15 +38,12 @@ export function findLeftovers(
 ): { readonly machines: readonly Machine[]; readonly groups: readonly Group[] } {
   const isExpired = ({ expiresAt }: Machine | Group): boolean => (expiresAt?.getTime() ?? Infinity) < nowMs;
   const present = machines.filter((machine) => machine.state !== "ended");
-  const used = new Set(present.flatMap((machine) => machine.groups).map(({ id }) => id));
+  const used = new Set(present.flatMap(({ groupIds }) => groupIds));
   return {
-    machines: present.filter((machine) => isExpired(machine) && !machine.isShuttingDown && isInItsGroup(machine)),
+    machines: present.filter((machine) => isExpired(machine) && !machine.isShuttingDown && machine.isInItsGroup),
     groups: groups.filter((group) => isExpired(group) && !used.has(group.id)),
   };
 }
-
-const isInItsGroup = (machine: Machine): boolean =>
-  machine.groups.some(({ name }) => name === groupName(machine.clusterId));
 
 /**
  * Removes what ended clusters left in the region. Best effort: what fails is left to the next create. Nothing of a cluster under way is
@@ -90,7 +86,7 @@ export async function sweep(
 /** Ended creations of the very id that is wanted, whose machines are still about to end: their group, and so the name, must be waited for. */
 function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
   const creations = machines
-    .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && isInItsGroup(machine))
+    .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup)
     .filter(({ expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs)
     .map(({ creationId }) => creationId);
   return [...new Set(creations)];

@@ -5,8 +5,9 @@ import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { hostArchitecture } from "./architecture.ts";
-import { assertIdIsFree, readClusters } from "./cluster-facts.ts";
+import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
+import { strangerText } from "../stranger.ts";
 import { ipDetect } from "./ip-detect.ts";
 import { openQemu } from "./qemu.ts";
 import { observeCluster } from "./records.ts";
@@ -40,13 +41,14 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> 
       return stored === undefined ? undefined : observeCluster(stored);
     },
     findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
-    list: async () => listClusters(root),
+    list: async () => listClusters(root, surroundings),
     remove: async ({ directory }, signal) => removeCreation(directory, clock, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
   };
 }
 
-async function listClusters(root: string): Promise<readonly ClusterRecord[]> {
+async function listClusters(root: string, { progress }: Surroundings): Promise<readonly ClusterRecord[]> {
+  for (const stranger of await foreignFolders(root)) progress.detail(1, strangerText(stranger));
   const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
   return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
 }

@@ -61,7 +61,7 @@ async function clustersMadeHere(
   { region, environment }: Place,
 ): Promise<readonly LivingCluster[]> {
   const living = machines.filter(({ state }) => ["starting", "running"].includes(state));
-  const used = new Set(living.flatMap((machine) => machine.groups).map(({ id }) => id));
+  const used = new Set(living.flatMap(({ groupIds }) => groupIds));
   const root = join(stateFolder(environment), "cloud", region);
   const found = await Promise.all(
     groups.map(async (group): Promise<LivingCluster | undefined> => {
