@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { parseRegion, parseUserName } from "../../model/parse-values.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
@@ -32,8 +33,11 @@ export function readCloudOptions(options: CloudBackendOptions): {
   const { region, linuxDistribution = defaultDistribution, adminCidrs = [], subnetId, image } = options;
   const customTags = Object.entries(options.customTags ?? {}).map(([key, value]) => ({ key, value }));
   const problems = [
-    /^[a-z]{2}(?:-[a-z]+)+-[0-9]$/.test(region) ? undefined : `"${region}" is no region, such as us-west-2`,
+    parseRegion(region) === undefined ? `"${region}" is no region, such as us-west-2` : undefined,
     distributions.includes(linuxDistribution) ? undefined : unknownDistribution(linuxDistribution),
+    image === undefined || parseUserName(image.user) !== undefined
+      ? undefined
+      : `"${image.user}" is no user's name, such as ec2-user`,
     ...adminCidrs.map(cidrProblem),
     ...customTags.map(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index))),
   ].filter((problem) => problem !== undefined);

@@ -1,6 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "../../system/error-code.ts";
 import type { Progress } from "../../system/progress.ts";
+import { environmentWithoutSecrets } from "../../system/child-environment.ts";
 import { type ProgramEnd, runProgram } from "../../system/run-program.ts";
 import type { Environment } from "../../system/environment.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
@@ -93,7 +94,7 @@ async function runWithin({ kind, request, environment, limitMs }: Run, signal: A
   const { words, stdin, onOutput } = request;
   const run = {
     argv: [kind.name, ...words] as const,
-    environment,
+    environment: environmentWithoutSecrets(environment),
     ...(stdin !== undefined && { stdin }),
     ...(onOutput !== undefined && { onOutput }),
   };

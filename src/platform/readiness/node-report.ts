@@ -30,7 +30,7 @@ export function parseNodeReport(stdout: string): NodeReport {
     setup: Object.fromEntries(
       pairs.filter(({ key }) => key.startsWith("setup.")).map((pair) => [pair.key.slice("setup.".length), pair.value]),
     ),
-    checkStatus: checkStatus === "" ? undefined : Number(checkStatus),
+    checkStatus: /^\d{1,3}$/.test(checkStatus) ? Number(checkStatus) : undefined,
     checkOutput: all("check").join("\n"),
     isTlsEnabled: saysTls(value("config")),
     log: all("log"),

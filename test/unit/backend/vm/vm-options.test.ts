@@ -44,6 +44,9 @@ test("an image from the web needs its sum, and a sum an image", () => {
 test("the library tells everything that is wrong at once", () => {
   const read = () => readVmOptions({ linuxDistribution: "beos-5", memory: "1k", image: "disk.img" });
   expect(read).toThrow(/beos-5.*; "1k".*; "disk.img" is no absolute path/);
+  // @ts-expect-error Not all who use the library have its types.
+  expect(() => readVmOptions({ accelerator: "xen" })).toThrow('"xen" is no accelerator; known: kvm, hvf, tcg');
+  expect(readVmOptions({ accelerator: "tcg" }).creation).toMatchObject({ accelerator: "tcg" });
   expect(readVmOptions({})).toEqual({
     distribution: "debian-12",
     creation: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
