@@ -14,6 +14,6 @@ export const completionCommand = defineCommand({
   options: {},
   examples: [{ words: "completion bash", summary: "For bash: source what this prints, from ~/.bashrc" }],
   run: async ({ shell }, context) => {
-    context.output.result({ text: completionScript(context.program.name, shell), data: {} });
+    context.output.result({ text: completionScript(context.programName, shell), data: {} });
   },
 });

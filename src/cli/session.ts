@@ -57,7 +57,7 @@ export async function openSession(parts: SessionParts): Promise<Session> {
   const failureExitCode: Session["failureExitCode"] = { current: undefined };
   const context: Context = {
     ...parts.invocation,
-    program: parts.program,
+    programName: parts.program.name,
     clock: systemClock,
     runtimeVariables: parts.runtimeVariables,
     signal: interrupts.signal,
