@@ -16,16 +16,16 @@ export async function clusterConsoleOutput(cluster: ClusterRecord, signal: Abort
   return [...consoles, ...logs.filter(({ text }) => text !== "")];
 }
 
-export async function consoleOutput(directory: string, node: NodeRecord): Promise<string> {
-  return await readEnd(machineFiles(directory, node).console);
-}
-
 async function qemuLog(directory: string, node: NodeRecord): Promise<NamedText> {
-  const text = await readEnd(machineFiles(directory, node).qemuLog).catch(() => "");
+  const text = await endOf(machineFiles(directory, node).qemuLog).catch(() => "");
   return { name: `${nodeReference(node)}.qemu.txt`, text };
 }
 
-async function readEnd(path: string): Promise<string> {
+export const consoleOutput = async (directory: string, node: NodeRecord): Promise<string> =>
+  endOf(machineFiles(directory, node).console);
+
+/** A machine writes as much as it likes: no more than this is read. */
+async function endOf(path: string): Promise<string> {
   await using file = await open(path, "r");
   const { size } = await file.stat();
   const buffer = Buffer.alloc(Math.min(size, mostBytes));

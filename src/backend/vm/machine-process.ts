@@ -25,17 +25,17 @@ const failedStates = ["internal-error", "guest-panicked", "io-error"] as const;
 const saidLines = 2;
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
-  // Twice: QEMU may begin between the looks, and writes its number after it has made the file.
-  if ((await isRunning(files)) || ((await isWritten(files.pid)) && (await isRunning(files)))) {
+  // Looked for first: once that is there, so are the process and its number. Before, QEMU may have made its process file without having written it.
+  const isStarted = await isThere(files.started);
+  if (await isRunning(files)) {
     const runState = await queryRunState(files.folder);
     const failure = failedStates.find((state) => state === runState);
     return failure === undefined ? "running" : { failure, said: await saidByQemu(files) };
   }
-  if (await isWritten(files.pid)) {
-    const said = await saidByQemu(files);
-    return said === undefined ? "killed" : { failure: "crashed", said };
-  }
-  return (await isThere(files.started)) ? "ended" : "unstarted";
+  if (!isStarted) return "unstarted";
+  if (!(await isThere(files.pid))) return "ended";
+  const said = await saidByQemu(files);
+  return said === undefined ? "killed" : { failure: "crashed", said };
 }
 
 async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined> {
@@ -83,8 +83,6 @@ async function endBy(
     await clock.sleep(pauseMs, signal);
   }
 }
-
-const isWritten = async (path: string): Promise<boolean> => (await readFile(path, "utf8").catch(() => "")) !== "";
 
 const isThere = async (path: string): Promise<boolean> =>
   access(path).then(

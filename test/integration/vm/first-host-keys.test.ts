@@ -52,7 +52,7 @@ test("each machine boots with a host key of its own, the one that it is met with
     },
     options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
     accelerator: "tcg",
-    isSandboxed: false,
+    isSandboxed: true,
     firmware: undefined,
     image: { path: "/image", format: "raw", sizeBytes: 1 },
     boot: { user: "e2e", publicKey: "ssh-ed25519 AAAA", deadline: undefined, hosts: [] },
