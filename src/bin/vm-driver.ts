@@ -1,4 +1,4 @@
-import { defaultDistribution, distributions } from "../backend/vm/images.ts";
+import { defaultDistribution, distributions } from "../backend/vm/images/images.ts";
 import {
   accelerators,
   cpusProblem,

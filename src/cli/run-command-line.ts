@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
-import { disableCoreDumps } from "../system/core-dumps.ts";
+import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { Masker } from "../system/masking.ts";
 import { maskedPrintable } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";

@@ -104,7 +104,7 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
 /** Whether there is room in it is looked at later: that is not the command line's fault. */
 async function workspaceFolder(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { freeSpaceProblem } = await import("../system/free-space.ts");
+  const { freeSpaceProblem } = await import("../system/files/free-space.ts");
   const folder = path.resolve(cwd, given);
   const problem = await freeSpaceProblem(folder, 0);
   if (problem !== undefined) throw new BadValue(problem);
@@ -113,7 +113,7 @@ async function workspaceFolder(given: string, { cwd }: { readonly cwd: string })
 
 async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { assertOwnKey } = await import("../cluster/own-key.ts");
+  const { assertOwnKey } = await import("../cluster/connections/own-key.ts");
   const file = path.resolve(cwd, given);
   await assertOwnKey(file);
   return file;

@@ -1,6 +1,6 @@
 import { arch, platform, release } from "node:os";
 import type { Environment } from "../system/environment.ts";
-import { stateFolder } from "../system/state-folder.ts";
+import { stateFolder } from "../system/files/state-folder.ts";
 import type { Check } from "../model/check.ts";
 import { browserCheck } from "./browser.ts";
 import { operatingSystemCheck } from "./operating-system.ts";

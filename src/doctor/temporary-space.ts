@@ -1,4 +1,4 @@
-import { freeSpaceProblem } from "../system/free-space.ts";
+import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { type Check, fail, localLimitMs, pass } from "../model/check.ts";
 
 /** What `create` may need where the nodes cannot download the artifact themselves. */

@@ -1,5 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import { minimalEnvironment } from "../system/child-environment.ts";
+import { minimalEnvironment } from "../system/processes/child-environment.ts";
 import type { Environment } from "../system/environment.ts";
 import type { Connection } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";

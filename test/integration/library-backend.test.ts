@@ -7,10 +7,10 @@ import type { Creation, CreationFolder, CreationRequest } from "../../src/model/
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { Cluster } from "../../src/index.ts";
 import type { Backend, ClusterBackend, Installation } from "../../src/index.ts";
-import { librarySurroundings } from "../../src/cluster/library-surroundings.ts";
+import { librarySurroundings } from "../../src/cluster/library/library-surroundings.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../src/system/creation-folder.ts";
+import { creationFiles } from "../../src/system/files/creation-folder.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { exampleArtifact, exampleCluster } from "./install-example.ts";

@@ -6,7 +6,7 @@ import { containerFacts } from "./checks/facts.ts";
 import { hostChecks } from "./checks/host.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";
 import { volumeChecks } from "./checks/mounts.ts";
-import type { EngineName } from "./engine-kind.ts";
+import type { EngineName } from "./engine/engine-kind.ts";
 
 /** What `doctor` looks at where clusters are containers, in the order in which it is shown. One of them runs a container for a moment. */
 export function containerChecks(

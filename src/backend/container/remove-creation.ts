@@ -1,11 +1,16 @@
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
-import { describe } from "./describe.ts";
-import type { Engine } from "./engine.ts";
-import { means } from "./engine-errors.ts";
-import { type ClusterNetwork, type ContainerReading, type NodeContainer, readContainers } from "./read-containers.ts";
-import type { CreationName } from "./names.ts";
-import { shortId } from "./records.ts";
+import { describe } from "./records/describe.ts";
+import type { Engine } from "./engine/engine.ts";
+import { means } from "./engine/engine-errors.ts";
+import {
+  type ClusterNetwork,
+  type ContainerReading,
+  type NodeContainer,
+  readContainers,
+} from "./records/read-containers.ts";
+import type { CreationName } from "./records/names.ts";
+import { shortId } from "./records/records.ts";
 
 const tries = 8;
 const pauseMs = 300;

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import { defaultDistribution, distributions } from "./images.ts";
+import { defaultDistribution, distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 import {
   accelerators,

@@ -13,13 +13,13 @@ import {
   parseWebScheme,
   toRemark,
 } from "../../model/parse-values.ts";
-import { creationOfDirectory, isOwnFolder } from "../../system/creation-folder.ts";
+import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
 import { isMapping } from "../../system/is-mapping.ts";
-import { writePrivateFile } from "../../system/private-file.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
 import { destroyCommand } from "./destroy-command.ts";
 import type { Stranger } from "../stranger.ts";
-import { machinesFolder } from "./machine-files.ts";
+import { machinesFolder } from "./machines/machine-files.ts";
 
 const schemaVersion = 1;
 

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import type { NamedText } from "../../model/backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
-import { machineFiles } from "./machine-files.ts";
+import { machineFiles } from "./machines/machine-files.ts";
 
 const mostBytes = 1_000_000;
 

@@ -1,7 +1,7 @@
 import { roles } from "../../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../../model/creation.ts";
 import { nodeCount } from "../../model/cluster-shape.ts";
-import { whyTranslated } from "./accelerator.ts";
+import { whyTranslated } from "./qemu/accelerator.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
 

@@ -3,12 +3,12 @@ import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
 import type { CreationRequest } from "../../model/creation.ts";
 import { nodeCount } from "../../model/cluster-shape.ts";
-import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
-import { readBrokenAccelerator } from "./broken-accelerator.ts";
-import { findFirmware, type Firmware } from "./firmware.ts";
-import { findImage, type MachineImage } from "./image-store.ts";
-import { type Qemu, qemuVersion } from "./qemu.ts";
-import { hasSandbox } from "./sandbox.ts";
+import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
+import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { findFirmware, type Firmware } from "./qemu/firmware.ts";
+import { findImage, type MachineImage } from "./images/image-store.ts";
+import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
+import { hasSandbox } from "./qemu/sandbox.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /** The first one with `-action`. */

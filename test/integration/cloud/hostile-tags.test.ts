@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { openApi } from "../../../src/backend/cloud/open-api.ts";
-import { toTags } from "../../../src/backend/cloud/tags.ts";
-import { Cluster } from "../../../src/cluster/cluster.ts";
-import { stateFolder } from "../../../src/system/state-folder.ts";
+import { openApi } from "../../../src/backend/cloud/api/open-api.ts";
+import { toTags } from "../../../src/backend/cloud/records/tags.ts";
+import { Cluster } from "../../../src/cluster/library/cluster.ts";
+import { stateFolder } from "../../../src/system/files/state-folder.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { type CloudFixture, leftIn, neverAborted, openFixture, region } from "./cloud-fixture.ts";
 

@@ -7,17 +7,17 @@ import {
   chooseAccelerator,
   trialLimitsMs,
   tryAccelerators,
-} from "../../../src/backend/vm/accelerator.ts";
-import { tryAsDisk, tryAsFirmware } from "../../../src/backend/vm/accelerator-trial.ts";
+} from "../../../src/backend/vm/qemu/accelerator.ts";
+import { tryAsDisk, tryAsFirmware } from "../../../src/backend/vm/qemu/accelerator-trial.ts";
 import {
   brokenAcceleratorPath,
   forgetBrokenAccelerator,
   readBrokenAccelerator,
   rememberBrokenAccelerator,
-} from "../../../src/backend/vm/broken-accelerator.ts";
-import { type Architecture, architectureOf } from "../../../src/backend/vm/architecture.ts";
+} from "../../../src/backend/vm/qemu/broken-accelerator.ts";
+import { type Architecture, architectureOf } from "../../../src/backend/vm/qemu/architecture.ts";
 import { vmChecks } from "../../../src/backend/vm/checks.ts";
-import { openQemu } from "../../../src/backend/vm/qemu.ts";
+import { openQemu } from "../../../src/backend/vm/qemu/qemu.ts";
 import { resolveCreation } from "../../../src/backend/vm/resolve-creation.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import type { Accelerator } from "../../../src/backend/vm/vm-options.ts";

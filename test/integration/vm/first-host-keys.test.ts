@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hostKeyPerNode } from "../../../src/backend/first-host-keys.ts";
-import { architectureOf } from "../../../src/backend/vm/architecture.ts";
-import { launchMachines } from "../../../src/backend/vm/launch.ts";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
-import type { Qemu } from "../../../src/backend/vm/qemu.ts";
+import { architectureOf } from "../../../src/backend/vm/qemu/architecture.ts";
+import { launchMachines } from "../../../src/backend/vm/machines/launch.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
+import type { Qemu } from "../../../src/backend/vm/qemu/qemu.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 

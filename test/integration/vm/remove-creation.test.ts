@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
 import { leftoversCheck } from "../../../src/backend/vm/checks/leftovers.ts";
 import { lockMachines, removeCreation } from "../../../src/backend/vm/remove-creation.ts";
-import { noteWires } from "../../../src/backend/vm/private-network.ts";
+import { noteWires } from "../../../src/backend/vm/machines/private-network.ts";
 import { createVmBackend } from "../../../src/backend/vm/vm-backend.ts";
-import { lookAtMachines } from "../../../src/backend/vm/look-at-machines.ts";
+import { lookAtMachines } from "../../../src/backend/vm/machines/look-at-machines.ts";
 import { destroyCluster } from "../../../src/cluster/destroy-clusters.ts";
 import { type Clock, systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";

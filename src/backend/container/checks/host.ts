@@ -1,7 +1,7 @@
 import { access, readFile, statfs } from "node:fs/promises";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
-import { chooseDistribution, defaultDistribution } from "../containerfiles.ts";
-import type { EngineFacts, EngineKind } from "../engine-kind.ts";
+import { chooseDistribution, defaultDistribution } from "../launch/containerfiles.ts";
+import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 const neededBytes = 5e9;

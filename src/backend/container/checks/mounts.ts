@@ -6,11 +6,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { temporaryFolder } from "../../../system/temporary-folder.ts";
-import { builtImages } from "../containerfiles.ts";
-import type { Engine } from "../engine.ts";
-import type { EngineFacts } from "../engine-kind.ts";
-import { findRights } from "../system-flags.ts";
+import { temporaryFolder } from "../../../system/files/temporary-folder.ts";
+import { builtImages } from "../launch/containerfiles.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { EngineFacts } from "../engine/engine-kind.ts";
+import { findRights } from "../launch/system-flags.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 const target = "/cluster-e2e-mount";

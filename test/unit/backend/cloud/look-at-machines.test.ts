@@ -1,9 +1,9 @@
 /** What a creation sees of its own machines while the API's answers don't agree yet. */
 import { expect, test } from "bun:test";
 import type { Instance } from "@aws-sdk/client-ec2";
-import type { CloudApi } from "../../../../src/backend/cloud/api.ts";
-import { toTags, type TagValues } from "../../../../src/backend/cloud/tags.ts";
-import { lookAtMachines } from "../../../../src/backend/cloud/look-at-machines.ts";
+import type { CloudApi } from "../../../../src/backend/cloud/api/api.ts";
+import { toTags, type TagValues } from "../../../../src/backend/cloud/records/tags.ts";
+import { lookAtMachines } from "../../../../src/backend/cloud/launch/look-at-machines.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 const never = new AbortController().signal;
