@@ -29,6 +29,12 @@ test("5000 hostile texts: nothing of them acts on a terminal, and no line is add
   }
 });
 
+test("a line that begins with [m, such as an error's id, is no colour", () => {
+  const lines = "Log: /log\n[machine-failed]\n\t[m";
+  expect(printable(lines)).toBe(lines);
+  expect(printable("\u001B[31mred\u009B[m")).toBe("red");
+});
+
 test("5000 hostile texts: JSON is harmless on a terminal and keeps every value exactly", () => {
   for (const text of outputs) {
     const json = printableJson({ text, [text]: [text] });
