@@ -35,6 +35,11 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
   "version.ts": [],
 };
 
+/** Folders of src with more than that need subfolders that say what belongs together. */
+const mostFilesInFolder = 20;
+/** Those that still hold more; none may be added. */
+const crowdedFolders: readonly string[] = ["src/cli", "src/platform", "src/ssh"];
+
 /** Where each package of the design card may be imported. */
 const packageRooms: Readonly<Record<string, readonly string[]>> = {
   ssh2: ["ssh"],
@@ -62,6 +67,7 @@ export function breaches(files: readonly SourceFile[]): readonly string[] {
     ...files.filter(({ path }) => unspeaking.test(path)).map(({ path }) => `${path}: a name that says nothing`),
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
+    ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
     ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
     ...leaksIntoEndToEnd(sources),
   ];
@@ -110,6 +116,13 @@ function mayImport(from: string, to: string): boolean {
   const own = basename(from, ".ts").replace(/^cluster-|-driver$/g, "");
   const allowed = imports[room]!.map((entry) => entry.replace("<own>", own));
   return roomOf(to) === room || allowed.includes(roomOf(to)) || allowed.some((entry) => `src/${entry}` === to);
+}
+
+function crowds(sources: readonly SourceFile[]): readonly string[] {
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  return [...folders]
+    .filter(([folder, files]) => files.length > mostFilesInFolder && !crowdedFolders.includes(folder))
+    .map(([folder, files]) => `${folder}: ${files.length} files in one folder`);
 }
 
 /** Files that import each other in a circle, each circle told once, by its files in the order of their names. */

@@ -76,6 +76,12 @@ test("the list of rooms itself only points down", () => {
   }
 });
 
+test("a folder with more than 20 files is found, but for its subfolders", () => {
+  const files = Array.from({ length: 21 }, (_, index) => ({ path: `src/backend/cloud/file-${index}.ts`, text: "" }));
+  const others = files.map(({ path }) => ({ path: path.replace("cloud/", "vm/machines/"), text: "" })).slice(1);
+  expect(breaches([...files, ...others])).toEqual(["src/backend/cloud: 21 files in one folder"]);
+});
+
 test("files that import each other in a circle are found, types included", () => {
   const files = [
     { path: "src/ssh/a.ts", text: 'import type { B } from "./b.ts";' },
