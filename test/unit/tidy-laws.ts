@@ -85,6 +85,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
+    [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
@@ -94,6 +95,22 @@ function isBarrel(path: string, code: string): boolean {
   const exported = code.match(/^export\b[^;{]*(\{[^}]*\}\s*from\b)?/gm) ?? [];
   return exported.length > 0 && exported.every((statement) => /\}\s*from$/.test(statement));
 }
+
+/** A file of several functions is named after what they share; one of a single function, class or constant after that, or a type beside it. */
+function isNamedAfterExport(path: string, code: string): boolean {
+  const values = namesIn(code, /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm);
+  const types = namesIn(code, /^export (?:interface|type) (\w+)/gm);
+  const name = basename(path, ".ts");
+  if (values.length > 1 || values.length + types.length === 0 || name === "main") return true;
+  return [...values, ...types].some((exported) => wordsOf(name).every((word) => wordsOf(exported).includes(word)));
+}
+
+const namesIn = (code: string, pattern: RegExp): readonly string[] =>
+  [...code.matchAll(pattern)].map((match) => match[1]!);
+
+/** `toClusters` and `to-cluster` have the same ones. */
+const wordsOf = (name: string): readonly string[] =>
+  (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
 
 function importFaults(file: SourceFile): readonly string[] {
   if (!file.path.startsWith("src/")) return [];

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Masker } from "../../../src/system/masking.ts";
+import { Masker } from "../../../src/system/masker.ts";
 import { maskedPrintable, printable, printableJson, printableLine } from "../../../src/system/printable.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 
