@@ -16,6 +16,7 @@ const qemu: Qemu = {
   architecture: architectureOf("x64"),
   systemName: "qemu-system-x86_64",
   system: async () => Promise.resolve(done),
+  run: async () => Promise.resolve(done),
   image: async () => Promise.resolve(done),
 };
 
@@ -51,6 +52,7 @@ test("each machine boots with a host key of its own, the one that it is met with
     },
     creation: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
     accelerator: "tcg",
+    isSandboxed: true,
     firmware: undefined,
     image: { path: "/image", format: "raw", sizeBytes: 1 },
     boot: { user: "e2e", publicKey: "ssh-ed25519 AAAA", deadline: undefined, hosts: [] },
