@@ -30,11 +30,13 @@ export async function machineLife(files: MachineFiles): Promise<MachineLife> {
     const failure = failedStates.find((state) => state === runState);
     return failure === undefined ? "running" : { failure, said: await saidByQemu(files) };
   }
+  // QEMU makes its process file before it writes to it.
+  if (!(await isThere(files.started))) return "unstarted";
   if (await isThere(files.pid)) {
     const said = await saidByQemu(files);
     return said === undefined ? "killed" : { failure: "crashed", said };
   }
-  return (await isThere(files.started)) ? "ended" : "unstarted";
+  return "ended";
 }
 
 async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined> {

@@ -38,6 +38,7 @@ test("a machine whose monitor says that it broke has failed, in QEMU's words", a
   await mkdir(files.folder, { recursive: true });
   await using process = Bun.spawn(["sh", "-c", "while :; do sleep 0.2; done", "qemu", "-pidfile", files.pid]);
   await writeFile(files.pid, `${process.pid}\n`);
+  await writeFile(files.started, "");
   await writeFile(files.qemuLog, "KVM internal error. Suberror: 1\nEAX=0\n");
   const run = { state: "running" };
   const server = createServer((socket) => {
