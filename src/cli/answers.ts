@@ -3,6 +3,7 @@ import { read } from "node:fs";
 import { ClusterError } from "../errors.ts";
 import { minimalEnvironment } from "../system/child-environment.ts";
 import type { Environment } from "../system/environment.ts";
+import { printableLine } from "../system/printable.ts";
 import type { Answers } from "./context.ts";
 
 interface Parts {
@@ -21,7 +22,7 @@ const longestBytes = 65_536;
 export function answers(parts: Parts): Answers {
   return {
     confirm: async (question, signal) => {
-      parts.ask(`${question} [y/N] `);
+      parts.ask(`${printableLine(question)} [y/N] `);
       const answer = await readLine(signal);
       if (answer === undefined) parts.ask("\n");
       return /^y(?:es)?$/i.test(answer?.trim() ?? "");

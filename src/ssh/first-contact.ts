@@ -69,6 +69,8 @@ const longestPauseMs = 1_500;
 const refusalsBorne = 5;
 /** Takes a second; on a translated machine of a busy computer, a minute and more. */
 const replaceLimitMs = 180_000;
+/** In which the key must be found. */
+const mostCharacters = 64 * 1024;
 
 async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal: AbortSignal): Promise<Connection> {
   const { host, port } = contact.destination.ssh;
@@ -137,7 +139,7 @@ async function replaceHostKey(
       limitMs: replaceLimitMs,
       task: "replacing its host key",
       onOutput: (stream, chunk) => {
-        if (stream === "stdout") printed.text += chunk;
+        if (stream === "stdout" && printed.text.length < mostCharacters) printed.text += chunk;
         const key = findPublicKey(printed.text);
         if (key !== undefined) announced.resolve(key);
       },

@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import type { NamedText } from "../backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
 import { machineFiles } from "./machine-files.ts";
 
-const mostCharacters = 1_000_000;
+const mostBytes = 1_000_000;
 
 /** What each node wrote to its serial console (firmware, bootloader, kernel, services), and its QEMU to stderr. */
 export async function evidence(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]> {
@@ -17,10 +17,18 @@ export async function evidence(cluster: ClusterRecord, signal: AbortSignal): Pro
 }
 
 async function qemuLog(directory: string, node: NodeRecord): Promise<NamedText> {
-  const text = await readFile(machineFiles(directory, node).qemuLog, "utf8").catch(() => "");
-  return { name: `${nodeReference(node)}.qemu.txt`, text: text.slice(-mostCharacters) };
+  const text = await endOf(machineFiles(directory, node).qemuLog).catch(() => "");
+  return { name: `${nodeReference(node)}.qemu.txt`, text };
 }
 
-export async function consoleOutput(directory: string, node: NodeRecord): Promise<string> {
-  return (await readFile(machineFiles(directory, node).console, "utf8")).slice(-mostCharacters);
+export const consoleOutput = async (directory: string, node: NodeRecord): Promise<string> =>
+  endOf(machineFiles(directory, node).console);
+
+/** A machine writes as much as it likes: no more than this is read. */
+async function endOf(path: string): Promise<string> {
+  await using file = await open(path, "r");
+  const { size } = await file.stat();
+  const buffer = Buffer.alloc(Math.min(size, mostBytes));
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, size - buffer.length);
+  return buffer.toString("utf8", 0, bytesRead);
 }
