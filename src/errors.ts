@@ -57,6 +57,11 @@ export interface ErrorDetail {
   readonly cause?: unknown;
 }
 
+/** A user's text as messages show it: quoted, control characters escaped, shortened. */
+export function quoted(given: string): string {
+  return JSON.stringify(given.length > 100 ? `${given.slice(0, 100)}…` : given);
+}
+
 export class ClusterError extends Error {
   override readonly name = "ClusterError";
   readonly id: ErrorId;
