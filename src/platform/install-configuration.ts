@@ -24,15 +24,23 @@ export function privateAddressOf(node: NodeRecord): string {
   throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
 }
 
-/** Where the nodes find what genconf made: on the first master. */
-export const bootstrapUrlOf = (firstMaster: NodeRecord): string =>
+/** The bootstrap server, on the first master. What genconf made is below a path that only the cluster's nodes learn. */
+export const bootstrapOriginOf = (firstMaster: NodeRecord): string =>
   `http://${privateAddressOf(firstMaster)}:${bootstrapPort(layouts)}`;
+
+/** What is known only once the first master is up. */
+export interface GenconfFacts {
+  /** Of the first master. */
+  readonly resolvers: readonly string[];
+  /** The bootstrap server's origin, and the secret path below it. */
+  readonly bootstrapUrl: string;
+}
 
 /** Everything that goes into `genconf/`. The configuration may hold the license and password hashes: root alone may read it. */
 export async function genconfFiles(
   plan: InstallPlan,
   cluster: ClusterRecord,
-  resolvers: readonly string[],
+  { resolvers, bootstrapUrl }: GenconfFacts,
 ): Promise<readonly GenconfFile[]> {
   const own = new Set(plan.genconfFiles.map((file) => file.target));
   const detectors: GenconfFile[] = [
@@ -41,7 +49,9 @@ export async function genconfFiles(
       ? []
       : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
   ];
-  const text = await renderConfiguration(configurationOf(plan, cluster, resolvers));
+  const text = await renderConfiguration(
+    withBootstrapUrl(configurationOf(plan, cluster, resolvers), new URL(bootstrapUrl)),
+  );
   return [
     { path: "config.yaml", source: { text }, mode: 0o600 },
     ...detectors.filter((file) => !own.has(file.path)),
@@ -56,6 +66,13 @@ function configurationOf(plan: InstallPlan, cluster: ClusterRecord, resolvers: r
     plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
   const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
   return mergeConfiguration(base, plan.extraConfiguration, plan.securityMode);
+}
+
+/** Base configurations, which the library's users see, name the bootstrap server without its secret path. Another server is the user's own. */
+function withBootstrapUrl(configuration: Configuration, url: URL): Configuration {
+  const given = configuration["bootstrap_url"];
+  const isOurs = typeof given === "string" && given.replace(/\/+$/, "") === url.origin;
+  return isOurs ? { ...configuration, bootstrap_url: url.href } : configuration;
 }
 
 /** What can't be read from the cluster's record. */
@@ -74,7 +91,7 @@ export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): C
     clusterName: cluster.id,
     variant: facts.variant,
     nodes: cluster.nodes.map((node) => ({ role: node.role, privateAddress: privateAddressOf(node) })),
-    bootstrapUrl: bootstrapUrlOf(firstMaster),
+    bootstrapUrl: bootstrapOriginOf(firstMaster),
     resolvers: facts.resolvers,
     ipDetectPublicFile: facts.hasPublicDetector ? "genconf/ip-detect-public" : undefined,
     licenseKey: facts.licenseKey,

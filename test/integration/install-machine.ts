@@ -113,6 +113,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
   });
   // An address of its own, so that the bootstrap server's fixed port is free on it.
   const address = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}.${10 + index}`;
+  await writeFile(join(folder, "address"), address);
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   const node: NodeRecord = {

@@ -12,6 +12,7 @@ import { versionScript } from "../../src/platform/phases/check-version.ts";
 import { bootstrapServer } from "../../src/platform/phases/bootstrap-server.ts";
 import { installRunner, startInstallScript } from "../../src/platform/phases/start-install.ts";
 import { logsScript } from "../../src/platform/node-logs.ts";
+import { superuserScript } from "../../src/platform/readiness/ask-on-master.ts";
 import { nodeScript } from "../../src/platform/readiness/node-script.ts";
 import { resolversScript } from "../../src/platform/resolvers.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
@@ -38,17 +39,27 @@ async function run(
   return { status: await child.exited, stdout, stderr };
 }
 
-const url = "http://10.0.0.1:18080";
+const secret = "0123456789abcdef0123456789abcdef";
+const url = `http://10.0.0.1:18080/${secret}`;
+const server = {
+  address: "10.0.0.1",
+  port: 18_080,
+  secret,
+  nodeAddresses: ["10.0.0.1", "10.0.0.2"],
+  installScript: "cluster_install.sh",
+};
+const superuser = superuserScript({ layout: layouts[0], loginBody: '{"uid": "a\\\\"b"}' });
 const scripts: readonly (readonly [name: string, text: string])[] = [
   ["prepare", completeScript(prepareScript)],
   ["selinux", completeScript(selinuxScript)],
-  ["serve", completeScript(serveScript)],
+  ["serve", completeScript(serveScript(server))],
   ["fetch", fetchScript],
   ["version", versionScript],
   ["genconf", genconfScript],
   ["node", nodeScript],
   ["logs", logsScript],
   ["resolvers", resolversScript],
+  ["superuser", superuser],
   ...layouts.flatMap((layout): (readonly [string, string])[] => [
     [`start ${layout.name}`, completeScript(startInstallScript(layout, "public_agent", url))],
     [`runner ${layout.name}`, installRunner(layout, "public_agent", url)],

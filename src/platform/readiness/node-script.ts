@@ -32,6 +32,8 @@ status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
 unit=$(state_of ${installUnits.install})
 # The status is written before the unit ends: read again, it can't be older than the unit's state.
 [ "$status" != running ] || [ "$unit" = active ] || status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
+# A machine that was restarted in the middle goes on by itself, but not at once.
+[ "$status:$unit" != running:inactive ] || ! systemctl is-enabled --quiet ${installUnits.install} 2>/dev/null || unit=activating
 echo "layout=$layout"
 echo "status=$status"
 echo "unit=$unit"

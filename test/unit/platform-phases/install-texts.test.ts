@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
-import { bootstrapUrlOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
+import { bootstrapOriginOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
 import { splitLogs } from "../../../src/platform/node-logs.ts";
@@ -22,8 +22,10 @@ const node = (role: NodeRecord["role"], privateAddress: string | undefined): Nod
 });
 const cluster = exampleCluster([node("master", "10.0.0.1"), node("agent", "10.0.0.2")], "enterprise");
 
+const facts = { resolvers: ["10.0.0.53"], bootstrapUrl: "http://10.0.0.1:18080/0123456789abcdef" };
+
 async function configOf(changes: Partial<InstallPlan>): Promise<unknown> {
-  const files = await genconfFiles(examplePlan("/a", { variant: "enterprise", ...changes }), cluster, ["10.0.0.53"]);
+  const files = await genconfFiles(examplePlan("/a", { variant: "enterprise", ...changes }), cluster, facts);
   const [config] = files;
   expect(config).toMatchObject({ path: "config.yaml", mode: 0o600 });
   return Bun.YAML.parse((config!.source as { text: string }).text);
@@ -37,7 +39,7 @@ describe("what goes into genconf", () => {
       securityMode: "strict",
     } as const;
     expect(await configOf(changes)).toMatchObject({
-      bootstrap_url: "http://10.0.0.1:18080",
+      bootstrap_url: "http://10.0.0.1:18080/0123456789abcdef",
       master_list: ["10.0.0.1"],
       agent_list: ["10.0.0.2"],
       public_agent_list: [],
@@ -51,19 +53,28 @@ describe("what goes into genconf", () => {
     expect(await configOf({ completeConfiguration: { a: 1 }, licenseKey: "key" })).toEqual({ a: 1 });
   });
 
+  test.each([
+    ["http://10.0.0.1:18080", "http://10.0.0.1:18080/0123456789abcdef"],
+    ["http://10.0.0.1:18080/", "http://10.0.0.1:18080/0123456789abcdef"],
+    ["http://10.0.0.1:80", "http://10.0.0.1:80"],
+    ["http://example.org/own", "http://example.org/own"],
+  ])("leads to the secret path where the library's configuration names our server: %s", async (given, expected) => {
+    expect(await configOf({ completeConfiguration: { bootstrap_url: given } })).toEqual({ bootstrap_url: expected });
+  });
+
   test("names the public detector where there is one, the user's before the backend's", async () => {
     expect(await configOf({ ipDetectPublic: "#!/bin/sh\n" })).toMatchObject({
       ip_detect_public_filename: "genconf/ip-detect-public",
     });
     const own = { source: "/own", target: "ip-detect-public", mode: 0o755, sizeBytes: 1 };
     const plan = examplePlan("/a", { ipDetectPublic: "#!/bin/sh\n", genconfFiles: [own] });
-    const files = await genconfFiles(plan, cluster, []);
+    const files = await genconfFiles(plan, cluster, facts);
     const detectors = files.filter((file) => file.path === "ip-detect-public");
     expect(detectors).toEqual([{ path: "ip-detect-public", source: { file: "/own" }, mode: 0o755 }]);
   });
 
   test("needs a private address of every node", () => {
-    expect(() => bootstrapUrlOf(node("master", undefined))).toThrow("master_0 (i-master) has no private address.");
+    expect(() => bootstrapOriginOf(node("master", undefined))).toThrow("master_0 (i-master) has no private address.");
   });
 });
 
