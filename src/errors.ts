@@ -48,7 +48,7 @@ export const errorTable = {
 export type ErrorId = keyof typeof errorTable;
 
 export interface ErrorDetail {
-  /** What to do now: a sentence, best with a command. */
+  /** What to do now: a sentence, best with a command. As in messages, options have their neutral names, in backquotes: the command line writes flags. */
   readonly hint?: string;
   /** What is known about the failure, for JSON output and the log. Never a secret. */
   readonly facts?: Readonly<Record<string, unknown>>;

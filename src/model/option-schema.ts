@@ -14,7 +14,7 @@ export interface BackendOption<Value = unknown> {
   readonly read: (text: string) => Value;
 }
 
-/** Options by the names that the library gives them. */
+/** Options by the names that the library gives them, and that errors name them by. */
 export type OptionSchema = Readonly<Record<string, BackendOption>>;
 
 type Single<Option> = Option extends { readonly read: (text: string) => infer Value } ? Value : never;

@@ -1,4 +1,3 @@
-import { optionName } from "../../model/option-name.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
 import type { CloudValues } from "./cloud-schema.ts";
 import { tagProblem } from "./custom-tags.ts";
@@ -10,8 +9,8 @@ export function cloudProblems(values: Partial<CloudValues>): readonly string[] {
   const tags = customTags.flatMap(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? []);
   const isHalf = (image === undefined) !== (sshUser === undefined);
   return [
-    ...ranges.map((problem) => `${optionName("adminCidrs")}: ${problem}`),
-    ...tags.map((problem) => `${optionName("customTags")}: ${problem}`),
-    ...(isHalf ? [`${optionName("image")} and ${optionName("sshUser")}: give both or neither`] : []),
+    ...ranges.map((problem) => `\`adminCidrs\`: ${problem}`),
+    ...tags.map((problem) => `\`customTags\`: ${problem}`),
+    ...(isHalf ? ["`image` and `sshUser`: give both or neither"] : []),
   ];
 }

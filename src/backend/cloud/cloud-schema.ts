@@ -1,5 +1,4 @@
 import { ClusterError, quoted } from "../../errors.ts";
-import { optionName } from "../../model/option-name.ts";
 import { checked, matching } from "../../model/option-schema.ts";
 import type { SchemaValues } from "../../model/option-schema.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
@@ -39,11 +38,11 @@ export const cloudSchema = {
     read: matching(/^subnet-[0-9a-f]{8,17}$/, "is no subnet id, such as subnet-0123456789abcdef0"),
   },
   image: {
-    summary: `Image of your own for the nodes; needs ${optionName("sshUser")}`,
+    summary: "Image of your own for the nodes; needs `sshUser`",
     read: matching(/^ami-[0-9a-f]{8,17}$/, "is no image id, such as ami-0123456789abcdef0"),
   },
   sshUser: {
-    summary: `The user that ${optionName("image")} lets in over SSH`,
+    summary: "The user that `image` lets in over SSH",
     read: checked((given) => (given === "" ? "the value is empty" : undefined)),
   },
 } as const;

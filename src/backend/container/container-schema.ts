@@ -1,5 +1,4 @@
 import { ClusterError } from "../../errors.ts";
-import { optionName } from "../../model/option-name.ts";
 import { checked, oneOf } from "../../model/option-schema.ts";
 import type { SchemaValues } from "../../model/option-schema.ts";
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-options.ts";
@@ -59,7 +58,7 @@ export async function volumeProblems(volumes: readonly string[]): Promise<readon
   const problems = paths.map((path) =>
     access(path).then(
       () => [],
-      () => [`${optionName("customVolumes")}: ${path} is not there`],
+      () => [`\`customVolumes\`: ${path} is not there`],
     ),
   );
   return (await Promise.all(problems)).flat();

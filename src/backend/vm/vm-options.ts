@@ -1,5 +1,3 @@
-import { optionName } from "../../model/option-name.ts";
-
 /** What only a cluster of virtual machines is asked for; checked at the command line. */
 export interface VmOptions {
   /** Of every node. */
@@ -55,11 +53,7 @@ export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
 /** What an image and its sum are together. */
 export function imageProblem(source: string | undefined, sha256: string | undefined): string | undefined {
-  if (source === undefined)
-    return sha256 === undefined ? undefined : `${optionName("imageSha256")} is the sum of an ${optionName("image")}`;
-  if (isUrl(source))
-    return sha256 === undefined
-      ? `${optionName("image")}: what a URL leads to needs its ${optionName("imageSha256")}`
-      : undefined;
+  if (source === undefined) return sha256 === undefined ? undefined : "`imageSha256` is the sum of an `image`";
+  if (isUrl(source)) return sha256 === undefined ? "`image`: what a URL leads to needs its `imageSha256`" : undefined;
   return undefined;
 }

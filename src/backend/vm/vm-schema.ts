@@ -1,5 +1,4 @@
 import { ClusterError } from "../../errors.ts";
-import { optionName } from "../../model/option-name.ts";
 import { checked } from "../../model/option-schema.ts";
 import type { SchemaValues } from "../../model/option-schema.ts";
 import { cpusProblem, defaults, diskProblem, imageProblem, isUrl, memoryProblem, readMegabytes, sumProblem } from "./vm-options.ts"; // prettier-ignore
@@ -33,7 +32,7 @@ export const vmSchema = {
   },
   imageSha256: {
     placeholder: "<sum>",
-    summary: `SHA-256 sum of ${optionName("image")}; needed for a URL`,
+    summary: "SHA-256 sum of `image`; needed for a URL",
     read: checked(sumProblem),
   },
 } as const;
@@ -63,7 +62,7 @@ export async function imageFileProblems(image: string | undefined): Promise<read
   const { access } = await import("node:fs/promises");
   return access(image).then(
     () => [],
-    () => [`${optionName("image")}: ${image} is not there`],
+    () => [`\`image\`: ${image} is not there`],
   );
 }
 

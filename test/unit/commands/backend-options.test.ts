@@ -13,7 +13,6 @@ import { Problems } from "../../../src/cli/problems.ts";
 import type { Driver } from "../../../src/commands/driver.ts";
 import { programFor } from "../../../src/commands/program.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import { optionNames } from "../../../src/model/option-name.ts";
 import { failureOf } from "../../support/failure-of.ts";
 
 const drivers = [cloudDriver, containerDriver, vmDriver];
@@ -131,14 +130,4 @@ test("files of this machine must be there", async () => {
   expect(refused).toMatchObject({ id: "bad-usage", message: "`customVolumes`: /no/such/place is not there" });
   const image = await fromCommandLine(vmDriver, ["--image", "disk.img"]);
   expect(image.problems).toEqual(["--image: /home/me/disk.img is not there"]);
-});
-
-test("every option that texts may name is an option of some program, by one flag in each", () => {
-  const declared = drivers.flatMap((driver) => {
-    const options = programFor(driver).commands.flatMap((command) => Object.entries(command.options));
-    for (const [name, { flag }] of options)
-      expect([name, ...new Set(options.filter(([other]) => other === name).map(([, each]) => each.flag))]).toEqual([name, flag]); // prettier-ignore
-    return options.map(([name]) => name);
-  });
-  expect(optionNames.filter((name) => !declared.includes(name))).toEqual([]);
 });
