@@ -1,4 +1,4 @@
-import type { ClusterState, Counts, NodeRecord, Role } from "../model/cluster-record.ts";
+import type { ClusterState, Counts, NodeRecord } from "../model/cluster-record.ts";
 import { roles } from "../model/cluster-record.ts";
 
 export function nodeCount(counts: Counts): number {
@@ -10,18 +10,12 @@ export function countsText(counts: Counts): string {
   return roles.map((role) => `${role}=${counts[role]}`).join(" ");
 }
 
-/** Reads `countsText` back; what isn't there counts as 0. */
-export function readCounts(text: string | undefined): ReadonlyMap<Role, number> {
-  const pairs = (text ?? "").split(" ").map((pair) => pair.split("="));
-  return new Map(roles.map((role) => [role, Number(pairs.find(([name]) => name === role)?.[1] ?? 0)]));
-}
-
-/** What the nodes that there are make of a cluster of which so many were asked for. */
-export function clusterState(nodes: readonly NodeRecord[], asked: ReadonlyMap<Role, number>): ClusterState {
+/** What the nodes that there are make of a cluster of which so many were asked for; `undefined`: nobody knows. */
+export function clusterState(nodes: readonly NodeRecord[], asked: Counts | undefined): ClusterState {
   const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
   if (live.length === 0) return "ending";
   if (live.some((node) => node.state === "starting")) return "starting";
-  const isComplete = roles.every((role) => live.filter((node) => node.role === role).length >= (asked.get(role) ?? 0));
+  const isComplete = roles.every((role) => live.filter((node) => node.role === role).length >= (asked?.[role] ?? 0));
   return isComplete ? "running" : "incomplete";
 }
 

@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { ClusterError } from "../errors.ts";
+import { minimalEnvironment } from "../system/child-environment.ts";
 import type { Environment } from "../system/environment.ts";
+import { printableLine } from "../system/printable.ts";
 import type { Answers } from "./context.ts";
 
 interface Parts {
@@ -20,7 +22,7 @@ const longestBytes = 65_536;
 export function answers(parts: Parts): Answers {
   return {
     confirm: async (question, signal) => {
-      parts.ask(`${question} [y/N] `);
+      parts.ask(`${printableLine(question)} [y/N] `);
       const answer = await readLine(signal);
       if (answer === undefined) parts.ask("\n");
       return /^y(?:es)?$/i.test(answer?.trim() ?? "");
@@ -35,7 +37,8 @@ export function answers(parts: Parts): Answers {
 
 async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Promise<string> {
   const stty = (word: string): boolean =>
-    spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: { ...parts.environment } }).status === 0;
+    spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: minimalEnvironment(parts.environment) })
+      .status === 0;
   if (!stty("-echo"))
     throw new ClusterError("machine-not-set-up", "stty can't stop the terminal from showing a secret.", {
       hint: "Give the secret on the first line of stdin instead.",

@@ -2,13 +2,13 @@ import { ClusterError, quoted } from "../errors.ts";
 import { version } from "../version.ts";
 import { disableCoreDumps } from "../system/core-dumps.ts";
 import { Masker } from "../system/masking.ts";
+import { maskedPrintable } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";
-import { helpOption, versionOption } from "./describe.ts";
+import { helpOption, licensesOption, versionOption } from "./describe.ts";
 import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
 import { flagNames } from "./flag-names.ts";
 import { commandHelp } from "./help.ts";
-import { printable } from "./live-area.ts";
 import { nearest } from "./nearest.ts";
 import type { Invocation } from "./option.ts";
 import { parseCommandLine } from "./parse.ts";
@@ -66,7 +66,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
   if (command !== undefined) return command;
   const problems = new Problems(`${program.name} --help`);
   if (name.startsWith("-")) {
-    const { positionals, problems: found } = readWords([helpOption, versionOption], argv, true);
+    const { positionals, problems: found } = readWords([helpOption, versionOption, licensesOption], argv, true);
     for (const problem of found) problems.add(problem);
     if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: it is required");
     problems.throwIfAny();
@@ -176,8 +176,9 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
 
 /** The one place where errors are printed. */
 function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
-  session.log.write(masker.text(`${report.text}\n${report.stack}`));
+  const shown = (text: string): string => maskedPrintable(text, (given) => masker.text(given));
+  session.log.write(shown(`${report.text}\n${report.stack}`));
   const { red, bold } = session.colours;
-  terminal.write("stderr", `${printable(masker.text(report.text)).replace(/^Error:/, (word) => bold(red(word)))}\n`);
-  if (session.context.verbosity >= 2) terminal.write("stderr", `${masker.text(report.stack)}\n`);
+  terminal.screen.write(`${shown(report.text).replace(/^Error:/, (word) => bold(red(word)))}\n`);
+  if (session.context.verbosity >= 2) terminal.write("stderr", `${shown(report.stack)}\n`);
 }

@@ -4,10 +4,10 @@ import { ClusterError } from "../errors.ts";
 import { readCheckout } from "../platform/checkout.ts";
 import type { Configuration } from "../platform/configuration.ts";
 import { creationFiles } from "../system/creation-folder.ts";
-import { openConnections } from "./cluster-connections.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import { accepted, installFromPath, keepEvidence } from "./install-from-path.ts";
 import type { Installation } from "./install-from-path.ts";
+import { openMaskedConnections } from "./masked-connections.ts";
 import { createForLibrary, findForLibrary } from "./open-cluster.ts";
 import type { ClusterRequest, OpenCluster } from "./open-cluster.ts";
 import type { Role, Variant } from "../model/cluster-record.ts";
@@ -69,7 +69,7 @@ export class Cluster implements AsyncDisposable {
     this.sshKeyPath = creationFiles(record.directory).privateKey;
     this.ipDetectPath = open.ipDetectPath;
     this.#open = open;
-    this.#connections = new SharedConnections(() => openConnections(record.directory, surroundings));
+    this.#connections = new SharedConnections(() => openMaskedConnections(record, surroundings));
     const standing = record.nodes.filter((node) => node.state !== "ended");
     this.#nodes = standing.map((node) => new ClusterNode(node, this.#connections));
   }

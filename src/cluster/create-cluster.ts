@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Backend, CreationRequest, Surroundings } from "../backend/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { creationDirectory, creationFiles } from "../system/creation-folder.ts";
-import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
+import { creationDirectory, creationFiles, makeCreationFolder } from "../system/creation-folder.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 import { stateFolder } from "../system/state-folder.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { saveEvidence } from "./evidence.ts";
@@ -92,10 +92,10 @@ async function openFolder<Creation>(
   const root = join(stateFolder(environment), backend.name, backend.place?.name ?? "");
   const directory = creationDirectory(root, creation.clusterId, creationId);
   try {
-    await makePrivateFolder(directory);
+    await makeCreationFolder(directory);
     await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
   } catch (error) {
-    throw folderRefused(directory, error);
+    throw error instanceof ClusterError ? error : folderRefused(directory, error);
   }
   return { creationId, directory, publicKey: keys.publicKey };
 }

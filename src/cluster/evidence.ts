@@ -1,9 +1,8 @@
-import { join } from "node:path";
 import type { Backend, Surroundings } from "../backend/backend.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { writePrivateFile } from "../system/private-file.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { collectLogs } from "./save-logs.ts";
+import { saveTexts } from "./save-texts.ts";
 
 export interface EvidenceRequest {
   readonly cluster: ClusterRecord;
@@ -24,7 +23,7 @@ export async function saveEvidence(
 ): Promise<void> {
   using step = progress.start("Save evidence");
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal).catch(() => []);
-  for (const { name, text } of texts) await writePrivateFile(join(directory, name), progress.mask(text));
+  const files = await saveTexts(directory, texts, progress);
   step.done();
-  if (texts.length > 0) progress.note(`Logs of the nodes: ${directory}`);
+  if (files.length > 0) progress.note(`Logs of the nodes: ${directory}`);
 }

@@ -7,7 +7,8 @@ import type { Configuration } from "../platform/configuration.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import { readResolvers } from "../platform/resolvers.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
+import { makeCreationFolder } from "../system/creation-folder.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { clusterIdProblem } from "./cluster-id.ts";
 import { clusterKey, keyMissing } from "./cluster-key.ts";
@@ -116,7 +117,7 @@ export async function findForLibrary<Creation>(
   const backend = await clusters.open(signal);
   const record = await findCluster(backend, clusterId, signal);
   // On another machine than its creator's there is none.
-  await makePrivateFolder(record.directory);
+  await makeCreationFolder(record.directory);
   await writePrivateFile(ipDetectFile(record), backend.ipDetect);
   const base = await baseIfReachable(backend, record, surroundings, signal);
   return { backend, surroundings, record, base, ipDetectPath: ipDetectFile(record) };

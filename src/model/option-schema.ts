@@ -67,7 +67,16 @@ function readText(option: BackendOption, text: string, onProblem: (problem: stri
 
 /** Reads texts of one form; `problem` goes on after the quoted text, such as "is no region". */
 export const matching = (pattern: RegExp, problem: string): ((text: string) => string) =>
-  checked((text) => (pattern.test(text) ? undefined : `${quoted(text)} ${problem}`));
+  parsed((text) => (pattern.test(text) ? text : undefined), problem);
+
+/** Reads texts that `parse` accepts; it answers nothing for others. */
+export function parsed<Value>(parse: (text: string) => Value | undefined, problem: string): (text: string) => Value {
+  return (text) => {
+    const value = parse(text);
+    if (value === undefined) throw new ClusterError("bad-usage", `${quoted(text)} ${problem}`);
+    return value;
+  };
+}
 
 /** Reads one of a few words. */
 export function oneOf<const Word extends string>(words: readonly Word[]): (text: string) => Word {

@@ -4,6 +4,7 @@ export const installPaths = {
   /** Artifact and `genconf/`, on the first master only. No path below may hold a space: some artifacts demand it. */
   workFolder: "/var/lib/cluster-e2e/installer",
   artifact: "/var/lib/cluster-e2e/installer/artifact.sh",
+  /** Its `config.yaml` must stay: other processes learn from it what to mask (cluster-secrets.ts). */
   genconf: "/var/lib/cluster-e2e/installer/genconf",
   serve: "/var/lib/cluster-e2e/installer/genconf/serve",
   bootstrapServer: "/var/lib/cluster-e2e/bootstrap-server.py",

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { systemEnvironment } from "./child-environment.ts";
 
 /** Another text after each start of this computer. `undefined` where the system doesn't tell. */
 export async function readBootId(): Promise<string | undefined> {
@@ -12,7 +13,7 @@ export async function readBootId(): Promise<string | undefined> {
 }
 
 async function bootIdOfMac(): Promise<string | undefined> {
-  return await promisify(execFile)("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"]).then(
+  return await promisify(execFile)("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], { env: systemEnvironment }).then(
     ({ stdout }) => stdout.trim(),
     () => undefined,
   );

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { systemEnvironment } from "./child-environment.ts";
 
 /** The command line of a running process, its words joined by blanks. `undefined`: there is no such process. */
 export async function commandOfProcess(pid: number): Promise<string | undefined> {
@@ -15,7 +16,9 @@ export async function commandOfProcess(pid: number): Promise<string | undefined>
 
 /** macOS has no /proc. */
 async function commandFromPs(pid: number): Promise<string | undefined> {
-  return await promisify(execFile)("ps", ["-ww", "-o", "command=", "-p", String(pid)]).then(
+  return await promisify(execFile)("ps", ["-ww", "-o", "command=", "-p", String(pid)], {
+    env: systemEnvironment,
+  }).then(
     ({ stdout }) => (stdout.trim() === "" ? undefined : stdout.trim()),
     () => undefined,
   );
@@ -23,5 +26,6 @@ async function commandFromPs(pid: number): Promise<string | undefined> {
 
 /** By the shell's own `kill`, which every machine has. Whether the process was still there doesn't matter. */
 export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise<void> {
-  await promisify(execFile)("/bin/sh", ["-c", 'kill -"$1" "$2" 2>/dev/null || :', "sh", name, String(pid)]);
+  const script = 'kill -"$1" "$2" 2>/dev/null || :';
+  await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], { env: systemEnvironment });
 }

@@ -2,6 +2,8 @@ import { execFile } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
+import { systemEnvironment } from "./child-environment.ts";
+import { isMapping } from "./is-mapping.ts";
 
 /** Tells one process from every other, also from a later one with the same number. */
 export interface ProcessIdentity {
@@ -9,6 +11,14 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, in a form that only has to be compared. */
   readonly startedAt: string;
+}
+
+/** What a lock or a creation's file holds; undefined where it has another shape. */
+export function parseProcessIdentity(found: unknown): ProcessIdentity | undefined {
+  if (!isMapping(found)) return undefined;
+  const { host, pid, startedAt } = found;
+  if (typeof host !== "string" || typeof startedAt !== "string" || !Number.isSafeInteger(pid)) return undefined;
+  return Number(pid) > 0 ? { host, pid: Number(pid), startedAt } : undefined;
 }
 
 /** The process that this program runs in. `undefined` where the system doesn't tell. */
@@ -49,7 +59,7 @@ async function startFromProc(pid: number): Promise<string | undefined> {
 /** macOS has no /proc. */
 async function startFromPs(pid: number): Promise<string | undefined> {
   try {
-    const environment = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
+    const environment = { ...systemEnvironment, TZ: "UTC" };
     const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)], { env: environment });
     return stdout.trim() === "" ? undefined : stdout.trim();
   } catch {
@@ -62,7 +72,7 @@ async function ownPidFromProc(): Promise<number | undefined> {
 }
 
 async function ownPidFromShell(): Promise<number | undefined> {
-  return await promisify(execFile)("/bin/sh", ["-c", "echo $PPID"]).then(
+  return await promisify(execFile)("/bin/sh", ["-c", "echo $PPID"], { env: systemEnvironment }).then(
     ({ stdout }) => Number(stdout),
     () => undefined,
   );

@@ -12,6 +12,7 @@ import { versionScript } from "../../src/platform/phases/check-version.ts";
 import { bootstrapServer } from "../../src/platform/phases/bootstrap-server.ts";
 import { installRunner, startInstallScript } from "../../src/platform/phases/start-install.ts";
 import { logsScript } from "../../src/platform/node-logs.ts";
+import { secretsScript } from "../../src/platform/cluster-secrets.ts";
 import { superuserScript } from "../../src/platform/readiness/ask-on-master.ts";
 import { nodeScript } from "../../src/platform/readiness/node-script.ts";
 import { resolversScript } from "../../src/platform/resolvers.ts";
@@ -58,6 +59,7 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ["genconf", genconfScript],
   ["node", nodeScript],
   ["logs", logsScript],
+  ["secrets", secretsScript],
   ["resolvers", resolversScript],
   ["superuser", superuser],
   ...layouts.flatMap((layout): (readonly [string, string])[] => [

@@ -11,7 +11,7 @@ interface SourceFile {
 
 const topLevel =
   `package.json bunfig.toml src test scripts tsconfig.json README.md bun.lock .gitignore .ci .oxlintrc.json
-  .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md`.split(/\s+/);
+  .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md LICENSE`.split(/\s+/);
 
 /** Rooms of src and what each may import beside itself; an entry with a file name opens that file only (the seam's types). */
 const imports: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,6 @@
 import { dirname, join } from "node:path";
+import type { Instance } from "@aws-sdk/client-ec2";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { ipDetect } from "../ip-detect.ts";
@@ -14,10 +16,12 @@ import { openApi } from "./open-api.ts";
 import { planCreation } from "./plan.ts";
 import { provision } from "./provision.ts";
 import { listEverywhere } from "./list-everywhere.ts";
-import { pickCluster, toClusters } from "./records.ts";
+import { readMachines } from "./read-machines.ts";
+import { clustersOf, pickCluster } from "./records.ts";
 import type { Place } from "./records.ts";
 import { withRegionAdvice } from "./region-advice.ts";
 import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
+import { strangerText } from "../stranger.ts";
 
 export interface CloudPlace {
   readonly region: string;
@@ -38,6 +42,7 @@ export async function createCloudBackend(
     root: join(stateFolder(surroundings.environment), "cloud", name),
   });
   const place = placeOf(region);
+  const read = clusterReader(surroundings);
   const current: { making?: Making } = {};
   const resolution = keptResolution<CloudOptions, ResolvedCreation>((request, resolveSignal) =>
     resolveCreation(api, request, surroundings.environment, resolveSignal),
@@ -69,15 +74,25 @@ export async function createCloudBackend(
       ),
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);
-      return pickCluster(toClusters(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
+      return pickCluster(read(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
     },
     findElsewhere: async (clusterId, findSignal) => findElsewhere(open, region, clusterId, findSignal),
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
-      return toClusters(await withRegionAdvice(open, region, ask, listSignal), place);
+      return read(await withRegionAdvice(open, region, ask, listSignal), place);
     },
-    listEverywhere: async (listSignal) => listEverywhere(open, region, placeOf, listSignal),
+    listEverywhere: async (listSignal) =>
+      listEverywhere(open, region, (name, instances) => read(instances, placeOf(name)), listSignal),
     destroy: async (cluster, destroySignal) => destroy(api, cluster, surroundings, destroySignal),
     evidence: async (cluster, evidenceSignal) => evidence(api, cluster, evidenceSignal),
   };
 }
+
+/** Reads the clusters of a place, and tells of what only looks like one. */
+const clusterReader =
+  ({ progress }: Surroundings) =>
+  (instances: readonly Instance[], place: Place): readonly ClusterRecord[] => {
+    const { machines, strangers } = readMachines(instances);
+    for (const stranger of strangers) progress.detail(1, strangerText(stranger));
+    return clustersOf(machines, place);
+  };

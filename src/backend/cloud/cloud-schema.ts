@@ -1,6 +1,7 @@
 import { ClusterError, quoted } from "../../errors.ts";
-import { checked, matching } from "../../model/option-schema.ts";
+import { matching, parsed } from "../../model/option-schema.ts";
 import type { SchemaValues } from "../../model/option-schema.ts";
+import { parseRegion, parseUserName } from "../../model/parse-values.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
 import type { CloudOptions, CustomTag } from "./cloud-options.ts";
 
@@ -9,7 +10,7 @@ export const cloudPlaceSchema = {
   region: {
     summary: "The cloud region",
     default: "us-west-2",
-    read: matching(/^[a-z]{2}(?:-[a-z]+)+-[0-9]$/, "is no region, such as us-west-2"),
+    read: parsed(parseRegion, "is no region, such as us-west-2"),
   },
 } as const;
 
@@ -43,7 +44,7 @@ export const cloudSchema = {
   },
   sshUser: {
     summary: "The user that `image` lets in over SSH",
-    read: checked((given) => (given === "" ? "the value is empty" : undefined)),
+    read: parsed(parseUserName, "is no user's name, such as ec2-user"),
   },
 } as const;
 

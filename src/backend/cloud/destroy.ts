@@ -16,7 +16,7 @@ export async function destroy(
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<void> {
-  const remains = { creationId: cluster.creationId, machineIds: [], groupId: undefined };
+  const remains = { clusterId: cluster.id, creationId: cluster.creationId, machineIds: [], groupId: undefined };
   const left = await removeCreation(api, remains, surroundings, signal);
   const text = leftoversText({
     ...left,

@@ -1,5 +1,6 @@
 import type { DescribeImagesCommandInput, Image } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../errors.ts";
+import { toRemark } from "../../model/parse-values.ts";
 import type { CloudApi } from "./api.ts";
 import { collectPages } from "./pages.ts";
 
@@ -97,7 +98,7 @@ function launchImage(image: Image, user: string): LaunchImage {
   const root = image.BlockDeviceMappings?.find((mapping) => mapping.DeviceName === rootDevice);
   return {
     id: image.ImageId ?? "",
-    name: image.Name ?? image.ImageId ?? "",
+    name: toRemark(image.Name) ?? image.ImageId ?? "",
     user,
     rootDevice,
     leastGigabytes: root?.Ebs?.VolumeSize ?? 0,

@@ -5,8 +5,9 @@ import type { CloudApi } from "./api.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { describeInstances } from "./describe.ts";
 import { lifetimeMs } from "./lifetime.ts";
-import { groupName } from "./network.ts";
+import { groupName } from "./group-name.ts";
 import { costText, maximumCost } from "./prices.ts";
+import { readMachines } from "./read-machines.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { assertIdIsFree } from "./taken-id.ts";
 
@@ -30,7 +31,7 @@ export async function planCreation(
     abandonedCreations(root, clusterId),
   ]);
   const leaving = abandoned.map(({ creation }) => creation.creationId);
-  assertIdIsFree({ instances }, { clusterId, region: api.region, nowMs: api.now(), leaving });
+  assertIdIsFree(readMachines(instances), { clusterId, region: api.region, nowMs: api.now(), leaving });
   return describePlan(api, request, resolved);
 }
 

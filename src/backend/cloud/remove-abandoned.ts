@@ -1,3 +1,4 @@
+import { parseMoment, toRemark } from "../../model/parse-values.ts";
 import type { AbandonedCreation } from "../../system/creation-folder.ts";
 import type { Surroundings } from "../backend.ts";
 import type { CloudApi } from "./api.ts";
@@ -5,7 +6,7 @@ import { endLaunches } from "./end-machines.ts";
 import { leftoversText } from "./leftovers-text.ts";
 import { type Leftovers, removeCreation } from "./remove-creation.ts";
 import { readLaunches, type SavedLaunch } from "./saved-requests.ts";
-import { tagNames } from "./tags.ts";
+import { readTags } from "./tags.ts";
 
 /** Removes what one create that was killed on this machine has left in the cloud. Resolves with what could not be removed. */
 export async function removeOneAbandoned(
@@ -14,21 +15,20 @@ export async function removeOneAbandoned(
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const launches = (await readLaunches(directory)).filter((launch) => !hasExpired(launch, surroundings.clock.now()));
+  const saved = await readLaunches(directory);
+  const launches = saved.launches.filter((launch) => !hasExpired(launch, surroundings.clock.now()));
   const { ended, unknown } = await endLaunches(api, launches, surroundings.clock, signal);
-  const { creationId } = creation;
-  const left: Leftovers = await removeCreation(
-    api,
-    { creationId, machineIds: ended, groupId: undefined },
-    surroundings,
-    signal,
-  );
-  return leftoversText({ ...left, unknownLaunches: unknown });
+  const { clusterId, creationId } = creation;
+  const remains = { clusterId, creationId, machineIds: ended, groupId: undefined };
+  const left: Leftovers = await removeCreation(api, remains, surroundings, signal);
+  return leftoversText({ ...left, unknownLaunches: [...unknown, ...saved.unreadable.map(toFileName)] });
 }
 
+/** Such a file's name may be anything. */
+const toFileName = (name: string): string => toRemark(name) ?? "a launch without a name";
+
 /** Its machines have ended by themselves; asking for them again would launch new ones. */
-function hasExpired(launch: SavedLaunch, nowMs: number): boolean {
-  const tags = launch.request.TagSpecifications?.[0]?.Tags ?? [];
-  const expiresAt = Date.parse(tags.find((tag) => tag.Key === tagNames.expiresAt)?.Value ?? "");
-  return Number.isNaN(expiresAt) || expiresAt < nowMs;
+function hasExpired({ request }: SavedLaunch, nowMs: number): boolean {
+  const expiresAt = parseMoment(readTags(request.TagSpecifications?.[0]?.Tags).expiresAt);
+  return expiresAt === undefined || expiresAt.getTime() < nowMs;
 }

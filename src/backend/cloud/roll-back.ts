@@ -34,7 +34,7 @@ export function cloudRollBack(work: CloudCreationWork, making: Making): RollBack
     },
     remove: async (signal) => {
       const groupId = await learnGroup(work, making, signal);
-      const remains = { creationId: making.creationId, machineIds: told.ended, groupId };
+      const remains = { clusterId: making.clusterId, creationId: making.creationId, machineIds: told.ended, groupId };
       const left = await removeCreation(api, remains, surroundings, signal);
       return leftoversText({ ...left, unknownLaunches: told.unknown, expiresAt: making.expiresAt });
     },
@@ -49,8 +49,8 @@ export function cloudRollBack(work: CloudCreationWork, making: Making): RollBack
 
 async function describeCluster(work: CloudCreationWork, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
   const instances = await describeInstances(work.api, { creationId: making.creationId }, signal);
-  const [cluster] = toClusters(instances, work.place);
-  return cluster ?? emptyCluster(work, making);
+  const clusters = toClusters(instances, work.place);
+  return clusters.find(({ id }) => id === making.clusterId) ?? emptyCluster(work, making);
 }
 
 /** No machine can be seen (yet, or any more). */

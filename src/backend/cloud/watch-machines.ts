@@ -1,4 +1,3 @@
-import type { Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
@@ -6,8 +5,8 @@ import { machineFailed } from "../machine-failed.ts";
 import type { CloudApi } from "./api.ts";
 import { clusterExists } from "./cluster-exists.ts";
 import { describeInstances } from "./describe.ts";
-import { nodeState, type Place, readExpiry, toClusters, toNode } from "./records.ts";
-import { readTags } from "./tags.ts";
+import { type Machine, readMachines } from "./read-machines.ts";
+import { clustersOf, type Place, toNode } from "./records.ts";
 import { visibilityLimitMs } from "./visibility.ts";
 
 const endedHint =
@@ -22,7 +21,7 @@ export interface Watching {
 
 /**
  * Looks at all machines of a creation by one request. What it returns throws `machine-failed` when one of them ends, and `cluster-exists` where an
- * elder creation of the same id shows up.
+ * elder creation of the same id shows up. A machine whose tags are not all there, as in the first moments, counts as not seen yet.
  */
 export function watchMachines(
   api: CloudApi,
@@ -32,45 +31,44 @@ export function watchMachines(
   const startMs = clock.now();
   return async (signal) => {
     const instances = await describeInstances(api, { clusterId: watching.clusterId }, signal);
-    assertElder(instances, watching, api);
-    const own = instances.filter((instance) => watching.machineIds.includes(instance.InstanceId ?? ""));
+    assertElder(readMachines(instances).machines, watching, api);
+    // Read by themselves: what others claim to be doesn't matter to them.
+    const launched = instances.filter(({ InstanceId = "" }) => watching.machineIds.includes(InstanceId));
+    const own = readMachines(launched).machines.filter(({ creationId }) => creationId === watching.creationId);
     assertPresent(own, watching, clock.now() - startMs);
-    return toClusters(own, watching.place)[0];
+    return clustersOf(own, watching.place)[0];
   };
 }
 
 /** Two networks can hold one id each at the same moment; then the later creation yields. */
-function assertElder(instances: readonly Instance[], watching: Watching, api: CloudApi): void {
+function assertElder(machines: readonly Machine[], watching: Watching, api: CloudApi): void {
   const launchedMs = (creationId: string): number =>
-    Math.min(...creationTimes(instances.filter((instance) => readTags(instance.Tags).creationId === creationId)));
+    Math.min(
+      ...machines
+        .filter((machine) => machine.creationId === creationId)
+        .map(({ launchedAt }) => launchedAt?.getTime() ?? Infinity),
+    );
   const own = launchedMs(watching.creationId);
-  const others = instances.filter((instance) => {
-    const state = nodeState(instance);
-    return readTags(instance.Tags).creationId !== watching.creationId && (state === "starting" || state === "running");
-  });
-  const elder = others.find((other) => {
-    const creationId = readTags(other.Tags).creationId ?? "";
+  const elder = machines.find(({ creationId, state, expiresAt }) => {
+    if (creationId === watching.creationId || (state !== "starting" && state !== "running")) return false;
+    if (expiresAt !== undefined && expiresAt.getTime() < api.now()) return false;
     const otherMs = launchedMs(creationId);
     return otherMs < own || (otherMs === own && creationId < watching.creationId);
   });
   if (elder === undefined) return;
-  const expiresAt = readExpiry(readTags(elder.Tags));
+  const { expiresAt } = elder;
   throw clusterExists({ clusterId: watching.clusterId, region: api.region, expiresAt, nowMs: api.now() });
 }
 
-function creationTimes(instances: readonly Instance[]): readonly number[] {
-  return instances.map((instance) => instance.LaunchTime?.getTime() ?? Infinity);
-}
-
-function assertPresent(own: readonly Instance[], watching: Watching, elapsedMs: number): void {
+function assertPresent(own: readonly Machine[], watching: Watching, elapsedMs: number): void {
   const ended = own.map(toNode).find((node) => node.state === "ending" || node.state === "ended");
   if (ended !== undefined) throw machineFailed(ended, { said: "", hint: endedHint });
   if (elapsedMs < visibilityLimitMs || own.length === watching.machineIds.length) return;
-  const seen = new Set(own.map((instance) => instance.InstanceId));
+  const seen = new Set(own.map(({ id }) => id));
   const unseen = watching.machineIds.filter((id) => !seen.has(id));
   throw new ClusterError(
     "machine-failed",
-    `The cloud launched ${unseen.join(", ")}, but does not know of it after two minutes.`,
+    `The cloud launched ${unseen.join(", ")}, but does not know of it after two minutes, or not with the tags that it was given.`,
     {
       hint: "Try again.",
       facts: { machines: unseen },

@@ -1,7 +1,6 @@
 import { clusterExists } from "../local-backend.ts";
 import { destroyCommand, type Engine } from "./engine.ts";
 import type { Inventory } from "./records.ts";
-import { labelsOf } from "./records.ts";
 
 /** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
 export function assertIdIsFree(
@@ -9,9 +8,8 @@ export function assertIdIsFree(
   inventory: Inventory,
   { clusterId, leaving }: { readonly clusterId: string; readonly leaving: readonly string[] },
 ): void {
-  const present = [...inventory.networks.map((network) => network.labels), ...inventory.containers.map(labelsOf)];
-  const isTaken = present.some(
-    (labels) => labels.clusterId === clusterId && !leaving.includes(labels.creationId ?? ""),
+  const isTaken = inventory.networks.some(
+    (network) => network.clusterId === clusterId && !leaving.includes(network.creationId),
   );
   if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(engine, clusterId) });
 }

@@ -1,10 +1,13 @@
 import { platform } from "node:os";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { ipDetect } from "../ip-detect.ts";
 import { localBackend } from "../local-backend.ts";
+import { strangerText } from "../stranger.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { chooseEngine } from "./choose-engine.ts";
+import type { Selection } from "./describe.ts";
 import { destroy } from "./destroy.ts";
 import type { Engine } from "./engine.ts";
 import type { EngineName } from "./engine-kinds.ts";
@@ -28,6 +31,11 @@ export async function openContainerBackend(
 
 function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerOptions> {
   const ownRoot = creationsRoot(engine, surroundings);
+  const readClusters = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> => {
+    const inventory = await readInventory(engine, selection, ownRoot, signal);
+    for (const stranger of inventory.strangers) surroundings.progress.detail(1, strangerText(stranger));
+    return toClusters(inventory, ownRoot);
+  };
   return {
     ...localBackend<ContainerOptions, ResolvedCreation, Making>(
       {
@@ -47,11 +55,11 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
       surroundings,
     ),
     find: async (clusterId, signal) => {
-      const clusters = toClusters(await readInventory(engine, { clusterId }, ownRoot, signal), ownRoot);
+      const clusters = await readClusters({ clusterId }, signal);
       // What two creates of one id at the same moment leave for a moment: the one with nodes is the one.
       return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
     },
-    list: async (signal) => toClusters(await readInventory(engine, "all", ownRoot, signal), ownRoot),
+    list: async (signal) => readClusters("all", signal),
     destroy: async (cluster, signal) => destroy(engine, cluster, surroundings, signal),
     evidence: async (cluster, signal) => evidence(engine, cluster, signal),
   };

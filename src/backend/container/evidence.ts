@@ -4,6 +4,7 @@ import { consoleOutputs } from "../console-outputs.ts";
 import type { Engine } from "./engine.ts";
 
 const mostLines = 2000;
+const keptCharacters = 1_000_000;
 
 /** What each node wrote to its console, as far as it can be had before the signal is aborted. */
 export async function evidence(
@@ -15,5 +16,5 @@ export async function evidence(
 }
 
 export async function consoleOutput(engine: Engine, { id }: NodeRecord, signal: AbortSignal): Promise<string> {
-  return engine.ask({ words: ["logs", `--tail=${mostLines}`, id] }, signal);
+  return engine.ask({ words: ["logs", `--tail=${mostLines}`, id], keptCharacters }, signal);
 }

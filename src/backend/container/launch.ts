@@ -6,6 +6,7 @@ import { destroyCommand, type Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
 import type { Reach } from "./engine-facts.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
+import { containerName } from "./names.ts";
 import type { SystemFlags } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -18,7 +19,8 @@ export interface LaunchPlan {
   readonly creation: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
-  readonly networkId: string;
+  /** Its name. */
+  readonly network: string;
   readonly labels: LabelValues;
   readonly system: SystemFlags;
   /** An archive, unpacked at the node's root before it starts. */
@@ -67,10 +69,10 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
   const hostname = `${role.replace("_", "-")}-${index}`;
   return [
     "create",
-    `--name=cluster-e2e-${plan.clusterId}-${role}_${index}`,
+    `--name=${containerName(plan.clusterId, { role, index })}`,
     ...labelWords({ ...plan.labels, role, index: String(index) }),
     `--hostname=${hostname}`,
-    `--network=${plan.networkId}`,
+    `--network=${plan.network}`,
     `--network-alias=${hostname}`,
     // Whatever the image says of itself.
     "--user=0:0",

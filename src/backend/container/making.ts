@@ -2,6 +2,7 @@ import { localRemainsText } from "../local-backend.ts";
 import { destroyCommand, type Engine } from "./engine.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { LabelValues } from "./labels.ts";
+import type { NetworkFacts } from "./read-containers.ts";
 
 /** What a creation makes, and all that a roll-back must know of it. */
 export interface Making {
@@ -10,6 +11,8 @@ export interface Making {
   readonly directory: string;
   readonly resolved: ResolvedCreation;
   readonly labels: LabelValues;
+  /** What the labels say. */
+  readonly network: NetworkFacts;
   /** Whether anything has been asked for yet. */
   isTouched: boolean;
 }

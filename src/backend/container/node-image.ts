@@ -31,7 +31,8 @@ export async function findNodeImage(
 
 async function isPresent(engine: Engine, image: string, signal: AbortSignal): Promise<boolean> {
   const words = ["image", "inspect", "--format={{.Id}}", image];
-  return (await engine.ask({ words, accepts: (stderr) => means(stderr, "gone") }, signal)) !== "";
+  const id = await engine.ask({ words, accepts: (stderr) => means(stderr, "gone") }, signal);
+  return /^(?:sha256:)?[0-9a-f]{64}$/.test(id);
 }
 
 /** Builds or pulls the image where it is missing, which takes minutes. Throws `image-not-found` where that fails. */

@@ -17,6 +17,7 @@ import { identityArchive } from "./identity.ts";
 import { readInventory } from "./inventory.ts";
 import { launchNodes, type LaunchPlan } from "./launch.ts";
 import type { Making } from "./making.ts";
+import { networkName } from "./names.ts";
 import { createNetwork } from "./network.ts";
 import { obtainNodeImage } from "./node-image.ts";
 import { rememberedRights } from "./remembered-rights.ts";
@@ -74,7 +75,9 @@ async function prepare(work: ContainerProvisioning, signal: AbortSignal): Promis
     reach: resolved.reach,
     createdBy: version,
   };
-  const making: Making = { clusterId, creationId, directory, resolved, labels, isTouched: false };
+  const { counts, variant } = request;
+  const network = { clusterId, creationId, counts, variant, distribution: resolved.distribution };
+  const making: Making = { clusterId, creationId, directory, resolved, labels, network, isTouched: false };
   work.onMaking(making);
   return making;
 }
@@ -82,7 +85,7 @@ async function prepare(work: ContainerProvisioning, signal: AbortSignal): Promis
 /** Nodes are met while later ones are still being made. */
 async function make(work: ContainerProvisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
   const { engine, request, surroundings } = work;
-  const { clusterId, creationId, directory, resolved } = making;
+  const { clusterId, directory, resolved } = making;
   const firstHostKeys = hostKeyPerNode();
   const { connections, deadlineMs } = request;
   const nothing = async (): Promise<undefined> => Promise.resolve(undefined);
@@ -104,7 +107,7 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   const { facts, image } = resolved;
   const memory = join(work.root, ".rights");
   const tried = rememberedRights(engine, { facts, image: image.name, memory }, signal);
-  const [networkId, rights] = await both(createNetwork(engine, making), tried);
+  const [, rights] = await both(createNetwork(engine, making), tried);
   const system = systemFlags(engine.kind, facts, rights);
   const { publicKey } = request;
   const identityOf: LaunchPlan["identityOf"] = async (node) =>
@@ -112,10 +115,11 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   const { counts, creation } = request;
   const plan = { clusterId, counts, creation, image: image.name, reach: resolved.reach };
   const launch = async (inner: AbortSignal): Promise<void> => {
-    await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identityOf }, inner);
+    const network = networkName(making);
+    await launchNodes(engine, { ...plan, network, labels: making.labels, system, identityOf }, inner);
     step.done();
   };
-  const look = watchMachines(engine, { creationId, root: work.root });
+  const look = watchMachines(engine, { network: making.network, root: work.root });
   const raising = { count: nodeCount(counts), longestPauseMs, look, meet };
   try {
     return await launchAndRaise(launch, raising, surroundings, signal);

@@ -1,10 +1,10 @@
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { creationDirectory } from "../../system/creation-folder.ts";
 import type { RollBack } from "../roll-back.ts";
 import { describeContainers } from "./describe.ts";
 import { destroyCommand } from "./engine.ts";
 import { type Making, remainsText } from "./making.ts";
 import type { ContainerProvisioning } from "./provision.ts";
+import { readNodes } from "./read-containers.ts";
 import { toClusters } from "./records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
 
@@ -24,25 +24,13 @@ export function containerRollBack(work: ContainerProvisioning, making: Making): 
 }
 
 async function describeCluster(
-  { engine, root, request }: ContainerProvisioning,
-  making: Making,
+  { engine, root }: ContainerProvisioning,
+  { network }: Making,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  const containers = await describeContainers(engine, { creationId: making.creationId }, signal);
-  const [cluster] = toClusters({ containers, networks: [], abandoned: new Set() }, root);
-  return (
-    cluster ?? {
-      id: making.clusterId,
-      creationId: making.creationId,
-      backend: "container",
-      region: undefined,
-      variant: request.variant,
-      distribution: making.resolved.distribution,
-      state: "incomplete",
-      createdAt: undefined,
-      expiresAt: undefined,
-      nodes: [],
-      directory: creationDirectory(root, making.clusterId, making.creationId),
-    }
-  );
+  const described = await describeContainers(engine, { creationId: network.creationId }, signal);
+  const containers = readNodes(described, [network]).read;
+  const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
+  if (cluster === undefined) throw new TypeError("A network makes no cluster");
+  return cluster;
 }

@@ -1,15 +1,11 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
+import { tryAsDisk, tryAsFirmware } from "./accelerator-trial.ts";
 import type { Architecture } from "./architecture.ts";
+import type { BrokenAccelerator } from "./broken-accelerator.ts";
 import type { Qemu } from "./qemu.ts";
+import { type Accelerator, accelerators } from "./vm-options.ts";
 
-/** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
-const accelerators = ["kvm", "hvf", "tcg"] as const;
-export type Accelerator = (typeof accelerators)[number];
-
-/** How long each may take, which is some hundredths of a second where nothing is wrong. Translation is what a busy computer slows down. */
+/** How long each may take: some tenths of a second where nothing is wrong. A busy computer slows translation down. */
 export const trialLimitsMs: Readonly<Record<Accelerator, number>> = { kvm: 10_000, hvf: 10_000, tcg: 30_000 };
 
 export interface AcceleratorTrial {
@@ -19,8 +15,8 @@ export interface AcceleratorTrial {
 }
 
 /**
- * Tries each by running a few instructions under it, since nothing else tells: `/dev/kvm` may be there, open, and yet fail as soon as a
- * machine runs, or never come to an end.
+ * Tries each by running a program under it, since nothing else tells: `/dev/kvm` may be there, open, and yet fail as soon as a machine runs, or
+ * never come to an end.
  */
 export async function tryAccelerators(
   qemu: Qemu,
@@ -29,29 +25,58 @@ export async function tryAccelerators(
   signal: AbortSignal,
 ): Promise<readonly AcceleratorTrial[]> {
   const absent = platform === "darwin" ? "kvm" : "hvf";
-  await using folder = await systemTemporaryFolder();
-  const rom = join(folder.path, "probe.rom");
-  await writeFile(rom, probeRom(qemu.architecture.probe));
   const candidates = accelerators.filter((accelerator) => accelerator !== absent);
   return await Promise.all(
     candidates.map(async (accelerator) => ({
       accelerator,
-      problem: await problemWithin(
-        limitsMs[accelerator],
-        async (inner) => problemOf(qemu, { accelerator, rom }, inner),
-        signal,
-      ),
+      problem: await problemWithin(limitsMs[accelerator], async (inner) => problemOf(qemu, accelerator, inner), signal),
     })),
   );
 }
 
-/** The first that works. Throws `machine-not-set-up` where none does. */
-export function bestAccelerator(trials: readonly AcceleratorTrial[], { packages }: Architecture): Accelerator {
-  const working = trials.find(({ problem }) => problem === undefined);
-  if (working !== undefined) return working.accelerator;
+/** Translation has no hardware that could differ from what firmware expects. */
+async function problemOf(qemu: Qemu, accelerator: Accelerator, signal: AbortSignal): Promise<string | undefined> {
+  const problem = await tryAsFirmware(qemu, accelerator, signal);
+  return problem !== undefined || accelerator === "tcg" ? problem : await tryAsDisk(qemu, accelerator, signal);
+}
+
+export interface AcceleratorChoice {
+  /** By the user, who wants this one and no other. */
+  readonly forced: Accelerator | undefined;
+  /** One that stopped a machine since this computer started. */
+  readonly broken: BrokenAccelerator | undefined;
+}
+
+/** Why machines run under tcg, for people. */
+export function whyTranslated({ forced, broken }: AcceleratorChoice): string {
+  if (forced !== undefined) return "it was asked for";
+  if (broken === undefined) return "no hardware acceleration works here";
+  return `${broken.accelerator} broke since this computer started`;
+}
+
+/** The forced one, or the first that works. Throws `machine-not-set-up` where that one doesn't work, or none does. */
+export function chooseAccelerator(
+  trials: readonly AcceleratorTrial[],
+  { forced, broken }: AcceleratorChoice,
+  { packages }: Architecture,
+): Accelerator {
+  if (forced !== undefined) return assertWorks(trials, forced);
+  const working = trials.filter(({ problem }) => problem === undefined);
+  const chosen = working.find(({ accelerator }) => accelerator !== broken?.accelerator) ?? working[0];
+  if (chosen !== undefined) return chosen.accelerator;
   const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
   throw new ClusterError("machine-not-set-up", `QEMU runs no machine here: ${reasons}.`, {
     hint: `Install a QEMU with tcg, which needs nothing of the machine (Debian and Ubuntu: ${packages}).`,
+    facts: { trials },
+  });
+}
+
+function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): Accelerator {
+  const trial = trials.find(({ accelerator }) => accelerator === forced);
+  if (trial !== undefined && trial.problem === undefined) return forced;
+  const reason = trial?.problem ?? "this operating system has none";
+  throw new ClusterError("machine-not-set-up", `The accelerator ${forced} does not work here: ${reason}.`, {
+    hint: "Leave `accelerator` out: the best one that works is used then.",
     facts: { trials },
   });
 }
@@ -70,25 +95,4 @@ async function problemWithin(
     if (limit.aborted) return "it hangs";
     throw error;
   }
-}
-
-async function problemOf(
-  qemu: Qemu,
-  { accelerator, rom }: { readonly accelerator: Accelerator; readonly rom: string },
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const { machine, probe } = qemu.architecture;
-  const words = `-accel ${accelerator} -machine ${machine} -cpu max -m 16 -nodefaults -no-user-config -display none`;
-  const end = await qemu.system([...words.split(" "), "-bios", rom, ...probe.words], signal);
-  if (end.status === probe.status) return undefined;
-  const lines = end.stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, ""));
-  const said = lines.find((line) => line !== "" && !line.startsWith("warning: ")) ?? "";
-  return said === "" ? `it ended with status ${end.status ?? "unknown"}` : said.replace(/[.\s]+$/, "");
-}
-
-/** 64 KiB of firmware. */
-function probeRom({ instructions, start }: Architecture["probe"]): Uint8Array {
-  const rom = new Uint8Array(65_536);
-  rom.set(instructions, start);
-  return rom;
 }

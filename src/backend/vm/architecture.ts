@@ -1,5 +1,6 @@
 import { arch } from "node:os";
 import { ClusterError } from "../../errors.ts";
+import { x86ProbeDisk, x86ProbeRom, x86ProbeStatus, x86ProbeWords } from "./x86-probe.ts";
 
 /** All that differs between the processors that machines can have: they have this computer's, since another one's would be slow everywhere. */
 export interface Architecture {
@@ -15,14 +16,17 @@ export interface Architecture {
   readonly translatedCpu: string;
   /** What an image must boot with. */
   readonly firmware: "BIOS" | "UEFI";
+  /** The device by which a node's kernel reports that it has panicked. */
+  readonly panicDevice: "pvpanic" | "pvpanic-pci";
   readonly probe: Probe;
 }
 
-/** A program in the place of the firmware that ends QEMU: that it does shows that an accelerator works. */
+/** A program that ends QEMU: that it does shows that an accelerator works. */
 interface Probe {
-  readonly instructions: readonly number[];
-  /** Where in the 64 KiB of firmware the machine begins. */
-  readonly start: number;
+  /** The program in place of the firmware. */
+  readonly rom: () => Uint8Array;
+  /** The program on a disk that the built-in firmware boots from; absent where machines have none built in. */
+  readonly disk?: () => Uint8Array;
   readonly words: readonly string[];
   /** What QEMU ends with. */
   readonly status: number;
@@ -36,12 +40,12 @@ const architectures: Readonly<Record<string, Architecture>> = {
     machine: "q35",
     translatedCpu: "max",
     firmware: "BIOS",
+    panicDevice: "pvpanic",
     probe: {
-      // mov al, 16; out 0xf4, al; jmp $
-      instructions: [0xb0, 0x10, 0xe6, 0xf4, 0xeb, 0xfe],
-      start: 0xfff0,
-      words: ["-device", "isa-debug-exit,iobase=0xf4,iosize=1"],
-      status: 16 * 2 + 1,
+      rom: x86ProbeRom,
+      disk: x86ProbeDisk,
+      words: x86ProbeWords,
+      status: x86ProbeStatus,
     },
   },
   arm64: {
@@ -52,15 +56,21 @@ const architectures: Readonly<Record<string, Architecture>> = {
     // Everything that there is ("max") is more than the kernels of older distributions start on.
     translatedCpu: "neoverse-n1",
     firmware: "UEFI",
+    panicDevice: "pvpanic-pci",
     probe: {
-      // mov w0, 0x84000008; hvc 0; b . (which powers the machine off)
-      instructions: [0x00, 0x01, 0x80, 0x52, 0x00, 0x80, 0xb0, 0x72, 0x02, 0x00, 0x00, 0xd4, 0x00, 0x00, 0x00, 0x14],
-      start: 0,
+      rom: armProbeRom,
       words: [],
       status: 0,
     },
   },
 };
+
+/** mov w0, 0x84000008; hvc 0; b . (which powers the machine off) */
+function armProbeRom(): Uint8Array {
+  const rom = new Uint8Array(65_536);
+  rom.set([0x00, 0x01, 0x80, 0x52, 0x00, 0x80, 0xb0, 0x72, 0x02, 0x00, 0x00, 0xd4, 0x00, 0x00, 0x00, 0x14]);
+  return rom;
+}
 
 /** By the name that Node has for it. Throws `machine-not-set-up` for any other. */
 export function architectureOf(name: string): Architecture {

@@ -1,6 +1,6 @@
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import { defaultDistribution, distributions } from "./images.ts";
-import type { VmOptions } from "./vm-options.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 import { vmOptions, vmProblems, vmSchema } from "./vm-schema.ts";
 
 /** What clusters of the library's VmBackend are made of. */
@@ -13,6 +13,8 @@ export interface VmBackendOptions {
   readonly cpus?: number;
   /** How large each node's disk may become, such as `40g`; default: `20g`. */
   readonly diskSize?: string;
+  /** `kvm`, `hvf` or `tcg`: QEMU uses this one only; default: the best that works. */
+  readonly accelerator?: Accelerator;
   /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which needs the sum. */
   readonly image?: string;
   /** The image's SHA-256 sum, hexadecimal. */

@@ -15,7 +15,7 @@ export function vmChecks(surroundings: Surroundings, architecture = hostArchitec
   const root = join(stateFolder(surroundings.environment), "vm");
   return [
     qemuCheck(qemu),
-    acceleratorCheck(qemu, platform()),
+    acceleratorCheck(qemu, platform(), surroundings.environment),
     featuresCheck(qemu),
     firmwareCheck(qemu),
     memoryCheck({ totalBytes: totalmem(), freeBytes: freemem() }),

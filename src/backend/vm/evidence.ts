@@ -1,16 +1,34 @@
-import { readFile } from "node:fs/promises";
-import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import { open } from "node:fs/promises";
+import { type ClusterRecord, nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import type { NamedText } from "../backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
 import { machineFiles } from "./machine-files.ts";
 
-const mostCharacters = 1_000_000;
+const mostBytes = 1_000_000;
 
-/** What each node wrote to its serial console: firmware, bootloader, kernel, services. */
+/** What each node wrote to its serial console (firmware, bootloader, kernel, services), and its QEMU to stderr. */
 export async function evidence(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]> {
-  return consoleOutputs(cluster.nodes, async (node) => consoleOutput(cluster.directory, node), signal);
+  const { nodes, directory } = cluster;
+  const [consoles, logs] = await Promise.all([
+    consoleOutputs(nodes, async (node) => consoleOutput(directory, node), signal),
+    Promise.all(nodes.map(async (node) => qemuLog(directory, node))),
+  ]);
+  return [...consoles, ...logs.filter(({ text }) => text !== "")];
 }
 
-export async function consoleOutput(directory: string, node: NodeRecord): Promise<string> {
-  return (await readFile(machineFiles(directory, node).console, "utf8")).slice(-mostCharacters);
+async function qemuLog(directory: string, node: NodeRecord): Promise<NamedText> {
+  const text = await endOf(machineFiles(directory, node).qemuLog).catch(() => "");
+  return { name: `${nodeReference(node)}.qemu.txt`, text };
+}
+
+export const consoleOutput = async (directory: string, node: NodeRecord): Promise<string> =>
+  endOf(machineFiles(directory, node).console);
+
+/** A machine writes as much as it likes: no more than this is read. */
+async function endOf(path: string): Promise<string> {
+  await using file = await open(path, "r");
+  const { size } = await file.stat();
+  const buffer = Buffer.alloc(Math.min(size, mostBytes));
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, size - buffer.length);
+  return buffer.toString("utf8", 0, bytesRead);
 }

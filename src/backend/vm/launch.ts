@@ -1,21 +1,21 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
+import type { ProgramEnd } from "../../system/run-program.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { FirstBoot } from "../cloud-init.ts";
 import type { FirstHostKeys } from "../first-host-keys.ts";
-import type { Accelerator } from "./accelerator.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "./cluster-facts.ts";
 import { createDisk, type ImageFacts } from "./disk.ts";
 import { createFlash, type Firmware } from "./firmware.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { machineFiles, type MachineFiles } from "./machine-files.ts";
-import { machineWords } from "./machine-words.ts";
+import { type MachinePlan, machineWords } from "./machine-words.ts";
 import { startNetwork, type Wires } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 import { writeSeed } from "./seed.ts";
-import type { VmOptions } from "./vm-options.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 const atOnce = 4;
 const portTries = 5;
@@ -26,6 +26,7 @@ export interface LaunchPlan {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
   readonly creation: VmOptions;
   readonly accelerator: Accelerator;
+  readonly isSandboxed: boolean;
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
   readonly boot: Omit<FirstBoot, "hostKey">;
@@ -62,13 +63,20 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
       node: book.node(place),
       place,
     };
-    // Run to its end, whatever is aborted meanwhile: what it started must be known.
-    const end = await qemu.system(machineWords(machine), new AbortController().signal);
+    const end = await startMachine(qemu, machine);
     if (end.status === 0) return await writeFile(files.started, "", { mode: 0o600 });
     if (tries === portTries || !/could not set up host forwarding rule/i.test(end.stderr))
       throw startFailure(qemu, node, end);
     await book.changePorts(place, toPorts(await findFreePorts(3)));
   }
+}
+
+/** Runs to its end, whatever is aborted meanwhile: what it started must be known. */
+async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
+  const { folder, qemuLog } = machine.files;
+  const end = await qemu.run({ words: machineWords(machine), cwd: folder }, new AbortController().signal);
+  if (end.status === 0) return end;
+  return { ...end, stderr: `${end.stderr}${await readFile(qemuLog, "utf8").catch(() => "")}` };
 }
 
 async function prepareFiles(

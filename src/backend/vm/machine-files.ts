@@ -18,9 +18,13 @@ export interface MachineFiles extends ProcessFiles {
   /** What cloud-init reads at the first boot. */
   readonly seed: string;
   readonly console: string;
+  /** QEMU's stderr. */
+  readonly qemuLog: string;
   /** There once QEMU said that the machine runs. A try that found its ports taken leaves a console too. */
   readonly started: string;
 }
+
+export const qemuLogName = "qemu.txt";
 
 export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | "index">): MachineFiles {
   const folder = join(machinesFolder(directory), nodeReference(node));
@@ -30,6 +34,7 @@ export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | 
     flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
     seed: join(folder, "seed"),
     console: join(folder, "console.txt"),
+    qemuLog: join(folder, qemuLogName),
     started: join(folder, "started"),
   };
 }

@@ -3,18 +3,44 @@ import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { commandOfProcess, signalProcess } from "../../system/process-command.ts";
 import type { MachineFiles, ProcessFiles } from "./machine-files.ts";
+import { queryRunState } from "./monitor.ts";
+import { qemuWords } from "./qemu-words.ts";
 
 const pauseMs = 50;
 /** QEMU ends at once when told to, but for what it has yet to write. */
 const patienceMs = { TERM: 10_000, KILL: 5_000 } as const;
 
 /** `unstarted`: not begun yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
-export type MachineLife = "unstarted" | "running" | "ended" | "killed";
+export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
+
+/** A machine that will never run again: its QEMU stopped it and waits, or crashed. */
+export interface Failure {
+  readonly failure: (typeof failedStates)[number] | "crashed";
+  /** By QEMU. */
+  readonly said: string | undefined;
+}
+
+/** Run states of QEMU that nothing but a user with a monitor gets a machine out of. */
+const failedStates = ["internal-error", "guest-panicked", "io-error"] as const;
+const saidLines = 2;
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
-  if ((await runningPid(files)) !== undefined) return "running";
-  if (await isThere(files.pid)) return "killed";
-  return (await isThere(files.started)) ? "ended" : "unstarted";
+  if ((await runningPid(files)) !== undefined) {
+    const runState = await queryRunState(files.folder);
+    const failure = failedStates.find((state) => state === runState);
+    return failure === undefined ? "running" : { failure, said: await saidByQemu(files) };
+  }
+  // QEMU makes its process file before it writes to it.
+  if (!(await isThere(files.started))) return "unstarted";
+  if (await isThere(files.pid)) {
+    const said = await saidByQemu(files);
+    return said === undefined ? "killed" : { failure: "crashed", said };
+  }
+  return "ended";
+}
+
+async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined> {
+  return qemuWords(await readFile(qemuLog, "utf8").catch(() => ""), saidLines);
 }
 
 export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;

@@ -1,16 +1,18 @@
-import type { Accelerator } from "./accelerator.ts";
 import type { Architecture } from "./architecture.ts";
 import type { NodeFacts } from "./cluster-facts.ts";
-import type { MachineFiles } from "./machine-files.ts";
+import { type MachineFiles, qemuLogName } from "./machine-files.ts";
+import { monitorOptions } from "./monitor.ts";
 import { wirePath, type Wires } from "./private-network.ts";
 import { escaped } from "./qemu.ts";
+import { sandboxWords } from "./sandbox.ts";
 import { macAddresses } from "./seed.ts";
-import type { VmOptions } from "./vm-options.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /** All that a machine is made of. */
 export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
+  readonly isSandboxed: boolean;
   readonly creation: VmOptions;
   readonly files: MachineFiles;
   readonly node: NodeFacts;
@@ -19,7 +21,7 @@ export interface MachinePlan {
   readonly wires: Wires;
 }
 
-/** QEMU's command line. */
+/** QEMU's command line. Its working folder must be the machine's: files that QEMU opens before it leaves that folder have no path here. */
 export function machineWords(plan: MachinePlan): readonly string[] {
   const { architecture, accelerator, creation, files, node, place } = plan;
   const options: readonly (readonly [string, string])[] = [
@@ -37,9 +39,14 @@ export function machineWords(plan: MachinePlan): readonly string[] {
     ["-netdev", `user,id=outside,${forwards(node)}`],
     ["-device", networkCard("outside", macAddresses(place).outside)],
     ...privateNetworkOptions(plan),
+    // Otherwise the end of a node whose kernel panicked would look like that of one that was switched off.
+    ["-device", architecture.panicDevice],
+    ["-action", "panic=pause"],
+    ...monitorOptions,
+    ["-D", qemuLogName],
     ["-pidfile", files.pid],
   ];
-  return ["-nodefaults", "-no-user-config", ...options.flat(), "-daemonize"];
+  return ["-nodefaults", "-no-user-config", ...sandboxWords(plan), ...options.flat(), "-daemonize"];
 }
 
 function firmwareOptions({ architecture, files }: MachinePlan): readonly (readonly [string, string])[] {
@@ -61,11 +68,14 @@ const layer = (name: string, filename: string, more: Readonly<Record<string, unk
   ...more,
 });
 
-/** A full disk of this computer is told to the node, which would stand still without a word otherwise. */
+/**
+ * A full disk of this computer is told to the node, which would stand still without a word otherwise. What a node flushes, as package managers do all
+ * the time, isn't flushed here: machines don't outlive a crash of this computer anyway.
+ */
 function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
   const folder = { driver: "vvfat", "node-name": "seed", dir: seed, label: "cidata", "read-only": true };
   return [
-    ["-blockdev", JSON.stringify(layer("disk", disk, { discard: "unmap" }))],
+    ["-blockdev", JSON.stringify(layer("disk", disk, { discard: "unmap", cache: { "no-flush": true } }))],
     ["-device", "virtio-blk-pci,drive=disk,bootindex=0,werror=report"],
     ["-blockdev", JSON.stringify(folder)],
     ["-device", "virtio-blk-pci,drive=seed"],

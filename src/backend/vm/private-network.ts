@@ -5,6 +5,7 @@ import type { Clock } from "../../system/clock.ts";
 import { isTemporaryFolder } from "../../system/temporary-folder.ts";
 import { machinesFolder, processFiles, type ProcessFiles } from "./machine-files.ts";
 import { escaped, type Qemu, qemuFailure } from "./qemu.ts";
+import { sandboxWords } from "./sandbox.ts";
 
 const pauseMs = 10;
 const patienceMs = 10_000;
@@ -46,6 +47,7 @@ const wiresNote = (directory: string): string => join(networkFolder(directory), 
 interface NetworkPlan {
   readonly directory: string;
   readonly wires: Wires;
+  readonly isSandboxed: boolean;
   readonly clock: Clock;
 }
 
@@ -59,7 +61,10 @@ export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortS
   await writeFile(files.disk, "", { mode: 0o600 });
   signal.throwIfAborted();
   // Run to its end, whatever is aborted meanwhile: what it started must be known.
-  const end = await qemu.system(networkWords(files, plan.wires), new AbortController().signal);
+  const end = await qemu.system(
+    [...sandboxWords(plan), ...networkWords(files, plan.wires)],
+    new AbortController().signal,
+  );
   if (end.status !== 0) throw qemuFailure(`${qemu.systemName} for the private network`, end);
   await awaitWires(plan, signal);
 }

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { roles } from "../../model/cluster-record.ts";
 import type { Connection } from "../../ssh/connection.ts";
-import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
+import { systemTemporaryFolder, type TemporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
 import { freeSpaceProblem } from "../../system/free-space.ts";
 import { acquireProcessLock } from "../../system/process-lock.ts";
@@ -11,19 +11,22 @@ import { version } from "../../version.ts";
 import type { ProvisionRequest } from "../backend.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { nodeCount } from "../cluster-shape.ts";
-import { type FirstHostKeys, hostKeyPerNode } from "../first-host-keys.ts";
+import { hostKeyPerNode } from "../first-host-keys.ts";
 import { launchAndRaise } from "../launch-and-raise.ts";
 import type { LocalProvisioning } from "../local-backend.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
 import { runCreation } from "../run-creation.ts";
+import { whyTranslated } from "./accelerator.ts";
+import { forgetBrokenAccelerator } from "./broken-accelerator.ts";
 import { type ClusterFacts, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import { assertDiskIsLargeEnough, readImageFacts } from "./disk.ts";
+import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./fall-back.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { obtainImage } from "./image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
-import { hostname, launchMachines, toPorts } from "./launch.ts";
+import { hostname, launchMachines, type LaunchPlan, toPorts } from "./launch.ts";
 import type { Making } from "./making.ts";
 import { noteWires } from "./private-network.ts";
 import type { Qemu } from "./qemu.ts";
@@ -34,8 +37,8 @@ import { vmRollBack } from "./roll-back.ts";
 import type { VmOptions } from "./vm-options.ts";
 import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
-/** Between two looks at the machines. */
-const longestPauseMs = 1_000;
+/** Between two looks at the machines: a machine that broke is reported within a second. */
+const longestPauseMs = 500;
 /** Translated code boots ten times slower, and all machines share this computer: both until we are let in, and from then on. */
 const slowLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
@@ -74,7 +77,7 @@ async function prepare(work: VmProvisioning, signal: AbortSignal): Promise<Makin
   assertDiskIsLargeEnough(image, creation.diskMegabytes);
   await assertSpace(root, nodeCount(request.counts));
   if (resolved.accelerator === "tcg") {
-    progress.note("No hardware acceleration works here: the machines are translated, and take minutes to boot.");
+    progress.note(`The machines run under tcg, and take minutes to boot: ${whyTranslated(resolved.choice)}.`);
   }
   const making: Making = { clusterId, directory, resolved, image, isTouched: false };
   work.onMaking(making);
@@ -89,30 +92,64 @@ async function assertSpace(folder: string, count: number): Promise<void> {
   });
 }
 
-/** Nodes are met while later ones are still being started. */
+/** Starts the machines, and once more under tcg where they break before the first of them let us in. */
 async function make(work: VmProvisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
-  const { qemu, request, surroundings } = work;
-  const { directory, resolved, image } = making;
-  const firstHostKeys = hostKeyPerNode();
-  const meet = await introduction(work, { resolved, firstHostKeys });
-  using step = surroundings.progress.start("Start virtual machines");
+  const { environment, progress } = work.surroundings;
+  const { forced } = making.resolved.choice;
   const facts = await register(work, making, signal);
   // Gone when all nodes have been met: by then they are connected.
   await using wires = await systemTemporaryFolder();
+  const plan = planLaunch(work, { making, facts, wires });
+  const met: NodeRecord[] = [];
+  const onNode = (node: NodeRecord): void => {
+    met.push(node);
+    work.onNode(node);
+  };
+  const watched = { ...work, onNode };
+  try {
+    const cluster = await raise(watched, plan, signal);
+    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(environment);
+    return cluster;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const broken = await findBrokenAccelerator(plan, work.surroundings);
+    if (broken === undefined) throw error;
+    if (forced !== undefined || met.length > 0) throw brokenFailure(error, broken, forced !== undefined);
+    progress.note(fallBackNote(broken));
+    return await raise(watched, await prepareTranslation(plan, work.surroundings, signal), signal);
+  }
+}
+
+interface LaunchParts {
+  readonly making: Making;
+  readonly facts: LaunchPlan["facts"];
+  readonly wires: TemporaryFolder;
+}
+
+function planLaunch({ request, surroundings }: VmProvisioning, { making, facts, wires }: LaunchParts): LaunchPlan {
+  const { directory, resolved, image } = making;
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
-  const boot = { user: sshUser, publicKey: request.publicKey, deadline: undefined, hosts };
-  const plan = {
+  return {
     directory,
     facts,
     creation: request.creation,
     accelerator: resolved.accelerator,
+    isSandboxed: resolved.isSandboxed,
     firmware: resolved.firmware,
     image,
-    boot,
-    firstHostKeys,
+    boot: { user: sshUser, publicKey: request.publicKey, deadline: undefined, hosts },
+    firstHostKeys: hostKeyPerNode(),
     wires: { folder: wires.path, count: facts.nodes.length },
     clock: surroundings.clock,
   };
+}
+
+/** Nodes are met while later ones are still being started. */
+async function raise(work: VmProvisioning, plan: LaunchPlan, signal: AbortSignal): Promise<ClusterRecord> {
+  const { qemu, request, surroundings } = work;
+  const { directory } = plan;
+  const meet = await introduction(work, plan);
+  using step = surroundings.progress.start("Start virtual machines");
   const launch = async (inner: AbortSignal): Promise<void> => {
     await using _ = await lockMachines(directory, surroundings.clock, inner);
     await readOwnCluster(directory);
@@ -131,10 +168,10 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
 
 async function introduction(
   { request, surroundings, onNode }: VmProvisioning,
-  { resolved, firstHostKeys }: { readonly resolved: ResolvedCreation; readonly firstHostKeys: FirstHostKeys },
+  { accelerator, firstHostKeys }: LaunchPlan,
 ): ReturnType<typeof openIntroduction> {
   const { directory, connections, deadlineMs } = request;
-  const isSlow = resolved.accelerator === "tcg";
+  const isSlow = accelerator === "tcg";
   const firstBootLimitMs = isSlow ? slowLimitMs : usualFirstBootLimitMs;
   return openIntroduction(
     {

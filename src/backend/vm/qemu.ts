@@ -1,8 +1,9 @@
 import { ClusterError } from "../../errors.ts";
+import { minimalEnvironment } from "../../system/child-environment.ts";
 import type { Environment } from "../../system/environment.ts";
 import { errorCode } from "../../system/error-code.ts";
 import type { Progress } from "../../system/progress.ts";
-import { type ProgramEnd, runProgram } from "../../system/run-program.ts";
+import { type ProgramEnd, type ProgramRun, runProgram } from "../../system/run-program.ts";
 import type { Architecture } from "./architecture.ts";
 
 const limitMs = 60_000;
@@ -14,8 +15,14 @@ export interface Qemu {
   /** The emulator of whole machines, as it is called. */
   readonly systemName: string;
   system(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
+  /** The same with a working folder, stdin, or a listener to what it prints. */
+  run(run: QemuRun, signal: AbortSignal): Promise<ProgramEnd>;
   /** `qemu-img`. */
   image(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
+}
+
+interface QemuRun extends Pick<ProgramRun, "cwd" | "stdin" | "onOutput"> {
+  readonly words: readonly string[];
 }
 
 interface QemuSurroundings {
@@ -25,10 +32,10 @@ interface QemuSurroundings {
 
 export function openQemu(surroundings: QemuSurroundings, architecture: Architecture): Qemu {
   const systemName = `qemu-system-${architecture.name}`;
-  const runIt = async (program: string, words: readonly string[], signal: AbortSignal): Promise<ProgramEnd> => {
+  const runIt = async (program: string, run: QemuRun, signal: AbortSignal): Promise<ProgramEnd> => {
     const limit = AbortSignal.timeout(limitMs);
     try {
-      return await startProgram(surroundings, program, words, AbortSignal.any([signal, limit]));
+      return await startProgram(surroundings, program, run, AbortSignal.any([signal, limit]));
     } catch (error) {
       signal.throwIfAborted();
       if (limit.aborted) throw tooSlow(program);
@@ -41,19 +48,20 @@ export function openQemu(surroundings: QemuSurroundings, architecture: Architect
   return {
     architecture,
     systemName,
-    system: async (words, signal) => runIt(systemName, words, signal),
-    image: async (words, signal) => runIt("qemu-img", words, signal),
+    system: async (words, signal) => runIt(systemName, { words }, signal),
+    run: async (run, signal) => runIt(systemName, run, signal),
+    image: async (words, signal) => runIt("qemu-img", { words }, signal),
   };
 }
 
 async function startProgram(
   { environment, progress }: QemuSurroundings,
   program: string,
-  words: readonly string[],
+  { words, ...more }: QemuRun,
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
   progress.detail(2, `${program} ${words.join(" ")}`);
-  return await runProgram({ argv: [program, ...words], environment }, signal);
+  return await runProgram({ argv: [program, ...words], environment: minimalEnvironment(environment), ...more }, signal);
 }
 
 /** QEMU's version, such as [7, 2]. Throws `machine-not-set-up` where there is none. */

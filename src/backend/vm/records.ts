@@ -1,10 +1,10 @@
 import { readBootId } from "../../system/boot-id.ts";
-import { type ClusterRecord, type NodeRecord, roles } from "../../model/cluster-record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../system/creation-folder.ts";
 import { byRoleAndIndex, clusterState } from "../cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
 import { machineFiles } from "./machine-files.ts";
-import { machineLife, type MachineLife } from "./machine-process.ts";
+import { type Failure, machineLife, type MachineLife } from "./machine-process.ts";
 
 /** Made on every node at its first boot. */
 export const sshUser = "e2e";
@@ -37,7 +37,6 @@ export function toCluster(
   const nodes = facts.nodes
     .map((node, index) => toNode(node, lives[index] ?? "unstarted", fate))
     .toSorted(byRoleAndIndex);
-  const asked = new Map(roles.map((role) => [role, facts.counts[role]]));
   const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
   return {
     id: facts.clusterId,
@@ -47,7 +46,7 @@ export function toCluster(
     variant: facts.variant,
     distribution: facts.distribution,
     // Machines that stopped stay until they are removed, so none of them is on its way out.
-    state: isLive ? clusterState(nodes, asked) : "incomplete",
+    state: isLive ? clusterState(nodes, facts.counts) : "incomplete",
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     expiresAt: undefined,
     ...(facts.webScheme !== undefined && { webScheme: facts.webScheme }),
@@ -72,6 +71,7 @@ function toNode(node: NodeFacts, life: MachineLife, fate: Fate): NodeRecord {
 
 function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pick<NodeRecord, "state" | "stateReason"> {
   const ended = (stateReason: string) => ({ state: "ended" as const, stateReason });
+  if (typeof life === "object") return ended(failureReason(life));
   switch (life) {
     case "unstarted":
       return isAbandoned ? ended("the machine was never started: its create was cut short") : { state: "starting" };
@@ -83,5 +83,19 @@ function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pic
       return ended(
         isRestarted ? "this computer was restarted since" : "its QEMU was killed, perhaps for want of memory",
       );
+  }
+}
+
+function failureReason({ failure, said }: Failure): string {
+  const bySaid = said === undefined ? "" : ` (${said})`;
+  switch (failure) {
+    case "internal-error":
+      return `QEMU stopped it with an internal error${bySaid}`;
+    case "guest-panicked":
+      return "its kernel panicked";
+    case "io-error":
+      return `QEMU stopped it, since its disk could not be read or written${bySaid}`;
+    case "crashed":
+      return `its QEMU crashed${bySaid}`;
   }
 }

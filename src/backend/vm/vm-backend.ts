@@ -3,7 +3,8 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { hostArchitecture } from "./architecture.ts";
-import { readClusters } from "./cluster-facts.ts";
+import { strangerText } from "../stranger.ts";
+import { foreignFolders, readClusters } from "./cluster-facts.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import { destroy } from "./destroy.ts";
 import { evidence } from "./evidence.ts";
@@ -42,13 +43,14 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> 
       const stored = (await readClusters(ownRoot)).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
-    list: async () => listClusters(ownRoot),
+    list: async () => listClusters(ownRoot, surroundings),
     destroy: async (cluster, signal) => destroy(cluster, surroundings, signal),
     evidence,
   };
 }
 
-async function listClusters(root: string): Promise<readonly ClusterRecord[]> {
+async function listClusters(root: string, { progress }: Surroundings): Promise<readonly ClusterRecord[]> {
+  for (const stranger of await foreignFolders(root)) progress.detail(1, strangerText(stranger));
   const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
   return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
 }

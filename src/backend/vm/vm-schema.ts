@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
-import { checked } from "../../model/option-schema.ts";
+import { checked, oneOf } from "../../model/option-schema.ts";
 import type { SchemaValues } from "../../model/option-schema.ts";
-import { cpusProblem, defaults, diskProblem, imageProblem, isUrl, memoryProblem, readMegabytes, sumProblem } from "./vm-options.ts"; // prettier-ignore
+import { accelerators, cpusProblem, defaults, diskProblem, imageProblem, isUrl, memoryProblem, readMegabytes, sumProblem } from "./vm-options.ts"; // prettier-ignore
 import type { VmOptions } from "./vm-options.ts";
 
 /** What only clusters of virtual machines can be asked for. */
@@ -22,6 +22,12 @@ export const vmSchema = {
     default: defaults.diskMegabytes,
     defaultText: `${defaults.diskMegabytes / 1024}g`,
     read: (given: string): number => megabytes(checked(diskProblem)(given)),
+  },
+  accelerator: {
+    summary: "QEMU's accelerator: kvm, hvf or tcg; no other is tried",
+    defaultText: "the best that works",
+    choices: accelerators,
+    read: oneOf(accelerators),
   },
   image: {
     placeholder: "<path or URL>",
@@ -45,11 +51,12 @@ export function vmProblems({ image, imageSha256 }: Partial<VmValues>): readonly 
   return problem === undefined ? [] : [problem];
 }
 
-export function vmOptions({ memory, cpus, diskSize, image, imageSha256 }: VmValues): VmOptions {
+export function vmOptions({ memory, cpus, diskSize, accelerator, image, imageSha256 }: VmValues): VmOptions {
   return {
     memoryMegabytes: memory,
     cpus,
     diskMegabytes: diskSize,
+    ...(accelerator !== undefined && { accelerator }),
     ...(image !== undefined && {
       image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
     }),

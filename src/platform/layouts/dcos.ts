@@ -28,6 +28,7 @@ export const dcosLayout: Layout = {
   caPath: "/ca/dcos-ca.crt",
   loginPath: "/acs/api/v1/auth/login",
   customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
+  secretFiles: ["/var/lib/dcos/dcos-oauth/auth-token-secret", "/var/lib/dcos/pki/tls/CA/private/custom_ca.key"],
   installedMarker: "/etc/systemd/system/dcos.target",
   masterPorts: [
     53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990, 36771, 41281, 46839,

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { CreateTagsCommand, EC2Client } from "@aws-sdk/client-ec2";
 import type { Backend, ProvisionRequest, Surroundings } from "../../../src/backend/backend.ts";
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../../src/backend/cloud/cloud-options.ts";
@@ -33,6 +34,8 @@ export interface CloudFixture extends AsyncDisposable {
   /** Notes and warnings, and what was waited for. */
   readonly told: string[];
   open(chosen: string): Promise<Backend<CloudOptions>>;
+  /** Gives an instance other tags, as anybody in the account may. */
+  tag(instanceId: string, tags: Readonly<Record<string, string>>): Promise<void>;
   /** A creation of this id with its folder and key, as the facade makes them. */
   request(clusterId: string, changes: RequestChanges): Promise<TestRequest>;
 }
@@ -73,6 +76,7 @@ export async function openFixture(environment: Readonly<Record<string, string | 
     surroundings,
     told,
     open: async (chosen) => createCloudBackend({ region: chosen }, surroundings, neverAborted),
+    tag: async (instanceId, tags) => tagInstance(cloud, instanceId, tags),
     request: async (clusterId, changes) => newRequest(clusterId, surroundings, changes),
     [Symbol.asyncDispose]: async () => {
       await cloud[Symbol.asyncDispose]();
@@ -142,4 +146,14 @@ export function subnetOfTheOtherNetwork(): string {
     "172.31.0.0/16",
   );
   return subnets.find((subnet) => !subnet.isDefaultForZone && subnet.givesPublicAddresses)!.id;
+}
+
+async function tagInstance(
+  { endpoint, accessKeyId, secretAccessKey }: LocalCloud,
+  instanceId: string,
+  tags: Readonly<Record<string, string>>,
+): Promise<void> {
+  const client = new EC2Client({ region, endpoint, credentials: { accessKeyId, secretAccessKey } });
+  const Tags = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+  await client.send(new CreateTagsCommand({ Resources: [instanceId], Tags }));
 }

@@ -73,6 +73,7 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
     },
     creation: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
     accelerator: "tcg",
+    isSandboxed: true,
     firmware,
     image: await readImageFacts(qemu, join(directory, "empty.img"), never),
     boot: {

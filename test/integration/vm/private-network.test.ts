@@ -22,7 +22,7 @@ test.skipIf(lack !== undefined)(
     const directory = folder.path;
     const wires = { folder: directory, count: 3 };
     try {
-      await startNetwork(qemu, { directory, wires, clock: systemClock }, never);
+      await startNetwork(qemu, { directory, wires, isSandboxed: true, clock: systemClock }, never);
       const machines = await Promise.all([0, 1, 2].map((place) => machine(wires, place)));
       const [first, second, third] = machines as [Machine, Machine, Machine];
       await arrives(first, "from the first", [second, third]);

@@ -18,7 +18,10 @@ const wait = defineCommand({
   examples: [],
   run: async () => {},
 });
-const circumstances = { program: { name: "cluster-x", summary: "", commands: [wait] }, logPath: undefined };
+const circumstances = {
+  program: { name: "cluster-x", summary: "", licenses: async () => Promise.resolve(""), commands: [wait] },
+  logPath: undefined,
+};
 const gone = new ClusterError("connection-failed", "agent_0 is gone", { hint: "Look.", facts: { node: "agent_0" } });
 
 test("an error is told with what to do, the log and its id", () => {

@@ -3,7 +3,6 @@ import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { bootstrapOriginOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { splitLogs } from "../../../src/platform/node-logs.ts";
 import { curlConfig } from "../../../src/platform/phases/curl-config.ts";
 import { megabytes } from "../../../src/platform/phases/fetch-artifact.ts";
 import { lastLines, reasonOf } from "../../../src/platform/phases/remote-script.ts";
@@ -128,12 +127,4 @@ describe("why a script failed", () => {
   test("the last lines leave out empty ones", () => {
     expect(lastLines("a\n\nb  \n\n\nc\n", 2)).toEqual(["b", "c"]);
   });
-});
-
-test("logs are parted at their marks", () => {
-  const mark = "--- 123";
-  expect(splitLogs(`cut off\n${mark} a.log\none\n${mark} b.log\n--- other\n`, mark)).toEqual([
-    { name: "a.log", text: "one\n" },
-    { name: "b.log", text: "--- other\n" },
-  ]);
 });

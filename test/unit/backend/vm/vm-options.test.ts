@@ -48,6 +48,9 @@ test("the library tells everything that is wrong at once", () => {
   expect(read).toThrow(
     /^`memory`: "1k".*; `image`: "disk.img" is no absolute path; `linuxDistribution`: "beos-5" is none/,
   );
+  // @ts-expect-error Not all who use the library have its types.
+  expect(() => readVmOptions({ accelerator: "xen" })).toThrow('`accelerator`: "xen" is none of kvm, hvf, tcg');
+  expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });
   expect(readVmOptions({})).toEqual({
     distribution: "debian-12",
     options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
