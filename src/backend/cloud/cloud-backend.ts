@@ -46,7 +46,7 @@ export async function createCloudBackend(
   const read = clusterReader(surroundings);
   return {
     name: "cloud",
-    place: { kind: "region", name: region, option: "--cloud-region" },
+    place: { kind: "region", name: region, option: "region" },
     ipDetect,
     ipDetectPublic,
     plan: async (request, planSignal) => {

@@ -1,5 +1,6 @@
 import type { CreationRequest } from "../../../model/creation.ts";
 import type { ContainerOptions } from "../container-options.ts";
+import { assertVolumesExist } from "../container-schema.ts";
 import { chooseDistribution } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";
@@ -17,13 +18,14 @@ export interface ResolvedCreation {
   readonly image: NodeImage;
 }
 
-/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
+/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve, `bad-usage` where a volume isn't there. */
 export async function resolveCreation(
   engine: Engine,
   { distribution: asked, options }: Pick<CreationRequest<ContainerOptions>, "distribution" | "options">,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
+  await assertVolumesExist(options.volumes);
   const facts = await readEngineFacts(engine, signal);
   const reach = await findReach(engine, facts, platform, signal);
   const { nodeImage } = options;
