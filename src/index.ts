@@ -47,7 +47,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
 
   /** Throws `bad-usage` with all that is wrong with the options. Credentials are looked for when the first cluster is made or looked for. */
   constructor(options: CloudBackendOptions & SurroundingOptions) {
-    const { region, distribution, creation } = readCloudOptions(options);
+    const { region, distribution, options: creation } = readCloudOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
     this.distribution = distribution;
     this.creation = creation;
@@ -69,7 +69,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
 
   /** Throws `bad-usage` with all that is wrong with the options. The engine is asked when the first cluster is made or looked for. */
   constructor(options: ContainerBackendOptions & SurroundingOptions = {}) {
-    const { engine, distribution, creation } = readContainerOptions(options);
+    const { engine, distribution, options: creation } = readContainerOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
     this.distribution = distribution;
     this.creation = creation;
@@ -90,7 +90,7 @@ export class VmBackend implements ClusterBackend<VmOptions> {
 
   /** Throws `bad-usage` with all that is wrong with the options. QEMU is looked for when the first cluster is made. */
   constructor(options: VmBackendOptions & SurroundingOptions = {}) {
-    const { distribution, creation } = readVmOptions(options);
+    const { distribution, options: creation } = readVmOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
     this.distribution = distribution;
     this.creation = creation;

@@ -111,7 +111,7 @@ function folderRefused(directory: string, error: unknown): ClusterError {
 
 function tooSlow(creation: Pick<ClusterCreation<unknown>, "clusterId">): ClusterError {
   return new ClusterError("deadline-passed", `Creating cluster "${creation.clusterId}" took longer than its limit.`, {
-    hint: "Give it more time with --timeout, or see the log for what it waited for.",
+    hint: "Give it more time with `timeout`, or see the log for what it waited for.",
     facts: { cluster: creation.clusterId },
   });
 }

@@ -1,8 +1,9 @@
 import { BadValue, flag, option } from "../cli/option.ts";
 import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import { choice, count, path as pathType, quoted, value } from "../cli/value-types.ts";
+import { choice, count, path as pathType, value } from "../cli/value-types.ts";
 import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
+import { quoted } from "../errors.ts";
 import { variants } from "../model/cluster-record.ts";
 import { securityModes } from "../platform/configuration.ts";
 import type { Checked } from "../system/checked.ts";

@@ -49,7 +49,7 @@ export async function createCloudBackend(
   );
   return {
     name: "cloud",
-    place: { kind: "region", name: region, option: "--cloud-region" },
+    place: { kind: "region", name: region, option: "region" },
     ipDetect,
     ipDetectPublic,
     remainsText: () => remainsText(current.making, region),

@@ -72,7 +72,7 @@ function sourceOf(distribution: string): ImageSource {
   const source = sources[distribution];
   if (source !== undefined) return source;
   throw new ClusterError("bad-usage", `No images are known for the distribution "${distribution}".`, {
-    hint: `Known: ${distributions.join(", ")}. Any other image: --image with --ssh-user.`,
+    hint: `Known: ${distributions.join(", ")}. Any other image: \`image\` with \`sshUser\`.`,
     facts: { distribution, known: distributions },
   });
 }
@@ -109,7 +109,7 @@ function imageNotFound(region: string, distribution: string, id: string | undefi
   const source = sources[distribution];
   const what = id ?? `of ${distribution} ("${source?.names}", owner ${source?.owner})`;
   return new ClusterError("image-not-found", `There is no image ${what} in region ${region}.`, {
-    hint: "Choose another --linux-distribution or --cloud-region, or name an image with --image and --ssh-user.",
+    hint: "Choose another `linuxDistribution` or `region`, or name an image with `image` and `sshUser`.",
     facts: {
       region,
       distribution,

@@ -31,7 +31,7 @@ export function cloudIntroduction(
     },
     silence: async (signal) => {
       const reason = await silenceText(environment, cidrs, signal);
-      const hint = "Create the cluster anew, naming the addresses that must reach it with --admin-cidr.";
+      const hint = "Create the cluster anew, naming the addresses that must reach it with `adminCidrs`.";
       return reason === undefined ? undefined : { reason, hint };
     },
   };

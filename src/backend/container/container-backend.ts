@@ -41,7 +41,7 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
       {
         name: "container",
         // Engines know nothing of each other's containers, as regions don't of each other's machines.
-        place: { kind: "engine", name: engine.kind.name, option: "--engine" },
+        place: { kind: "engine", name: engine.kind.name, option: "engine" },
         findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),
         ipDetect,
         root: ownRoot,

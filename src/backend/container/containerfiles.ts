@@ -37,7 +37,7 @@ export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): str
     "machine-not-set-up",
     `${asked} cannot boot in containers here: its systemd needs cgroups 1, and this machine has cgroups 2.`,
     {
-      hint: `Choose another --linux-distribution, such as ${suiting[cgroupVersion]}.`,
+      hint: `Choose another \`linuxDistribution\`, such as ${suiting[cgroupVersion]}.`,
       facts: { distribution: asked, cgroupVersion },
     },
   );
@@ -57,7 +57,7 @@ export function nodeRecipe(distribution: string): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {
     throw new ClusterError("bad-usage", `No node image is known for the distribution "${distribution}".`, {
-      hint: `Known: ${distributions.join(", ")}. Any other image: --node-image.`,
+      hint: `Known: ${distributions.join(", ")}. Any other image: \`nodeImage\`.`,
       facts: { distribution, known: distributions },
     });
   }

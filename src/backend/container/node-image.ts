@@ -65,7 +65,7 @@ export async function obtainNodeImage(
 function notBuilt({ kind }: Engine, image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   return new ClusterError("image-not-found", `The node image ${image.name} could not be built: ${error.message}`, {
-    hint: `Its base image and its packages come from the network: see that ${kind.title} gets there, or give an image of your own with --node-image. -vvv shows the build.`,
+    hint: `Its base image and its packages come from the network: see that ${kind.title} gets there, or give an image of your own with \`nodeImage\`. -vvv shows the build.`,
     facts: { ...error.facts, image: image.name },
     cause: error,
   });

@@ -1,5 +1,6 @@
 import type { CreationRequest } from "../backend.ts";
 import type { ContainerOptions } from "./container-options.ts";
+import { assertVolumesExist } from "./container-schema.ts";
 import { chooseDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "./engine-facts.ts";
@@ -16,13 +17,14 @@ export interface ResolvedCreation {
   readonly image: NodeImage;
 }
 
-/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
+/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve, `bad-usage` where a volume isn't there. */
 export async function resolveCreation(
   engine: Engine,
   { distribution: asked, creation }: Pick<CreationRequest<ContainerOptions>, "distribution" | "creation">,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
+  await assertVolumesExist(creation.volumes);
   const facts = await readEngineFacts(engine, signal);
   const reach = await findReach(engine, facts, platform, signal);
   const { nodeImage } = creation;

@@ -31,7 +31,7 @@ export function publishedImage(distribution: string, architecture: Architecture)
   const image = published[distribution];
   if (image !== undefined) return image(architecture);
   throw new ClusterError("bad-usage", `No cloud image is known for the distribution "${distribution}".`, {
-    hint: `Known: ${distributions.join(", ")}. Any other image: --image.`,
+    hint: `Known: ${distributions.join(", ")}. Any other image: \`image\`.`,
     facts: { distribution, known: distributions },
   });
 }

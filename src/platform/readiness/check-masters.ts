@@ -128,7 +128,7 @@ function loginWait(
   if (login.problem !== undefined) return `login: ${login.problem}`;
   if (login.status === 401) {
     throw new ClusterError("login-refused", `The cluster refuses the superuser "${username}" with this password.`, {
-      hint: "Give --superuser-username and --superuser-password as the cluster's configuration has them.",
+      hint: "Give `superuserUsername` and `superuserPassword` as the cluster's configuration has them.",
       facts: { node: nodeReference(master), username },
     });
   }

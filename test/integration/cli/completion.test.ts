@@ -87,7 +87,12 @@ async function openShell(shell: string, words: readonly string[], setup: string)
   await writeFile(join(scratch.path, "example"), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
   await chmod(join(scratch.path, "example"), 0o755);
   const PATH = `${scratch.path}:${process.env["PATH"] ?? ""}`;
-  const terminal = await openTerminal([shell, ...words], scratch.path, { PATH, HOME: scratch.path, PS1: "$ " });
+  const terminal = await openTerminal([shell, ...words], scratch.path, {
+    PATH,
+    HOME: scratch.path,
+    XDG_RUNTIME_DIR: scratch.path,
+    PS1: "$ ",
+  });
   await terminal.type(`${setup}; echo set''up\r`, "setup");
   return {
     folder: scratch.path,

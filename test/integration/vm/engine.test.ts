@@ -126,7 +126,7 @@ test("nodes that want more memory than there is are refused", async () => {
     resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
   );
   expect(failure.id).toBe("capacity-lacking");
-  expect(failure.hint).toContain("--memory");
+  expect(failure.hint).toContain("`memory`");
 });
 
 test("the fastest accelerator that works is taken, and why others don't is told", async () => {
