@@ -80,6 +80,16 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
   });
 });
 
+describe.each(shells)("%s, on a terminal", (shell, words, setup) => {
+  test.skipIf(Bun.which(shell) === null)("executes nothing that the program lists", async () => {
+    await using typist = await openShell(shell, words, setup);
+    const lines = "printf 'words\\nA$(touch trace)\\n'";
+    await typist.type(`${shell === "fish" ? `function example; ${lines}; end` : `example() { ${lines}; }`}; echo de''fined\r`, "defined"); // prettier-ignore
+    await typist.type("example greet A\t\recho do''ne\r", "done");
+    expect(await Bun.file(join(typist.folder, "trace")).exists()).toBe(false);
+  });
+});
+
 /** A shell in a folder of its own, for which the example program is installed and set up. */
 async function openShell(shell: string, words: readonly string[], setup: string) {
   const scratch = await scratchFolder();
