@@ -4,7 +4,11 @@ import {
   containerSchema,
   volumeProblems,
 } from "../backend/container/container-schema.ts";
-import { defaultDistribution, defaultDistributionText, distributions } from "../backend/container/containerfiles.ts";
+import {
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+} from "../backend/container/launch/containerfiles.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 

@@ -1,4 +1,4 @@
-import { defaultDistribution, distributions } from "../backend/vm/images.ts";
+import { defaultDistribution, distributions } from "../backend/vm/images/images.ts";
 import { imageFileProblems, vmOptions, vmProblems, vmSchema } from "../backend/vm/vm-schema.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";

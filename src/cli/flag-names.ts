@@ -1,10 +1,13 @@
-import type { Program } from "./command.ts";
-
 /** A text of the program with its flags in place of neutral names: "`timeout`" becomes "--timeout", "`agents 0`" becomes "--agents 0". */
 export type NameFlags = (text: string) => string;
 
+/** What this needs of a program. */
+interface Declaring {
+  readonly commands: readonly { readonly options: Readonly<Record<string, { readonly flag: string }>> }[];
+}
+
 /** The names are those under which commands declare their options. */
-export const flagNames = (program: Program): NameFlags =>
+export const flagNames = (program: Declaring): NameFlags =>
   namingFlags(() =>
     program.commands.flatMap(({ options }) => Object.entries(options).map(([name, { flag }]) => [name, flag])),
   );

@@ -3,7 +3,7 @@ import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { formatDuration } from "../cli/duration.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import type { CheckResult } from "../doctor/check.ts";
+import type { CheckResult } from "../model/check.ts";
 import type { Driver } from "./driver.ts";
 
 /** For all checks together; those of the cloud have shorter limits of their own, which is what usually tells. */

@@ -1,6 +1,6 @@
-import { cidrProblem } from "./admin-cidrs.ts";
+import { cidrProblem } from "./launch/admin-cidrs.ts";
 import type { CloudValues } from "./cloud-schema.ts";
-import { tagProblem } from "./custom-tags.ts";
+import { tagProblem } from "./launch/tag-problem.ts";
 
 /** What is wrong with several values together, and with address ranges: what reads those takes longer to load than all of a start. */
 export function cloudProblems(values: Partial<CloudValues>): readonly string[] {

@@ -1,8 +1,8 @@
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { containerOptions, containerPlaceSchema, containerSchema } from "./container-schema.ts";
-import { defaultDistribution, distributions } from "./containerfiles.ts";
-import type { EngineName } from "./engine-kinds.ts";
+import { defaultDistribution, distributions } from "./launch/containerfiles.ts";
+import type { EngineName } from "./engine/engine-kind.ts";
 
 /** What clusters of the library's ContainerBackend are made of. */
 export interface ContainerBackendOptions {

@@ -3,7 +3,7 @@ import { checked, oneOf } from "../../model/option-schema.ts";
 import type { SchemaValues } from "../../model/option-schema.ts";
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-options.ts";
 import type { ContainerOptions } from "./container-options.ts";
-import { engineNames } from "./engine-kinds.ts";
+import { engineNames } from "./engine/engine-kind.ts";
 
 /** Where clusters are made and looked for. */
 export const containerPlaceSchema = {

@@ -1,5 +1,5 @@
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
-import { defaultDistribution, distributions } from "./images.ts";
+import { defaultDistribution, distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 import { vmOptions, vmProblems, vmSchema } from "./vm-schema.ts";
 

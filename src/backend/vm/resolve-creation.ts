@@ -1,14 +1,14 @@
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
-import type { CreationRequest } from "../backend.ts";
-import { nodeCount } from "../cluster-shape.ts";
-import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
-import { readBrokenAccelerator } from "./broken-accelerator.ts";
-import { findFirmware, type Firmware } from "./firmware.ts";
-import { findImage, type MachineImage } from "./image-store.ts";
-import { type Qemu, qemuVersion } from "./qemu.ts";
-import { hasSandbox } from "./sandbox.ts";
+import type { CreationRequest } from "../../model/creation.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
+import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
+import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { findFirmware, type Firmware } from "./qemu/firmware.ts";
+import { findImage, type MachineImage } from "./images/image-store.ts";
+import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
+import { hasSandbox } from "./qemu/sandbox.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /** The first one with `-action`. */
@@ -27,7 +27,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "creation" | "counts">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
@@ -37,7 +37,7 @@ export async function resolveCreation(
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   const count = nodeCount(request.counts);
-  assertMemory(count * request.creation.memoryMegabytes, totalmem());
+  assertMemory(count * request.options.memoryMegabytes, totalmem());
   const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),
@@ -47,7 +47,7 @@ export async function resolveCreation(
     findImage(request, qemu.architecture, environment),
   ]);
   assertVersion(version, count);
-  const choice = { forced: request.creation.accelerator, broken };
+  const choice = { forced: request.options.accelerator, broken };
   const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
   return { qemuVersion: version.join("."), accelerator, choice, isSandboxed, firmware, image };
 }

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
-import { machineLife } from "../../../src/backend/vm/machine-process.ts";
-import { monitorName, monitorOptions, queryRunState } from "../../../src/backend/vm/monitor.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
+import { machineLife } from "../../../src/backend/vm/machines/machine-process.ts";
+import { monitorName, monitorOptions, queryRunState } from "../../../src/backend/vm/qemu/monitor.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const qemu = "qemu-system-x86_64";

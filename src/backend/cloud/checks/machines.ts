@@ -1,4 +1,4 @@
-import { type Check, fail, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, warn } from "../../../model/check.ts";
 import type { CheckedDefaults, CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, withCloud } from "./with-cloud.ts";
 

@@ -1,11 +1,11 @@
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
-import { systemTemporaryFolder } from "../../../system/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../accelerator.ts";
-import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "../broken-accelerator.ts";
-import { findFirmware } from "../firmware.ts";
-import { type Qemu, qemuVersion } from "../qemu.ts";
+import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
+import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
+import { findFirmware } from "../qemu/firmware.ts";
+import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
 import { isOlder, leastVersion, streamVersion } from "../resolve-creation.ts";
 
 const limitMs = 20_000;

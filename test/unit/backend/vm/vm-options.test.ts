@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { architectureOf } from "../../../../src/backend/vm/architecture.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { readVmOptions } from "../../../../src/backend/vm/backend-options.ts";
-import { findSum } from "../../../../src/backend/vm/checksum-list.ts";
-import { distributions, publishedImage } from "../../../../src/backend/vm/images.ts";
+import { findSum } from "../../../../src/backend/vm/images/find-sum.ts";
+import { distributions, publishedImage } from "../../../../src/backend/vm/images/images.ts";
 import {
   cpusProblem,
   diskProblem,

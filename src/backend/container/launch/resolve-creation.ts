@@ -1,0 +1,35 @@
+import type { CreationRequest } from "../../../model/creation.ts";
+import type { ContainerOptions } from "../container-options.ts";
+import { assertVolumesExist } from "../container-schema.ts";
+import { chooseDistribution } from "./containerfiles.ts";
+import type { Engine } from "../engine/engine.ts";
+import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";
+import { findReach, readEngineFacts } from "../engine/engine-facts.ts";
+import type { EngineKind } from "../engine/engine-kind.ts";
+import { findNodeImage, type NodeImage } from "./node-image.ts";
+
+/** The things of the engine that a creation's options mean. */
+export interface ResolvedCreation {
+  readonly kind: EngineKind;
+  readonly facts: EngineFacts;
+  readonly reach: Reach;
+  /** As the cluster's record tells it: of an image of the user's own it is the image's name. */
+  readonly distribution: string;
+  readonly image: NodeImage;
+}
+
+/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve, `bad-usage` where a volume isn't there. */
+export async function resolveCreation(
+  engine: Engine,
+  { distribution: asked, options }: Pick<CreationRequest<ContainerOptions>, "distribution" | "options">,
+  platform: NodeJS.Platform,
+  signal: AbortSignal,
+): Promise<ResolvedCreation> {
+  await assertVolumesExist(options.volumes);
+  const facts = await readEngineFacts(engine, signal);
+  const reach = await findReach(engine, facts, platform, signal);
+  const { nodeImage } = options;
+  const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;
+  const image = await findNodeImage(engine, distribution, options, signal);
+  return { kind: engine.kind, facts, reach, distribution, image };
+}
