@@ -22,6 +22,10 @@ export interface Backend<Creation> {
   readonly ipDetect: string;
   /** Same, for the public address; absent where nodes have none. */
   readonly ipDetectPublic: string | undefined;
+  /** Whether nodes keep the time by themselves: not those that have the clock of this machine. */
+  readonly nodesKeepTime: boolean;
+  /** A sentence that names what has version 1 of the control groups, for anyone whose nodes turn out to have version 2 and need 1. */
+  readonly cgroups1Advice: string;
 
   /** For someone who ends the program in the middle of a creation: what may be left, and when or how it goes away. */
   remainsText(clusterId: string): string;
@@ -87,6 +91,8 @@ export interface CreationRequest<Creation> {
   readonly counts: Counts;
   /** The backend's own options, already checked. */
   readonly creation: Creation;
+  /** Whether the platform can isolate with version 1 of the control groups only: of the layout. */
+  readonly needsCgroups1: boolean;
   /** TCP ports that people's machines must reach on the nodes, besides 22: of the layout. */
   readonly openPorts: readonly number[];
   /** Kept with the machines, for those who ask for the web UI's URL; undefined: not known yet. */

@@ -1,6 +1,6 @@
 import type { CreationRequest } from "./backend.ts";
 
-type Asked<Creation> = Pick<CreationRequest<Creation>, "distribution" | "creation" | "counts">;
+type Asked<Creation> = Pick<CreationRequest<Creation>, "distribution" | "creation" | "counts" | "needsCgroups1">;
 export type Resolve<Creation, Resolved> = (request: Asked<Creation>, signal: AbortSignal) => Promise<Resolved>;
 
 interface KeptResolution<Creation, Resolved> {
@@ -15,8 +15,8 @@ export function keptResolution<Creation, Resolved>(
   resolve: Resolve<Creation, Resolved>,
 ): KeptResolution<Creation, Resolved> {
   const kept = new Map<string, Resolved>();
-  const keyOf = ({ distribution, creation, counts }: Asked<Creation>): string =>
-    JSON.stringify([distribution, creation, counts]);
+  const keyOf = ({ distribution, creation, counts, needsCgroups1 }: Asked<Creation>): string =>
+    JSON.stringify([distribution, creation, counts, needsCgroups1]);
   return {
     find: async (request, signal) => {
       const resolved = await resolve(request, signal);

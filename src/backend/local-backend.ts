@@ -24,6 +24,8 @@ export interface LocalParts<Creation, Resolved, Making extends LocalMaking> exte
   "name" | "place" | "findElsewhere"
 > {
   readonly ipDetect: string;
+  /** See Backend. */
+  readonly cgroups1Advice: string;
   /** The folder of this machine's creations. */
   readonly root: string;
   /** See Backend.remainsText. */
@@ -51,6 +53,8 @@ export function localBackend<Creation, Resolved, Making extends LocalMaking>(
     place: parts.place,
     ipDetect: parts.ipDetect,
     ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: parts.cgroups1Advice,
     findElsewhere: parts.findElsewhere,
     remainsText: () => parts.remainsText(current.making),
     plan: async (request, signal) => {

@@ -73,6 +73,8 @@ export async function createForLibrary<Creation>(
       creation,
       // Which layout's artifact will be installed isn't known yet.
       webScheme: undefined,
+      // The artifact isn't known yet: preparing the nodes finds out.
+      needsCgroups1: false,
       openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
       ownKey: request.sshKey,
       keepOnFailure: request.keepOnFailure ?? false,

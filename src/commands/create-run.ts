@@ -13,7 +13,7 @@ import { webSchemeOf } from "../platform/configuration.ts";
 import { configurationSecrets } from "../platform/configuration-secrets.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
-import { layoutOf } from "../platform/layouts/find-layout.ts";
+import { layoutOf, needsCgroups1 } from "../platform/layouts/find-layout.ts";
 import { resolveLicense } from "../platform/license.ts";
 import { freeSpaceProblem } from "../system/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";
@@ -70,13 +70,15 @@ async function checkSum({ artifact, artifactSha256 }: CreateInput, signal: Abort
 }
 
 function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead): CreationRequest<unknown> {
+  const layout = layoutOf(head.layout ?? "cluster");
   return {
     clusterId: input.clusterId,
     variant: input.variant,
     distribution: input.linuxDistribution,
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     creation: driver.creation(input),
-    openPorts: layoutOf(head.layout ?? "cluster").publicPorts,
+    needsCgroups1: needsCgroups1(layout),
+    openPorts: layout.publicPorts,
     webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };
 }
@@ -126,6 +128,8 @@ async function installPlan(backend: Backend<unknown>, { input, context, head }: 
     selinuxEnforcing: input.enableSelinuxEnforcing,
     ipDetect: backend.ipDetect,
     ipDetectPublic: backend.ipDetectPublic,
+    nodesKeepTime: backend.nodesKeepTime,
+    cgroups1Advice: backend.cgroups1Advice,
     workspaceFolder: input.workspaceDir,
   };
 }

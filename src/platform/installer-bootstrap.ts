@@ -23,6 +23,8 @@ import { readResolvers } from "./resolvers.ts";
 export interface ArtifactOnNode {
   /** The layout that the nodes were prepared for; genconf has the last word. */
   readonly preparedFor: Layout;
+  /** The layout that it seems to be of: the base configuration is written for it. */
+  readonly expected: Layout;
   readonly version: ArtifactVersion;
 }
 
@@ -42,7 +44,8 @@ export async function prepareArtifact(request: ArtifactPreparation, signal: Abor
   await using local = localArtifact(request);
   await runPhase(fetchArtifact({ artifact, download: local.download, prepared }), node, surroundings, signal);
   await prepared;
-  return { preparedFor: layoutOf(plan.layoutHint ?? "cluster"), version: await askVersion(request, signal) };
+  const preparedFor = layoutOf(plan.layoutHint ?? "cluster");
+  return { preparedFor, ...(await askVersion(request, preparedFor, signal)) };
 }
 
 export interface BootstrapRequest {
@@ -57,6 +60,8 @@ export interface Bootstrap {
   readonly layout: Layout;
   readonly preparedFor: Layout;
   readonly url: string;
+  /** As the artifact's `--version` has it. */
+  readonly release: string;
 }
 
 /** Generates the installer on the first master and serves it. It needs every node's address, but nothing else of the other nodes. */
@@ -64,13 +69,14 @@ export async function prepareBootstrap(request: BootstrapRequest, signal: AbortS
   const { plan, surroundings, cluster, artifact } = request;
   const node = firstMasterOf(cluster);
   const url = bootstrapUrlOf(node);
-  const { preparedFor, version } = await artifact;
+  const { preparedFor, expected, version } = await artifact;
   warnOfLicense(plan, version, surroundings);
   const connection = await surroundings.connections.connect(node, signal);
-  const files = await genconfFiles(plan, cluster, await readResolvers(connection, signal));
+  const resolvers = await readResolvers(connection, signal);
+  const files = await genconfFiles(plan, cluster, { resolvers, layout: expected, release: version.version });
   const layout = await runPhase(generate(files), node, surroundings, signal);
   await runPhase(serve(layout, privateAddressOf(node), bootstrapPort(layouts)), node, surroundings, signal);
-  return { layout, preparedFor, url };
+  return { layout, preparedFor, url, release: version.version };
 }
 
 function firstMasterOf(cluster: ClusterRecord): NodeRecord {
@@ -87,15 +93,17 @@ export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) 
  */
 async function askVersion(
   { plan, surroundings, node }: ArtifactPreparation,
+  expected: Layout,
   signal: AbortSignal,
-): Promise<ArtifactVersion> {
+): Promise<Pick<ArtifactOnNode, "expected" | "version">> {
   const phase = checkVersion({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown });
   try {
-    return await runPhase(phase, node, surroundings, signal);
+    return { expected, version: await runPhase(phase, node, surroundings, signal) };
   } catch (error) {
     if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
-    await runPhase(prepareNode(layoutOf("dcos")), node, surroundings, signal);
-    return await runPhase(phase, node, surroundings, signal);
+    const layout = layoutOf("dcos");
+    await runPhase(prepareNode(layout, plan), node, surroundings, signal);
+    return { expected: layout, version: await runPhase(phase, node, surroundings, signal) };
   }
 }
 

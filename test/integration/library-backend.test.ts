@@ -33,6 +33,8 @@ async function openFixture(): Promise<Fixture> {
     place: undefined,
     ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
     ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: "",
     remainsText: () => "",
     plan: async () => ({ lines: [], facts: {} }),
     provision: async (request, onNode, signal) => {

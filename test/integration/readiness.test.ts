@@ -220,14 +220,16 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
     }
   });
 
-  test("say at once that name or password is wrong", async () => {
+  test("are given half a minute to know name and password, then these are wrong", async () => {
     await using machines = await startMachines({ roles });
     await finish(machines.machines[0]!, passing);
     await using web = startWeb({ "/acs/api/v1/auth/login": () => ({ status: 401 }) }, undefined);
     const cluster = exampleCluster(withWeb(machines, web), "enterprise");
     const login = { username: "admin", password: "wrongpassword" };
+    const startMs = fastClock.now();
     const error = await failureOf(wait(machines, cluster, { skipHttpChecks: false, login }).report);
     expect(error.id).toBe("login-refused");
+    expect(fastClock.now() - startMs).toBeGreaterThanOrEqual(30_000);
     expect(JSON.stringify([error.message, error.hint, error.facts])).not.toContain("wrongpassword");
   });
 

@@ -1,3 +1,4 @@
+import { cgroups1Advice } from "../cgroups1.ts";
 import { dirname, join } from "node:path";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
@@ -8,6 +9,7 @@ import { describeInstances } from "./describe.ts";
 import { destroy } from "./destroy.ts";
 import { evidence } from "./evidence.ts";
 import { findElsewhere } from "./find-elsewhere.ts";
+import { cgroups1Distributions } from "./images.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
 import { type Making, remainsText } from "./making.ts";
 import { openApi } from "./open-api.ts";
@@ -47,6 +49,8 @@ export async function createCloudBackend(
     place: { kind: "region", name: region, option: "--cloud-region" },
     ipDetect,
     ipDetectPublic,
+    nodesKeepTime: true,
+    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
     remainsText: () => remainsText(current.making, region),
     plan: async (request, planSignal) => {
       const work = { api, root: place.root, resolve: async () => resolution.find(request, planSignal) };

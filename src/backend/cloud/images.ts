@@ -8,6 +8,8 @@ interface ImageSource {
   readonly owner: string;
   readonly names: string;
   readonly user: string;
+  /** The version of the control groups that it boots with. */
+  readonly cgroupVersion: 1 | 2;
 }
 
 const redHat = "309956199498";
@@ -18,27 +20,44 @@ const canonical = "099720109477";
 const amazon = "137112412989";
 
 const sources: Readonly<Record<string, ImageSource>> = {
-  "centos-7": { owner: "125523088429", names: "CentOS Linux 7 x86_64*", user: "centos" },
-  "rhel-7": { owner: redHat, names: "RHEL-7.9_HVM-*", user: "ec2-user" },
-  "rhel-8": { owner: redHat, names: "RHEL-8*_HVM-*", user: "ec2-user" },
-  "rhel-9": { owner: redHat, names: "RHEL-9*_HVM-*", user: "ec2-user" },
-  "rocky-8": { owner: rocky, names: "Rocky-8-EC2-Base-*.x86_64", user: "rocky" },
-  "rocky-9": { owner: rocky, names: "Rocky-9-EC2-Base-*.x86_64", user: "rocky" },
-  "almalinux-8": { owner: almaLinux, names: "AlmaLinux OS 8*x86_64", user: "ec2-user" },
-  "almalinux-9": { owner: almaLinux, names: "AlmaLinux OS 9*x86_64", user: "ec2-user" },
-  "debian-11": { owner: debian, names: "debian-11-amd64-*", user: "admin" },
-  "debian-12": { owner: debian, names: "debian-12-amd64-*", user: "admin" },
-  "debian-13": { owner: debian, names: "debian-13-amd64-*", user: "admin" },
-  "ubuntu-20": { owner: canonical, names: "ubuntu/images/hvm-ssd*/ubuntu-*-20.04-amd64-server-*", user: "ubuntu" },
-  "ubuntu-22": { owner: canonical, names: "ubuntu/images/hvm-ssd*/ubuntu-*-22.04-amd64-server-*", user: "ubuntu" },
-  "ubuntu-24": { owner: canonical, names: "ubuntu/images/hvm-ssd*/ubuntu-*-24.04-amd64-server-*", user: "ubuntu" },
-  "amazon-2": { owner: amazon, names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2", user: "ec2-user" },
-  "amazon-2023": { owner: amazon, names: "al2023-ami-2023.*-x86_64", user: "ec2-user" },
+  "centos-7": { owner: "125523088429", names: "CentOS Linux 7 x86_64*", user: "centos", cgroupVersion: 1 },
+  "rhel-7": { owner: redHat, names: "RHEL-7.9_HVM-*", user: "ec2-user", cgroupVersion: 1 },
+  "rhel-8": { owner: redHat, names: "RHEL-8*_HVM-*", user: "ec2-user", cgroupVersion: 1 },
+  "rhel-9": { owner: redHat, names: "RHEL-9*_HVM-*", user: "ec2-user", cgroupVersion: 2 },
+  "rocky-8": { owner: rocky, names: "Rocky-8-EC2-Base-*.x86_64", user: "rocky", cgroupVersion: 1 },
+  "rocky-9": { owner: rocky, names: "Rocky-9-EC2-Base-*.x86_64", user: "rocky", cgroupVersion: 2 },
+  "almalinux-8": { owner: almaLinux, names: "AlmaLinux OS 8*x86_64", user: "ec2-user", cgroupVersion: 1 },
+  "almalinux-9": { owner: almaLinux, names: "AlmaLinux OS 9*x86_64", user: "ec2-user", cgroupVersion: 2 },
+  "debian-11": { owner: debian, names: "debian-11-amd64-*", user: "admin", cgroupVersion: 2 },
+  "debian-12": { owner: debian, names: "debian-12-amd64-*", user: "admin", cgroupVersion: 2 },
+  "debian-13": { owner: debian, names: "debian-13-amd64-*", user: "admin", cgroupVersion: 2 },
+  "ubuntu-20": {
+    owner: canonical,
+    names: "ubuntu/images/hvm-ssd*/ubuntu-*-20.04-amd64-server-*",
+    user: "ubuntu",
+    cgroupVersion: 1,
+  },
+  "ubuntu-22": {
+    owner: canonical,
+    names: "ubuntu/images/hvm-ssd*/ubuntu-*-22.04-amd64-server-*",
+    user: "ubuntu",
+    cgroupVersion: 2,
+  },
+  "ubuntu-24": {
+    owner: canonical,
+    names: "ubuntu/images/hvm-ssd*/ubuntu-*-24.04-amd64-server-*",
+    user: "ubuntu",
+    cgroupVersion: 2,
+  },
+  "amazon-2": { owner: amazon, names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2", user: "ec2-user", cgroupVersion: 1 },
+  "amazon-2023": { owner: amazon, names: "al2023-ami-2023.*-x86_64", user: "ec2-user", cgroupVersion: 2 },
 };
 
 /** Values of `--linux-distribution`. */
 export const distributions: readonly string[] = Object.keys(sources);
 export const defaultDistribution = "centos-7";
+export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
+export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
 
 export interface LaunchImage {
   readonly id: string;

@@ -1,5 +1,6 @@
 import { platform } from "node:os";
 import type { Backend, Surroundings } from "../backend.ts";
+import { hostCgroupsAdvice } from "./containerfiles.ts";
 import { ipDetect } from "../ip-detect.ts";
 import { localBackend } from "../local-backend.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
@@ -36,6 +37,7 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
         place: { kind: "engine", name: engine.kind.name, option: "--engine" },
         findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),
         ipDetect,
+        cgroups1Advice: hostCgroupsAdvice,
         root: ownRoot,
         remainsText: (making) => remainsText(engine, making),
         resolve: async (request, signal) => resolveCreation(engine, request, platform(), signal),

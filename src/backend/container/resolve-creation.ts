@@ -1,6 +1,7 @@
 import type { CreationRequest } from "../backend.ts";
+import { assertCgroups1 } from "../cgroups1.ts";
 import type { ContainerCreation } from "./container-creation.ts";
-import { chooseDistribution } from "./containerfiles.ts";
+import { chooseDistribution, hostCgroupsAdvice } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "./engine-facts.ts";
 import type { EngineKind } from "./engine-kinds.ts";
@@ -16,14 +17,21 @@ export interface ResolvedCreation {
   readonly image: NodeImage;
 }
 
+type Resolving = Pick<CreationRequest<ContainerCreation>, "distribution" | "creation" | "needsCgroups1">;
+
 /** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, creation }: Pick<CreationRequest<ContainerCreation>, "distribution" | "creation">,
+  { distribution: asked, creation, needsCgroups1 }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   const facts = await readEngineFacts(engine, signal);
+  assertCgroups1(needsCgroups1, {
+    name: "this machine, whose control groups containers have,",
+    cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
+    advice: hostCgroupsAdvice,
+  });
   const reach = await findReach(engine, facts, platform, signal);
   const { nodeImage } = creation;
   const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;

@@ -2,9 +2,11 @@ import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
 import type { CreationRequest } from "../backend.ts";
+import { assertCgroups1, cgroups1Advice } from "../cgroups1.ts";
 import { nodeCount } from "../cluster-shape.ts";
 import { type Accelerator, bestAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
 import { findFirmware, type Firmware } from "./firmware.ts";
+import { cgroups1Distributions, cgroupVersionOf } from "./images.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu.ts";
 import type { VmCreation } from "./vm-creation.ts";
@@ -21,7 +23,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts">;
+type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts" | "needsCgroups1">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
@@ -30,6 +32,13 @@ export async function resolveCreation(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
+  const { distribution, creation } = request;
+  assertCgroups1(request.needsCgroups1, {
+    name: distribution,
+    // What an image of the user's own boots with shows on the node.
+    cgroupVersion: creation.image === undefined ? cgroupVersionOf(distribution) : undefined,
+    advice: cgroups1Advice(cgroups1Distributions),
+  });
   const count = nodeCount(request.counts);
   assertMemory(count * request.creation.memoryMegabytes, totalmem());
   const [version, trials, firmware, image] = await Promise.all([

@@ -2,12 +2,14 @@ import { join } from "node:path";
 import type { ClusterRecord } from "../../cluster/record.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
+import { cgroups1Advice } from "../cgroups1.ts";
 import { hostArchitecture } from "./architecture.ts";
 import { readClusters } from "./cluster-facts.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
 import { destroy } from "./destroy.ts";
 import { evidence } from "./evidence.ts";
 import { localBackend } from "../local-backend.ts";
+import { cgroups1Distributions } from "./images.ts";
 import { ipDetect } from "./ip-detect.ts";
 import { type Making, remainsText } from "./making.ts";
 import { describePlan } from "./plan.ts";
@@ -29,6 +31,7 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmCreation>
         place: undefined,
         findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
         ipDetect,
+        cgroups1Advice: cgroups1Advice(cgroups1Distributions),
         root: ownRoot,
         remainsText,
         resolve: async (request, signal) => resolveCreation(qemu, request, environment, signal),

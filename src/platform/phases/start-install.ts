@@ -4,8 +4,16 @@ import type { Layout } from "../layout.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
 
+/** What nodes install from. */
+export interface InstallSource {
+  /** Of the bootstrap server. */
+  readonly url: string;
+  /** As the artifact's `--version` has it. */
+  readonly release: string;
+}
+
 /** What the install unit runs. Its status and log outlive it, the machine's reboot too. A unit has neither HOME nor USER. */
-export const installRunner = (layout: Layout, role: Role, bootstrapUrl: string): string => `#!/bin/sh
+export const installRunner = (layout: Layout, role: Role, { url, release }: InstallSource): string => `#!/bin/sh
 cd ${installPaths.folder} || exit 1
 umask 022
 exec >${installPaths.installLog} 2>&1 </dev/null
@@ -20,23 +28,41 @@ finish() {
 }
 
 tries=0
-until curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 -o ${layout.installScript} ${bootstrapUrl}/${layout.installScript}; do
+until curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 -o ${layout.installScript} ${url}/${layout.installScript}; do
   tries=$((tries + 1))
   if [ "$tries" -ge 30 ]; then
-    echo 'The install script could not be read from the bootstrap server ${bootstrapUrl}.'
+    echo 'The install script could not be read from the bootstrap server ${url}.'
     finish 1
   fi
   sleep 2
 done
-bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
+${shims(layout.installShims(release))}bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
 finish $?
 `;
+
+/** Puts each program's stand-in first on the path; the node's own is `$real` in it. */
+const shims = (programs: Readonly<Record<string, string>>): string =>
+  Object.entries(programs)
+    .map(
+      ([name, text]) => `mkdir -p ${installPaths.shims}
+{
+  echo '#!/bin/sh'
+  echo "real=$(command -v ${name})"
+  cat <<'CLUSTER_E2E_SHIM'
+${text}CLUSTER_E2E_SHIM
+} >${installPaths.shims}/${name}
+chmod 755 ${installPaths.shims}/${name}
+PATH=${installPaths.shims}:$PATH
+export PATH
+`,
+    )
+    .join("");
 
 /**
  * Begins the installation unless it is under way or ended well, so that it can be asked again after a lost answer. A success of an earlier
  * boot counts; a failure is tried anew.
  */
-export const startInstallScript = (layout: Layout, role: Role, bootstrapUrl: string): string => `
+export const startInstallScript = (layout: Layout, role: Role, source: InstallSource): string => `
 main() {
   mkdir -p ${installPaths.folder}
   [ "$(cat ${installPaths.installStatus} 2>/dev/null || :)" != 'exit 0' ] || return 0
@@ -45,7 +71,7 @@ main() {
   systemctl stop ${installUnits.install} 2>/dev/null || :
   systemctl reset-failed ${installUnits.install} 2>/dev/null || :
   cat >${installPaths.installRunner} <<'CLUSTER_E2E_END'
-${installRunner(layout, role, bootstrapUrl)}CLUSTER_E2E_END
+${installRunner(layout, role, source)}CLUSTER_E2E_END
   echo ${layout.name} >${installPaths.layout}
   rm -f ${installPaths.installLog} ${installPaths.installStatus}
   # A file, not a command: systemd would expand what looks like its variables.
@@ -54,14 +80,14 @@ ${installRunner(layout, role, bootstrapUrl)}CLUSTER_E2E_END
 }
 `;
 
-export const startInstall = (layout: Layout, bootstrapUrl: string): Phase => ({
+export const startInstall = (layout: Layout, source: InstallSource): Phase => ({
   title: "Start installation",
   run: async ({ connection, node, reference }, signal) => {
     await runRemoteScript(
       connection,
       {
         name: "e2e-start-install",
-        text: startInstallScript(layout, node.role, bootstrapUrl),
+        text: startInstallScript(layout, node.role, source),
         arguments: [],
         limitMs: 120_000,
         task: "starting the installation",

@@ -2,6 +2,7 @@ import type { NodeRecord, Variant } from "../../cluster/record.ts";
 import { nodeReference } from "../../cluster/record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import type { Layout } from "../layout.ts";
 import { askWeb } from "./web-request.ts";
@@ -39,9 +40,10 @@ export interface MastersChecker {
 
 const mastersAtOnce = 9;
 
-/** Remembers the cluster's certificate authority from one check to the next. */
-export function createMastersChecker(): MastersChecker {
+/** Remembers the cluster's certificate authority, and since when it refuses the login, from one check to the next. */
+export function createMastersChecker(clock: Clock): MastersChecker {
   const known: { certificateAuthority: string | undefined } = { certificateAuthority: undefined };
+  const refusals = createRefusalWatch(clock);
   return {
     check: async (request, signal) => {
       const [first] = request.masters;
@@ -51,7 +53,7 @@ export function createMastersChecker(): MastersChecker {
         return [waitFor(first, "its certificate authority cannot be read yet")];
       const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
       const silent = await silentMasters(request, access, signal);
-      return silent.length > 0 ? silent : checkAsSuperuser(first, request, access, signal);
+      return silent.length > 0 ? silent : checkAsSuperuser(first, { ...request, refusals }, access, signal);
     },
   };
 }
@@ -92,12 +94,12 @@ async function silentMasters(
 
 async function checkAsSuperuser(
   master: NodeRecord,
-  request: MastersCheck,
+  request: MastersCheck & { readonly refusals: RefusalWatch },
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
-  const { layout, variant, login } = request;
-  const token = login === undefined ? undefined : await logIn(master, { layout, login }, access, signal);
+  const { layout, variant, login, refusals } = request;
+  const token = login === undefined ? undefined : await logIn(master, { layout, login, refusals }, access, signal);
   if (token?.wait !== undefined) return [waitFor(master, token.wait)];
   if (!layout.agentsRegistered.variants.includes(variant)) return [];
   const headers = token === undefined ? {} : { authorization: `token=${token.token}` };
@@ -113,10 +115,34 @@ type LoginAnswer =
   | { readonly token: string; readonly wait?: undefined }
   | { readonly wait: string; readonly token?: undefined };
 
-/** Fails as `login-refused` where the platform says that name or password is wrong; anything else may pass. */
+/** Knows whether a login is refused for good: a platform that has just started may refuse the right password for a while. */
+interface RefusalWatch {
+  /** Resolves whether it was refused at every try for long enough by now. */
+  isFinal(isRefused: boolean): boolean;
+}
+
+const refusalGraceMs = 30_000;
+
+function createRefusalWatch(clock: Clock): RefusalWatch {
+  const first: { refusedAtMs: number | undefined } = { refusedAtMs: undefined };
+  return {
+    isFinal: (isRefused) => {
+      first.refusedAtMs = isRefused ? (first.refusedAtMs ?? clock.now()) : undefined;
+      return first.refusedAtMs !== undefined && clock.now() - first.refusedAtMs >= refusalGraceMs;
+    },
+  };
+}
+
+interface LoginRequest {
+  readonly layout: Layout;
+  readonly login: Superuser;
+  readonly refusals: RefusalWatch;
+}
+
+/** Fails as `login-refused` where the platform has said for 30 s that name or password is wrong; anything else may pass. */
 async function logIn(
   master: NodeRecord,
-  { layout, login }: { readonly layout: Layout; readonly login: Superuser },
+  { layout, login, refusals }: LoginRequest,
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<LoginAnswer> {
@@ -124,7 +150,8 @@ async function logIn(
   const headers = { "content-type": "application/json" };
   const answer = await askWeb(master, access, { method: "POST", path: layout.loginPath, headers, body }, signal);
   if (answer.problem !== undefined) return { wait: `login: ${answer.problem}` };
-  if (answer.status === 401) {
+  const isRefused = answer.status === 401;
+  if (refusals.isFinal(isRefused)) {
     throw new ClusterError(
       "login-refused",
       `The cluster refuses the superuser "${login.username}" with this password.`,
@@ -134,6 +161,7 @@ async function logIn(
       },
     );
   }
+  if (isRefused) return { wait: "login: the superuser is refused" };
   const token = answer.status === 200 ? tokenIn(parsed(answer.body)) : undefined;
   return token === undefined ? { wait: `login: status ${answer.status}` } : { token };
 }

@@ -109,6 +109,7 @@ export async function newRequest(
     distribution: "debian-12",
     counts: { master: 1, agent: 1, public_agent: 1 },
     creation: { instanceType: "m5.large", customTags: [], adminCidrs: [] },
+    needsCgroups1: false,
     openPorts: [80, 443],
     webScheme: "http",
     publicKey: keys.publicKey,

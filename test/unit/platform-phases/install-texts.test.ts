@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../src/cluster/record.ts";
 import { bootstrapUrlOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
-import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
 import { splitLogs } from "../../../src/platform/node-logs.ts";
 import { curlConfig } from "../../../src/platform/phases/curl-config.ts";
 import { megabytes } from "../../../src/platform/phases/fetch-artifact.ts";
@@ -22,8 +22,10 @@ const node = (role: NodeRecord["role"], privateAddress: string | undefined): Nod
 });
 const cluster = exampleCluster([node("master", "10.0.0.1"), node("agent", "10.0.0.2")], "enterprise");
 
+const found = { resolvers: ["10.0.0.53"], layout: layoutOf("cluster"), release: "1.0" };
+
 async function configOf(changes: Partial<InstallPlan>): Promise<unknown> {
-  const files = await genconfFiles(examplePlan("/a", { variant: "enterprise", ...changes }), cluster, ["10.0.0.53"]);
+  const files = await genconfFiles(examplePlan("/a", { variant: "enterprise", ...changes }), cluster, found);
   const [config] = files;
   expect(config).toMatchObject({ path: "config.yaml", mode: 0o600 });
   return Bun.YAML.parse((config!.source as { text: string }).text);
@@ -57,7 +59,7 @@ describe("what goes into genconf", () => {
     });
     const own = { source: "/own", target: "ip-detect-public", mode: 0o755, sizeBytes: 1 };
     const plan = examplePlan("/a", { ipDetectPublic: "#!/bin/sh\n", genconfFiles: [own] });
-    const files = await genconfFiles(plan, cluster, []);
+    const files = await genconfFiles(plan, cluster, found);
     const detectors = files.filter((file) => file.path === "ip-detect-public");
     expect(detectors).toEqual([{ path: "ip-detect-public", source: { file: "/own" }, mode: 0o755 }]);
   });
