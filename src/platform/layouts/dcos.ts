@@ -30,9 +30,10 @@ export const dcosLayout: Layout = {
   loginPath: "/acs/api/v1/auth/login",
   customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
   installedMarker: "/etc/systemd/system/dcos.target",
+  // Of all releases together.
   masterPorts: [
-    53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990, 36771, 41281, 46839,
-    61053, 61091, 62020, 62080, 62091, 62501, 64000,
+    53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990, 15055, 33107, 36771,
+    41281, 42819, 43911, 46839, 61053, 61091, 61420, 61421, 62020, 62053, 62080, 62091, 62501, 64000,
   ],
   publicPorts: [80, 443, 9000, 61001],
   variablePrefixes: ["CLUSTER_", "DCOS_"],
