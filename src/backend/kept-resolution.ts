@@ -1,6 +1,9 @@
 import type { CreationRequest } from "./backend.ts";
 
-type Asked<Creation> = Pick<CreationRequest<Creation>, "distribution" | "creation" | "counts" | "needsCgroups1">;
+type Asked<Creation> = Pick<
+  CreationRequest<Creation>,
+  "distribution" | "creation" | "counts" | "needsCgroups1" | "imagePreparation"
+>;
 export type Resolve<Creation, Resolved> = (request: Asked<Creation>, signal: AbortSignal) => Promise<Resolved>;
 
 interface KeptResolution<Creation, Resolved> {
@@ -15,8 +18,8 @@ export function keptResolution<Creation, Resolved>(
   resolve: Resolve<Creation, Resolved>,
 ): KeptResolution<Creation, Resolved> {
   const kept = new Map<string, Resolved>();
-  const keyOf = ({ distribution, creation, counts, needsCgroups1 }: Asked<Creation>): string =>
-    JSON.stringify([distribution, creation, counts, needsCgroups1]);
+  const keyOf = ({ distribution, creation, counts, needsCgroups1, imagePreparation }: Asked<Creation>): string =>
+    JSON.stringify([distribution, creation, counts, needsCgroups1, imagePreparation]);
   return {
     find: async (request, signal) => {
       const resolved = await resolve(request, signal);

@@ -75,6 +75,7 @@ export async function createForLibrary<Creation>(
       webScheme: undefined,
       // The artifact isn't known yet: preparing the nodes finds out.
       needsCgroups1: false,
+      imagePreparation: undefined,
       openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
       ownKey: request.sshKey,
       keepOnFailure: request.keepOnFailure ?? false,

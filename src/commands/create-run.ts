@@ -11,6 +11,7 @@ import type { ArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
 import { webSchemeOf } from "../platform/configuration.ts";
 import { configurationSecrets } from "../platform/configuration-secrets.ts";
+import { imagePreparation } from "../platform/image-preparation.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
 import { layoutOf, needsCgroups1 } from "../platform/layouts/find-layout.ts";
@@ -78,6 +79,7 @@ function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead)
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     creation: driver.creation(input),
     needsCgroups1: needsCgroups1(layout),
+    imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
     webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };

@@ -17,12 +17,15 @@ export interface ResolvedCreation {
   readonly image: NodeImage;
 }
 
-type Resolving = Pick<CreationRequest<ContainerCreation>, "distribution" | "creation" | "needsCgroups1">;
+type Resolving = Pick<
+  CreationRequest<ContainerCreation>,
+  "distribution" | "creation" | "needsCgroups1" | "imagePreparation"
+>;
 
 /** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, creation, needsCgroups1 }: Resolving,
+  { distribution: asked, creation, needsCgroups1, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
@@ -35,6 +38,6 @@ export async function resolveCreation(
   const reach = await findReach(engine, facts, platform, signal);
   const { nodeImage } = creation;
   const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;
-  const image = await findNodeImage(engine, distribution, creation, signal);
+  const image = await findNodeImage(engine, distribution, { creation, imagePreparation }, signal);
   return { kind: engine.kind, facts, reach, distribution, image };
 }

@@ -110,6 +110,7 @@ export async function newRequest(
     counts: { master: 1, agent: 1, public_agent: 1 },
     creation: { instanceType: "m5.large", customTags: [], adminCidrs: [] },
     needsCgroups1: false,
+    imagePreparation: undefined,
     openPorts: [80, 443],
     webScheme: "http",
     publicKey: keys.publicKey,

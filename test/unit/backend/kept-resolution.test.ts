@@ -10,7 +10,13 @@ test("what plan found out is used by the provision of the same request, once", a
     asked.push(creation);
     return Promise.resolve(asked.length);
   });
-  const small = { distribution: "debian-12", creation: "small", counts, needsCgroups1: false };
+  const small = {
+    distribution: "debian-12",
+    creation: "small",
+    counts,
+    needsCgroups1: false,
+    imagePreparation: undefined,
+  };
   expect(await find(small, never)).toBe(1);
   expect(await take({ ...small, counts: { ...counts } }, never)).toBe(1);
   expect(await take(small, never)).toBe(2);
