@@ -5,14 +5,14 @@
 import type { Backend, ClusterBackend, Surroundings } from "./backend/backend.ts";
 import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
 import { readCloudOptions } from "./backend/cloud/backend-options.ts";
-import type { CloudCreation } from "./backend/cloud/cloud-creation.ts";
+import type { CloudOptions } from "./backend/cloud/cloud-options.ts";
 import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
 import { readContainerOptions } from "./backend/container/backend-options.ts";
-import type { ContainerCreation } from "./backend/container/container-creation.ts";
+import type { ContainerOptions } from "./backend/container/container-options.ts";
 import type { EngineName } from "./backend/container/engine-kinds.ts";
 import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
 import { readVmOptions } from "./backend/vm/backend-options.ts";
-import type { VmCreation } from "./backend/vm/vm-creation.ts";
+import type { VmOptions } from "./backend/vm/vm-options.ts";
 import type { SurroundingOptions } from "./cluster/library-surroundings.ts";
 import { librarySurroundings } from "./cluster/library-surroundings.ts";
 
@@ -30,7 +30,7 @@ export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster
 export type { Installation } from "./cluster/install-from-path.ts";
 export type { NodeCommand, NodeCommandResult } from "./cluster/node-command.ts";
 export type { ClusterRequest } from "./cluster/open-cluster.ts";
-export type { Role, Variant } from "./cluster/record.ts";
+export type { Role, Variant } from "./model/cluster-record.ts";
 export type { SavedLogs } from "./cluster/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
@@ -39,10 +39,10 @@ export type { Configuration } from "./platform/configuration.ts";
 export type { CopyToMaster } from "./platform/copy-to-master.ts";
 
 /** Clusters on EC2 instances of one region, which end two hours after their launch, whatever becomes of the program. */
-export class CloudBackend implements ClusterBackend<CloudCreation> {
+export class CloudBackend implements ClusterBackend<CloudOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
-  readonly creation: CloudCreation;
+  readonly creation: CloudOptions;
   readonly #region: string;
 
   /** Throws `bad-usage` with all that is wrong with the options. Credentials are looked for when the first cluster is made or looked for. */
@@ -54,17 +54,17 @@ export class CloudBackend implements ClusterBackend<CloudCreation> {
     this.#region = region;
   }
 
-  async open(signal: AbortSignal): Promise<Backend<CloudCreation>> {
+  async open(signal: AbortSignal): Promise<Backend<CloudOptions>> {
     const { createCloudBackend } = await import("./backend/cloud/cloud-backend.ts");
     return createCloudBackend({ region: this.#region }, this.surroundings, signal);
   }
 }
 
 /** Clusters of containers on this machine, which live until they are destroyed. */
-export class ContainerBackend implements ClusterBackend<ContainerCreation> {
+export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
-  readonly creation: ContainerCreation;
+  readonly creation: ContainerOptions;
   readonly #engine: EngineName | undefined;
 
   /** Throws `bad-usage` with all that is wrong with the options. The engine is asked when the first cluster is made or looked for. */
@@ -76,17 +76,17 @@ export class ContainerBackend implements ClusterBackend<ContainerCreation> {
     this.#engine = engine;
   }
 
-  async open(signal: AbortSignal): Promise<Backend<ContainerCreation>> {
+  async open(signal: AbortSignal): Promise<Backend<ContainerOptions>> {
     const { openContainerBackend } = await import("./backend/container/container-backend.ts");
     return openContainerBackend({ engine: this.#engine }, this.surroundings, signal);
   }
 }
 
 /** Clusters of QEMU's virtual machines on this machine, which live until they are destroyed. */
-export class VmBackend implements ClusterBackend<VmCreation> {
+export class VmBackend implements ClusterBackend<VmOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
-  readonly creation: VmCreation;
+  readonly creation: VmOptions;
 
   /** Throws `bad-usage` with all that is wrong with the options. QEMU is looked for when the first cluster is made. */
   constructor(options: VmBackendOptions & SurroundingOptions = {}) {
@@ -96,7 +96,7 @@ export class VmBackend implements ClusterBackend<VmCreation> {
     this.creation = creation;
   }
 
-  async open(signal: AbortSignal): Promise<Backend<VmCreation>> {
+  async open(signal: AbortSignal): Promise<Backend<VmOptions>> {
     signal.throwIfAborted();
     const { createVmBackend } = await import("./backend/vm/vm-backend.ts");
     return createVmBackend(this.surroundings);

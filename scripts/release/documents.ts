@@ -1,6 +1,6 @@
 /** What comes along with each executable, where shells and `man` look for it below a prefix. */
 import type { Program } from "../../src/cli/command.ts";
-import { completionScript } from "../../src/cli/completion.ts";
+import { completionScript } from "../../src/cli/completion-script.ts";
 import { manualPage } from "../../src/cli/manual.ts";
 import type { Entry } from "./archive.ts";
 
@@ -15,8 +15,8 @@ export function documents(program: Program, edition: Edition): readonly Entry[] 
   const entry = (path: string, text: string): Entry => ({ name: `share/${path}`, from: { text }, mode: 0o644 });
   return [
     entry(`man/man1/${name}.1`, manualPage(program, edition)),
-    entry(`bash-completion/completions/${name}`, completionScript(program, "bash")),
-    entry(`zsh/site-functions/_${name}`, completionScript(program, "zsh")),
-    entry(`fish/vendor_completions.d/${name}.fish`, completionScript(program, "fish")),
+    entry(`bash-completion/completions/${name}`, completionScript(name, "bash")),
+    entry(`zsh/site-functions/_${name}`, completionScript(name, "zsh")),
+    entry(`fish/vendor_completions.d/${name}.fish`, completionScript(name, "fish")),
   ];
 }

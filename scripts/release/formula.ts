@@ -17,19 +17,20 @@ interface Archive {
   readonly sha256: string;
 }
 
-/** Text of `cluster-e2e.rb`. Homebrew does not strip; nor may we: that destroys the executables. */
+/**
+ * Text of `cluster-e2e.rb`, as `brew style` and `brew audit --strict` want it. Homebrew does not strip; nor may we: that destroys the
+ * executables.
+ */
 export function formula(facts: FormulaFacts): string {
   const { tag, description, repository, archives, programs } = facts;
   return `class ClusterE2e < Formula
   desc ${ruby(description)}
-  homepage ${ruby(repository)}
+  homepage ${ruby(repository.replace(/\.git$/, ""))}
   version ${ruby(tag)}
   license "Apache-2.0"
 
   head do
-    url ${ruby(repository)}, using: :git, branch: "main"
-
-    depends_on "node" => :build
+    url ${ruby(repository)},${repository.endsWith(".git") ? "" : " using: :git,"} branch: "main"
   end
 
 ${system(
@@ -49,14 +50,12 @@ ${system(
     fish_completion.install Dir["#{share_folder}/fish/vendor_completions.d/*"]
   end
 
-  # The pinned Bun comes from npm: its package for this platform holds it, and no install script has to run.
+  # Everything is what bun.lock pins: Bun itself by its checksum, then the packages by Bun.
   def build_from_source
-    system "npm", "install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund"
-    bun = Dir["node_modules/@oven/bun-*/bin/bun"].first
-    odie "npm has no Bun for this machine" if bun.nil?
-    # By their files: as scripts of the package they would be run by the notice that stands in for Bun in its own package.
-    system "./#{bun}", "scripts/build.ts"
-    system "./#{bun}", "scripts/documents.ts", "dist"
+    system "scripts/pinned-bun", "pinned"
+    system "pinned/bun", "install", "--frozen-lockfile", "--ignore-scripts"
+    system "pinned/bun", "scripts/build.ts"
+    system "pinned/bun", "scripts/documents.ts", "dist"
     "dist/share"
   end
 

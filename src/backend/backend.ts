@@ -1,4 +1,4 @@
-import type { ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "../cluster/record.ts";
+import type { ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Environment } from "../system/environment.ts";

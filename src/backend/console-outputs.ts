@@ -1,4 +1,4 @@
-import { type ClusterRecord, nodeReference, type NodeRecord } from "../cluster/record.ts";
+import { type ClusterRecord, nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import type { NamedText } from "./backend.ts";
 

@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import type { Surroundings } from "./backend.ts";
 import { type Raising, raiseNodes } from "./raise-nodes.ts";
 

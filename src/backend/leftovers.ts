@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { type Outcome, pass, warn } from "../doctor/check.ts";
 import { abandonedCreations, isCreationUnderWay } from "../system/creation-folder.ts";
 

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import { abandonedCreations } from "../system/creation-folder.ts";
 import type { Backend, CreationPlan, CreationRequest, Surroundings } from "./backend.ts";

@@ -1,4 +1,4 @@
-import { nodeReference, type NodeRecord } from "../cluster/record.ts";
+import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 
 const shownLines = 8;

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { nodeReference, type NodeRecord } from "../cluster/record.ts";
+import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection.ts";
 import { meetNode } from "../ssh/first-contact.ts";
@@ -8,6 +8,7 @@ import { createKnownHosts } from "../ssh/known-hosts.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { creationFiles } from "../system/creation-folder.ts";
 import type { Surroundings } from "./backend.ts";
+import type { FirstHostKeys } from "./first-host-keys.ts";
 
 /** Images that boot slowly need some minutes. */
 const usualLoginLimitMs = 10 * 60_000;
@@ -15,8 +16,8 @@ const usualLoginLimitMs = 10 * 60_000;
 export interface Introduction {
   readonly directory: string;
   readonly connections: ConnectionPool;
-  /** The public half of the host key that was handed to the machines before they booted. */
-  readonly firstHostKey: string;
+  /** What the machines were given before they booted. */
+  readonly firstHostKeys: FirstHostKeys;
   readonly deadlineMs: number;
   /** Milliseconds from the moment a machine has its address until it lets us in; absent: as machines usually need. */
   readonly loginLimitMs?: number;
@@ -43,7 +44,8 @@ export async function openIntroduction(
     using step = progress.start("Boot", name);
     const limitMs = introduction.loginLimitMs ?? usualLoginLimitMs;
     const deadlineMs = Math.min(introduction.deadlineMs, clock.now() + limitMs);
-    const contact = { destination: node, privateKey, firstHostKey: introduction.firstHostKey, knownHosts };
+    const firstHostKey = introduction.firstHostKeys.of(node).publicKey;
+    const contact = { destination: node, privateKey, firstHostKey, knownHosts };
     try {
       const connection = await meetNode(
         { ...contact, hostKeyPlace: systemHostKeyPlace, clock, deadlineMs, progress },

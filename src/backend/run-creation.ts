@@ -1,4 +1,4 @@
-import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { beginCreation, endCreation } from "../system/creation-folder.ts";
 import type { Progress } from "../system/progress.ts";
 import type { ProvisionRequest, Surroundings } from "./backend.ts";

@@ -1,4 +1,4 @@
-import { defaultInstanceType } from "../backend/cloud/cloud-creation.ts";
+import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
 import { tagProblem } from "../backend/cloud/custom-tags.ts";
 import { defaultDistribution, distributions } from "../backend/cloud/images.ts";
 import { BadValue, flag, option } from "../cli/option.ts";

@@ -1,4 +1,4 @@
-import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../backend/container/container-creation.ts";
+import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../backend/container/container-options.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "../backend/container/containerfiles.ts";
 import { engineNames } from "../backend/container/engine-kinds.ts";
 import { BadValue, option } from "../cli/option.ts";

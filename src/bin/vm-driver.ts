@@ -8,7 +8,7 @@ import {
   memoryProblem,
   readMegabytes,
   sumProblem,
-} from "../backend/vm/vm-creation.ts";
+} from "../backend/vm/vm-options.ts";
 import { BadValue, option } from "../cli/option.ts";
 import { value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";

@@ -1,19 +1,19 @@
 import { defineCommand } from "./command.ts";
+import { completionScript, shells } from "./completion-script.ts";
 import { argument } from "./option.ts";
 import { choice } from "./value-types.ts";
 
-/** `completion bash|zsh|fish`, the same for every program: it reads the declarations of the one that it runs in. */
+/** `completion bash|zsh|fish`, the same for every program. */
 export const completionCommand = defineCommand({
   name: "completion",
   summary: "Prints a script that completes commands, options and their values in a shell",
   description: "",
   positionals: {
-    shell: argument(choice(["bash", "zsh", "fish"]), { name: "SHELL", summary: "The shell", required: true }),
+    shell: argument(choice(shells), { name: "SHELL", summary: "The shell", required: true }),
   },
   options: {},
   examples: [{ words: "completion bash", summary: "For bash: source what this prints, from ~/.bashrc" }],
   run: async ({ shell }, context) => {
-    const { completionScript } = await import("./completion.ts");
-    context.output.result({ text: completionScript(context.program, shell), data: {} });
+    context.output.result({ text: completionScript(context.programName, shell), data: {} });
   },
 });

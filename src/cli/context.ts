@@ -1,12 +1,13 @@
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
-import type { Program } from "./command.ts";
 import type { Invocation } from "./option.ts";
 
 /** Everything that a command may touch of the process it runs in. */
 export interface Context extends Invocation {
-  readonly program: Program;
+  readonly programName: string;
   readonly clock: Clock;
+  /** Names of the variables that steer Bun itself and were set at the start. They aren't in `environment`. */
+  readonly runtimeVariables: readonly string[];
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP, with an `Interrupted` as its reason. */
   readonly signal: AbortSignal;
   /** Everything that people are told while the command runs; on stderr. */

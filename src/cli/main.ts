@@ -1,5 +1,6 @@
 import { version } from "../version.ts";
 import type { Program } from "./command.ts";
+import { completeWord } from "./completion-script.ts";
 import { programHelp } from "./help.ts";
 import type { ProcessLike } from "./process-like.ts";
 
@@ -18,8 +19,19 @@ export async function runProgram(program: Program, host: ProcessLike): Promise<v
   if (first === undefined || first === "--help" || first === "-h") {
     return console.log(programHelp(program, helpWidth(host)).trimEnd());
   }
+  if (first === completeWord) return await answerShell(program, argv.slice(1), host);
   const { runCommandLine } = await import("./run-command-line.ts");
   await runCommandLine(program, argv, host);
+}
+
+/** A key was pressed in a shell, and somebody waits. */
+async function answerShell(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
+  const { completionOffer } = await import("./complete.ts");
+  const { lines, command } = completionOffer(program, argv);
+  console.log(lines.join("\n"));
+  if (command === undefined) return;
+  const { runCommandLine } = await import("./run-command-line.ts");
+  await runCommandLine(program, command, host);
 }
 
 function helpWidth(host: ProcessLike): number {

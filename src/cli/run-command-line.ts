@@ -1,5 +1,6 @@
 import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
+import { disableCoreDumps } from "../system/core-dumps.ts";
 import { Masker } from "../system/masking.ts";
 import type { Command, Program } from "./command.ts";
 import { helpOption, versionOption } from "./describe.ts";
@@ -27,15 +28,27 @@ interface Run {
   readonly terminal: Terminal;
   readonly masker: Masker;
   readonly invocation: Invocation;
+  readonly runtimeVariables: readonly string[];
+  readonly areDumpsDisabled: boolean;
 }
 
 /** Everything but the answers that main gives at once. `argv` holds at least one word. */
 export async function runCommandLine(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
   // Should the event loop run dry while a command still waits for something, that is a bug, not a success.
   host.exitCode = 70;
+  const runtimeVariables = scrubbed.filter((name) => (host.env[name] ?? "") !== "");
   for (const name of scrubbed) delete host.env[name];
+  const areDumpsDisabled = await disableCoreDumps();
   const invocation = { cwd: host.cwd(), environment: { ...host.env } };
-  const run: Run = { program, host, terminal: new Terminal(host), masker: new Masker(), invocation };
+  const run: Run = {
+    program,
+    host,
+    terminal: new Terminal(host),
+    masker: new Masker(),
+    invocation,
+    runtimeVariables,
+    areDumpsDisabled,
+  };
   try {
     await runCommand(selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
@@ -69,7 +82,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
 }
 
 async function runCommand(command: Command, argv: readonly string[], run: Run): Promise<void> {
-  const { program, host, terminal, masker, invocation } = run;
+  const { program, host, terminal, masker, invocation, runtimeVariables } = run;
   const problems = new Problems(`${program.name} ${command.name} --help`);
   const hide = (secret: string): void => masker.hide(secret);
   const { isHelpWanted, values } = await parseCommandLine(command, argv, { invocation, problems, hide });
@@ -81,9 +94,20 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
   const { output, verbose } = values;
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
-  const session = await openSession({ program, host, terminal, masker, invocation, format, verbosity });
+  const session = await openSession({
+    program,
+    host,
+    terminal,
+    masker,
+    invocation,
+    runtimeVariables,
+    format,
+    verbosity,
+  });
   // Not the words of the command line: values of --env and the like may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
+  if (!run.areDumpsDisabled)
+    session.progress.detail(1, "A crash may write secrets to a core dump: no limit could be set");
   const work = async (): Promise<number> => {
     await check(command, values, problems, session);
     return (await command.run(values, session.context)) ?? 0;

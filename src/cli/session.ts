@@ -32,6 +32,7 @@ export interface SessionParts {
   readonly terminal: Terminal;
   readonly masker: Masker;
   readonly invocation: Invocation;
+  readonly runtimeVariables: readonly string[];
   /** The value of `--output`. */
   readonly format: string;
   /** How often `-v` was given. */
@@ -56,8 +57,9 @@ export async function openSession(parts: SessionParts): Promise<Session> {
   const failureExitCode: Session["failureExitCode"] = { current: undefined };
   const context: Context = {
     ...parts.invocation,
-    program: parts.program,
+    programName: parts.program.name,
     clock: systemClock,
+    runtimeVariables: parts.runtimeVariables,
     signal: interrupts.signal,
     progress,
     output,

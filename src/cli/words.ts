@@ -12,9 +12,11 @@ export interface Words {
   readonly faulty: ReadonlySet<string>;
 }
 
+export const textsOf = (words: Words, { flag }: Option): readonly string[] => words.texts.get(flag) ?? [];
+
 interface Reading {
   readonly declared: readonly Option[];
-  /** What `arg` is told; grows by what turned out to be unknown or without a value, so that reading goes on. */
+  /** What `arg` is told; grows by what turned out to be unknown or without a value. */
   readonly spec: Record<string, string | arg.Handler>;
   readonly texts: Map<string, string[]>;
   readonly problems: string[];
@@ -22,14 +24,16 @@ interface Reading {
 }
 
 /**
- * Tells options from positionals. `arg` stops at the first thing that it doesn't like: it is noted, `arg` is told to overlook it, and
- * reading begins anew, so that all problems come to light at once.
+ * Tells options from positionals. `arg` stops at the first thing that it refuses: that is noted, `arg` is told to accept it, and reading
+ * starts again, so that all problems come to light at once.
  */
 export function readWords(declared: readonly Option[], argv: readonly string[], stopAtPositional: boolean): Words {
   const reading: Reading = { declared, spec: {}, texts: new Map(), problems: [], faulty: new Set() };
-  for (const option of declared) {
-    reading.spec[option.flag] = handler(option.flag, reading, option.kind === "value");
-    if (option.short !== undefined) reading.spec[option.short] = option.flag;
+  for (const { flag, short, kind } of declared) {
+    const texts: string[] = [];
+    reading.texts.set(flag, texts);
+    reading.spec[flag] = kind === "value" ? (text) => texts.push(decode(text)) : arg.flag(() => texts.push(""));
+    if (short !== undefined) reading.spec[short] = flag;
   }
   const encoded = argv.map((word) => encode(word, declared));
   // Each failed round makes one name known, and a word holds as many names as it has letters.
@@ -40,54 +44,29 @@ export function readWords(declared: readonly Option[], argv: readonly string[], 
       return { ...reading, positionals: found._.map(decode) };
     } catch (error) {
       if (!(error instanceof arg.ArgError) || rounds < 0) throw error;
-      overlook(error, reading);
+      // The text is the only place where arg names the option. The version is pinned and a test reads every message.
+      const name = error.message.replace(/^[^:]*: /, "");
+      if (error.code === "ARG_UNKNOWN_OPTION") acceptUnknown(name, reading);
+      else acceptWithoutValue(name.replace(/ \(alias for .*$/, ""), reading);
     }
   }
 }
 
-function handler(flag: string, reading: Reading, takesValue: boolean): arg.Handler {
-  const texts: string[] = [];
-  reading.texts.set(flag, texts);
-  return takesValue ? (text) => texts.push(decode(text)) : arg.flag(() => texts.push(""));
-}
-
-function overlook(error: arg.ArgError, reading: Reading): void {
-  // The text is the only place where arg names the option. The version is pinned and a test reads every message.
-  if (error.code === "ARG_UNKNOWN_OPTION") overlookUnknown(after(error.message, "option: "), reading);
-  else if (error.code.startsWith("ARG_MISSING_REQUIRED_")) overlookMissing(after(error.message, "): ", ": "), reading);
-  else throw error;
-}
-
-/** What follows the first of these marks. */
-function after(message: string, ...marks: readonly string[]): string {
-  const mark = marks.find((each) => message.includes(each)) ?? "";
-  return message.slice(message.indexOf(mark) + mark.length);
-}
-
-function overlookUnknown(name: string, reading: Reading): void {
+function acceptUnknown(name: string, { declared, spec, problems }: Reading): void {
   const shown = decode(name);
-  const flagWithValue = reading.declared.find(
-    (option) => option.kind !== "value" && shown.startsWith(`${option.flag}=`),
-  );
-  const flags = reading.declared.flatMap((option) => [
-    option.flag,
-    ...(option.short === undefined ? [] : [option.short]),
-  ]);
-  const meant = nearest(shown, name.startsWith("--") ? flags.filter((flag) => flag.startsWith("--")) : []);
-  if (flagWithValue !== undefined) reading.problems.push(`${flagWithValue.flag}: it takes no value`);
-  else reading.problems.push(`${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`);
-  const takesValue = reading.declared.some((option) => option.kind === "value" && option.flag === meant);
-  reading.spec[name] = takesValue ? () => undefined : arg.flag(() => undefined);
+  const flagWithValue = declared.find(({ kind, flag }) => kind !== "value" && shown.startsWith(`${flag}=`));
+  const meant = name.startsWith("--") ? nearest(shown, declared.map(({ flag }) => flag)) : undefined; // prettier-ignore
+  if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: it takes no value`);
+  else problems.push(`${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`);
+  const takesValue = declared.some(({ kind, flag }) => kind === "value" && flag === meant);
+  spec[name] = takesValue ? () => undefined : arg.flag(() => undefined);
 }
 
-function overlookMissing(name: string, reading: Reading): void {
-  const flagOrShort = name.replace(/ \(alias for .*$/s, "");
-  const option = reading.declared.find((each) => each.flag === flagOrShort || each.short === flagOrShort);
-  if (option !== undefined) {
-    reading.problems.push(`${option.flag}: its value is missing (one that begins with a dash: ${option.flag}=-…)`);
-    reading.faulty.add(option.flag);
-  }
-  reading.spec[option?.flag ?? flagOrShort] = arg.flag(() => undefined);
+function acceptWithoutValue(name: string, { declared, spec, problems, faulty }: Reading): void {
+  const flag = declared.find((each) => each.flag === name || each.short === name)?.flag ?? name;
+  problems.push(`${flag}: its value is missing (one that begins with a dash: ${flag}=-…)`);
+  faulty.add(flag);
+  spec[flag] = arg.flag(() => undefined);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
 import { creationFiles } from "../system/creation-folder.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 
 /** Where the one SSH key of the cluster is kept, and whether this machine has it. */
 export async function clusterKey(cluster: ClusterRecord): Promise<{ readonly path: string; readonly isHere: boolean }> {

@@ -1,8 +1,8 @@
 import { ClusterError } from "../errors.ts";
 import type { NodeCommand, NodeCommandResult } from "./node-command.ts";
 import { runCommand } from "./node-command.ts";
-import { nodeReference } from "./record.ts";
-import type { NodeRecord, Role } from "./record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
+import type { NodeRecord, Role } from "../model/cluster-record.ts";
 import type { SharedConnections } from "./shared-connections.ts";
 
 /** A machine of a cluster. */

@@ -10,7 +10,7 @@ import { accepted, installFromPath, keepEvidence } from "./install-from-path.ts"
 import type { Installation } from "./install-from-path.ts";
 import { createForLibrary, findForLibrary } from "./open-cluster.ts";
 import type { ClusterRequest, OpenCluster } from "./open-cluster.ts";
-import type { Role, Variant } from "./record.ts";
+import type { Role, Variant } from "../model/cluster-record.ts";
 import { saveLogs } from "./save-logs.ts";
 import type { SavedLogs } from "./save-logs.ts";
 import { SharedConnections } from "./shared-connections.ts";

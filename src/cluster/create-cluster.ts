@@ -9,7 +9,7 @@ import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
 import { stateFolder } from "../system/state-folder.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { saveEvidence } from "./evidence.ts";
-import type { ClusterRecord, NodeRecord } from "./record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 
 export interface ClusterCreation<Creation> extends CreationRequest<Creation> {
   /** Path of a private key of the user's own; undefined: one is made for this cluster. */

@@ -1,7 +1,7 @@
 import type { Backend, Surroundings } from "../backend/backend.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import { findCluster } from "./find-cluster.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 
 const atOnce = 4;
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Backend, Surroundings } from "../backend/backend.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { writePrivateFile } from "../system/private-file.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { collectLogs } from "./save-logs.ts";
 
 export interface EvidenceRequest {

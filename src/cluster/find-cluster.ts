@@ -1,6 +1,6 @@
 import type { Backend, Elsewhere } from "../backend/backend.ts";
 import { ClusterError } from "../errors.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 
 /** The cluster with this id. Throws `cluster-not-found`, which names the other places that have one, or that could not be asked. */
 export async function findCluster(

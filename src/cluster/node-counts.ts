@@ -1,5 +1,5 @@
-import type { Counts } from "./record.ts";
-import { roles } from "./record.ts";
+import type { Counts } from "../model/cluster-record.ts";
+import { roles } from "../model/cluster-record.ts";
 
 /** A platform's own masters agree by majority, so it accepts these numbers only. */
 export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];

@@ -1,6 +1,6 @@
 import { isIPv4 } from "node:net";
 import { ClusterError } from "../errors.ts";
-import { nodeReference, roles, type ClusterRecord, type NodeRecord } from "./record.ts";
+import { nodeReference, roles, type ClusterRecord, type NodeRecord } from "../model/cluster-record.ts";
 
 const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
 

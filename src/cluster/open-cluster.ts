@@ -15,7 +15,7 @@ import { createCluster } from "./create-cluster.ts";
 import type { CreationInstaller } from "./create-cluster.ts";
 import { findCluster } from "./find-cluster.ts";
 import { countsProblems } from "./node-counts.ts";
-import type { ClusterRecord, Counts, Variant } from "./record.ts";
+import type { ClusterRecord, Counts, Variant } from "../model/cluster-record.ts";
 
 /** The cluster to be made. */
 export interface ClusterRequest {

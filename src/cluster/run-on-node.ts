@@ -2,7 +2,7 @@ import type { Surroundings } from "../backend/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout.ts";
 import type { Layout } from "../platform/layout.ts";
-import { layoutOf, layouts } from "../platform/layouts/find-layout.ts";
+import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
 import { firstToAnswer } from "../ssh/first-to-answer.ts";
@@ -15,8 +15,8 @@ import type { Environment } from "../system/environment.ts";
 import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections, withAdvice } from "./cluster-connections.ts";
 import { findNode } from "./node-reference.ts";
-import type { ClusterRecord, NodeRecord } from "./record.ts";
-import { nodeReference } from "./record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import { sshConfig } from "./ssh-config.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
@@ -118,7 +118,7 @@ function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunR
   };
   const settings = layouts.map((layout) => settingsFor(layout, layout.testsFolder));
   return {
-    settings: [...settings, settingsFor(layoutOf("cluster"), undefined)],
+    settings: [...settings, settingsFor(layouts[0], undefined)],
     words: request.words,
     missingFolderHint:
       "It comes with the platform: the wait command tells when that is installed; --no-test-env runs without it.",

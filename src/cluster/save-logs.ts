@@ -6,7 +6,7 @@ import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections } from "./cluster-connections.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface LogsRequest {
   readonly cluster: ClusterRecord;

@@ -1,7 +1,7 @@
 import { renderSshConfig } from "../ssh/config.ts";
 import { creationFiles } from "../system/creation-folder.ts";
 import { clusterKey, keyMissing } from "./cluster-key.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 
 /** An OpenSSH configuration with one `Host` per running node. Throws `key-missing` where this machine cannot log in. */
 export async function sshConfig(cluster: ClusterRecord): Promise<string> {

@@ -7,8 +7,8 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import { createFileSums } from "../system/file-hash.ts";
-import type { ClusterRecord, NodeRecord } from "./record.ts";
-import { nodeReference } from "./record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 
 export interface MasterSync extends SyncReport {
   /** Such as `master_0`. */

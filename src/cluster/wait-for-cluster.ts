@@ -2,7 +2,7 @@ import type { Backend, Surroundings } from "../backend/backend.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { assertKeyIsHere } from "./cluster-key.ts";
 import { findCluster } from "./find-cluster.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface WaitRequest {
   readonly clusterId: string;

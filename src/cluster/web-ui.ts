@@ -1,11 +1,11 @@
 import type { Surroundings } from "../backend/backend.ts";
 import { ClusterError } from "../errors.ts";
-import { layoutOf, layouts } from "../platform/layouts/find-layout.ts";
+import { layoutOf } from "../platform/layouts/find-layout.ts";
 import { askNode } from "../platform/readiness/ask-node.ts";
 import type { NodeReport } from "../platform/readiness/node-report.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { clusterKey } from "./cluster-key.ts";
-import type { ClusterRecord, NodeRecord } from "./record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 
 export interface WebUi {
   readonly url: string;
@@ -40,7 +40,7 @@ export async function findWebUi(
   }
   const report = await nodeReport(cluster, master, surroundings, signal);
   const isTlsEnabled = report?.isTlsEnabled ?? expectsTls(cluster);
-  const layout = layouts.find(({ name }) => name === report?.layout) ?? layoutOf("cluster");
+  const layout = layoutOf(report?.layout);
   const url = urlOf(master, isTlsEnabled);
   return { url, authorityUrl: isTlsEnabled ? new URL(layout.caPath, url).href : undefined };
 }

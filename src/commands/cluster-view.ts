@@ -1,4 +1,4 @@
-import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../cluster/record.ts";
+import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../model/cluster-record.ts";
 
 /** What `inspect`, `list` and `create` show of a cluster, as the JSON output has it. Times are RFC 3339 texts, costs US dollars. */
 export interface ClusterView {

@@ -3,7 +3,7 @@ import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
 import { choice, count, path as pathType, quoted, value } from "../cli/value-types.ts";
 import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
-import { variants } from "../cluster/record.ts";
+import { variants } from "../model/cluster-record.ts";
 import { securityModes } from "../platform/configuration.ts";
 import type { Checked } from "../system/checked.ts";
 import type { Driver } from "./driver.ts";

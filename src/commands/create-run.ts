@@ -2,7 +2,7 @@ import type { Backend, CreationRequest } from "../backend/backend.ts";
 import type { Context } from "../cli/context.ts";
 import type { ValuesOf } from "../cli/option.ts";
 import { createCluster } from "../cluster/create-cluster.ts";
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
@@ -14,7 +14,7 @@ import { configurationSecrets } from "../platform/configuration-secrets.ts";
 import { imagePreparation } from "../platform/image-preparation.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
-import { layoutOf, needsCgroups1 } from "../platform/layouts/find-layout.ts";
+import { layoutOf, layoutNeeds } from "../platform/layouts/find-layout.ts";
 import { resolveLicense } from "../platform/license.ts";
 import { freeSpaceProblem } from "../system/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";
@@ -71,14 +71,14 @@ async function checkSum({ artifact, artifactSha256 }: CreateInput, signal: Abort
 }
 
 function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead): CreationRequest<unknown> {
-  const layout = layoutOf(head.layout ?? "cluster");
+  const layout = layoutOf(head.layout);
   return {
     clusterId: input.clusterId,
     variant: input.variant,
     distribution: input.linuxDistribution,
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     creation: driver.creation(input),
-    needsCgroups1: needsCgroups1(layout),
+    needsCgroups1: layoutNeeds(layout, "cgroups-1"),
     imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
     webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),

@@ -2,7 +2,7 @@ import { defineCommand } from "../cli/command.ts";
 import { argument, BadValue } from "../cli/option.ts";
 import { value } from "../cli/value-types.ts";
 import { nodeCountProblem } from "../cluster/node-counts.ts";
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
 import { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";

@@ -2,7 +2,7 @@ import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import type { Driver } from "./driver.ts";
 import { clusterIdIfGiven, orDefaultClusterId } from "./options.ts";
 

@@ -26,7 +26,7 @@ export const doctorCommand = (driver: Driver) =>
       const ended = new AbortController();
       const shared = AbortSignal.any([context.signal, ended.signal]);
       try {
-        const checks = machineChecks(context.environment, await driver.doctorChecks(input, context, shared));
+        const checks = machineChecks(context, await driver.doctorChecks(input, context, shared));
         const results = await runChecks(checks, { ...context, limitMs }, context.signal);
         const isColourful = context.isTerminal.stdout && isColoured(context.environment);
         const colours = isColourful ? await loadColours() : noColours;

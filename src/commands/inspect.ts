@@ -1,6 +1,6 @@
 import { defineCommand } from "../cli/command.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import type { ClusterRecord } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
 import type { ClusterView, NodeView } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";

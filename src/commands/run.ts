@@ -1,26 +1,46 @@
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
-import { BadValue, flag, option, restArgument } from "../cli/option.ts";
+import { flag, option, restArgument } from "../cli/option.ts";
 import { verbose } from "../cli/shared-options.ts";
 import { anyText, text, value } from "../cli/value-types.ts";
 import type { Driver } from "./driver.ts";
 import { checkout, clusterId, node } from "./options.ts";
+import { readVariable, readVariableFile, type Variable } from "./read-variable.ts";
+
+const loginOptions = {
+  loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
+  loginPw: option(anyText, {
+    flag: "--login-pw",
+    summary: 'Value of CLUSTER_LOGIN_PW on the node; "-" (recommended) reads a line from stdin or asks on a terminal',
+    secret: true,
+  }),
+};
+
+const variableOptions = {
+  environment: option(value(readVariable), {
+    flag: "--env",
+    placeholder: "<KEY>=<VALUE>",
+    summary: "Environment variable for the command; wins over all others",
+    repeatable: true,
+  }),
+  environmentFile: option(value(readVariableFile, "file"), {
+    flag: "--env-file",
+    placeholder: "<file>",
+    summary: "File with a <KEY>=<VALUE> on each line, for the command; for secrets",
+    repeatable: true,
+  }),
+};
 
 export const runCommand = (driver: Driver) =>
   defineCommand({
     name: "run",
     summary: "Runs a command on a node",
     description:
-      "Runs any command on a node, by default on the first master that answers, as root and with the environment in which a test runner can be started. Terminal, stdin, signals and exit status pass through. Options of this program end at the first word of NODE_ARGS.\n\nOne word is a line for the node's shell: wrap the whole command in double quotes to use special characters such as single quotes. Several words are passed on exactly as they are.\n\nA failure of this program from connecting on ends with 255, as ssh's own do.",
+      "Runs any command on a node, by default on the first master that answers, as root and with the environment in which a test runner can be started. Terminal, stdin, signals and exit status pass through. Options of this program end at the first word of NODE_ARGS.\n\nOne word is a line for the node's shell: wrap the whole command in double quotes to use special characters such as single quotes. Several words are passed on exactly as they are.\n\nOther users of this machine can see the words of a command line, and a crash prints them: give secrets with --env-file FILE and --login-pw -.\n\nA failure of this program from connecting on ends with 255, as ssh's own do.",
     positionals: { words: restArgument({ name: "NODE_ARGS", summary: "The command and its arguments" }) },
     options: {
       clusterId,
-      loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
-      loginPw: option(anyText, {
-        flag: "--login-pw",
-        summary: 'Value of CLUSTER_LOGIN_PW on the node; "-" reads a line from stdin or asks on a terminal',
-        secret: true,
-      }),
+      ...loginOptions,
       syncDir: option(checkout, {
         flag: "--sync-dir",
         summary: "Checkout that is synced to the masters first, as `sync` does",
@@ -29,12 +49,7 @@ export const runCommand = (driver: Driver) =>
         flag: "--no-test-env",
         summary: "Set no environment variables but those named here, and run in the home directory",
       }),
-      environment: option(value(readVariable), {
-        flag: "--env",
-        placeholder: "<KEY>=<VALUE>",
-        summary: "Environment variable for the command; wins over all others",
-        repeatable: true,
-      }),
+      ...variableOptions,
       ...driver.placeOptions,
       node: node(driver.machineId),
       verbose,
@@ -42,6 +57,7 @@ export const runCommand = (driver: Driver) =>
     examples: [
       { words: "run bash", summary: "A shell on a master" },
       { words: "run --node agent_0 journalctl -n 20", summary: "A command on an agent" },
+      { words: "run --env-file secrets.env --login-pw - pytest", summary: "With secrets that nobody else sees" },
       { words: "run \"pytest -k 'not slow' | tee log\"", summary: "A line for the node's shell" },
     ],
     run: async (input, context) => {
@@ -54,7 +70,7 @@ export const runCommand = (driver: Driver) =>
         words: input.words,
         node: input.node,
         login: { name: input.loginUname, password },
-        variables: Object.fromEntries(input.environment.map(({ name, contents }) => [name, contents])),
+        variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
         hasTestEnvironment: !input.noTestEnv,
         checkout: input.syncDir,
         isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
@@ -64,16 +80,11 @@ export const runCommand = (driver: Driver) =>
     },
   });
 
-async function loginPassword(given: string | undefined, { stdin, signal }: Context): Promise<string | undefined> {
-  return given === "-" ? stdin.readSecret("Login password: ", signal) : given;
+/** The last of one name wins. */
+function variablesOf(variables: readonly Variable[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(variables.map(({ name, contents }) => [name, contents]));
 }
 
-function readVariable(given: string): { readonly name: string; readonly contents: string } {
-  const equals = given.indexOf("=");
-  const name = given.slice(0, Math.max(equals, 0));
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-    // The value may be a secret, so it is not repeated.
-    throw new BadValue("write <KEY>=<VALUE>; a key is letters, digits and _, and begins with no digit");
-  }
-  return { name, contents: given.slice(equals + 1) };
+async function loginPassword(given: string | undefined, { stdin, signal }: Context): Promise<string | undefined> {
+  return given === "-" ? stdin.readSecret("Login password: ", signal) : given;
 }

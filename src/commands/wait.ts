@@ -22,7 +22,8 @@ export const waitCommand = (driver: Driver) =>
       }),
       superuserPassword: option(text, {
         flag: "--superuser-password",
-        summary: 'The superuser\'s password, for enterprise; "-" reads a line from stdin or asks on a terminal',
+        summary:
+          'The superuser\'s password, for enterprise; "-" (recommended) reads a line from stdin or asks on a terminal',
         default: "admin",
         secret: true,
       }),

@@ -1,4 +1,4 @@
-import { type Check, localLimitMs, pass, warn } from "./check.ts";
+import { type Check, localLimitMs, type Outcome, pass, warn } from "./check.ts";
 
 /** What node:os tells of this machine. */
 export interface OperatingSystem {
@@ -10,13 +10,40 @@ export interface OperatingSystem {
   readonly architecture: string;
 }
 
-const names: Readonly<Record<string, string>> = { linux: "Linux", darwin: "macOS (Darwin)" };
+interface SupportedSystem {
+  readonly name: string;
+  /** The oldest kernel release. */
+  readonly least: readonly [number, number];
+  readonly leastText: string;
+}
 
-export function operatingSystemCheck({ platform, release, architecture }: OperatingSystem): Check {
-  const name = names[platform];
-  const outcome =
-    name === undefined
-      ? warn(`This program is tried on Linux and macOS, not on ${platform}.`, "Use a virtual machine with Linux.")
-      : pass(`${name} ${release} on ${architecture}`);
-  return { name: "operating system", limitMs: localLimitMs, run: () => Promise.resolve(outcome) };
+/** https://bun.com/docs/installation#system-requirements */
+const supportedSystems: Readonly<Record<string, SupportedSystem>> = {
+  linux: { name: "Linux", least: [5, 1], leastText: "5.1" },
+  darwin: { name: "macOS (Darwin)", least: [22, 0], leastText: "22.0 (macOS 13)" },
+};
+
+export function operatingSystemCheck(system: OperatingSystem): Check {
+  return { name: "operating system", limitMs: localLimitMs, run: () => Promise.resolve(judge(system)) };
+}
+
+function judge({ platform, release, architecture }: OperatingSystem): Outcome {
+  const supported = supportedSystems[platform];
+  if (supported === undefined) {
+    return warn(`This program is tried on Linux and macOS, not on ${platform}.`, "Use a virtual machine with Linux.");
+  }
+  const { name, least, leastText } = supported;
+  if (isOlder(release, least)) {
+    return warn(
+      `${name} ${release} is older than ${leastText}, the oldest that Bun, which is part of this program, supports.`,
+      "Use a newer system: here commands may fail in ways that nobody has tried.",
+    );
+  }
+  return pass(`${name} ${release} on ${architecture}`);
+}
+
+function isOlder(release: string, least: readonly [number, number]): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(release) ?? [];
+  if (major === undefined || minor === undefined) return false;
+  return Number(major) < least[0] || (Number(major) === least[0] && Number(minor) < least[1]);
 }

@@ -1,4 +1,4 @@
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Clock } from "../system/clock.ts";
 import { retry } from "../system/retry.ts";
@@ -6,6 +6,7 @@ import type { ArtifactLocation } from "./artifact-location.ts";
 import type { ArtifactStart } from "./artifact-start.ts";
 import { readFileStart, readWebStart } from "./artifact-start.ts";
 import type { Layout } from "./layout.ts";
+import { layouts } from "./layouts/find-layout.ts";
 
 /** What the first kilobytes of an artifact tell. */
 export interface ArtifactHead {
@@ -58,14 +59,6 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
 
 const mostTries = 4;
 
-/** What the second line may say, and which layout's spelling that is. */
-const spellings: ReadonlyMap<string, { readonly variant: Variant; readonly layout: Layout["name"] }> = new Map([
-  ["oss", { variant: "oss", layout: "cluster" }],
-  ["enterprise", { variant: "enterprise", layout: "cluster" }],
-  ["None", { variant: "oss", layout: "dcos" }],
-  ["ee", { variant: "enterprise", layout: "dcos" }],
-]);
-
 /** Reads what an artifact begins with; `artifact-invalid` where it is no script. */
 export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
   const text = new TextDecoder().decode(start.bytes);
@@ -76,8 +69,8 @@ export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
     });
   }
   const spelling = /^# variant: *(\S+)\s*$/.exec(text.split("\n")[1] ?? "")?.[1] ?? "";
-  const meaning = spellings.get(spelling);
-  return { variant: meaning?.variant, layout: meaning?.layout, sizeBytes: start.sizeBytes };
+  const layout = layouts.find(({ headVariants }) => Object.hasOwn(headVariants, spelling));
+  return { variant: layout?.headVariants[spelling], layout: layout?.name, sizeBytes: start.sizeBytes };
 }
 
 function whatItIs(text: string): string {

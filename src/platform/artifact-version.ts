@@ -1,4 +1,4 @@
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import { isMapping } from "../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "./release-numbers.ts";

@@ -1,4 +1,4 @@
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { ListedFile } from "../system/list-files.ts";
 import type { Checkout } from "./checkout.ts";

@@ -1,4 +1,4 @@
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import { isMapping } from "../system/is-mapping.ts";
 import { parseManifest } from "./checkout-manifest.ts";
 import type { RemoteManifest } from "./checkout-manifest.ts";

@@ -1,4 +1,4 @@
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Connection, RemoteResult } from "../ssh/connection.ts";
 import type { FileSums } from "../system/file-hash.ts";

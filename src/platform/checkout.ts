@@ -1,6 +1,6 @@
 import { access, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
 import type { ListedFile } from "../system/list-files.ts";

@@ -1,4 +1,4 @@
-import type { NodeRecord, Role, Variant, WebScheme } from "../cluster/record.ts";
+import type { NodeRecord, Role, Variant, WebScheme } from "../model/cluster-record.ts";
 
 /** `config.yaml` as a mapping. It may hold the license and password hashes: it goes to the node, never into output, logs or facts. */
 export type Configuration = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { quote } from "../ssh/quote.ts";
 import type { Layout } from "./layout.ts";
+import { layoutNeeds } from "./layouts/find-layout.ts";
 import { packageFunctions } from "./phases/package-functions.ts";
 import { neededPrograms } from "./phases/prepare-node.ts";
 import { completeScript } from "./phases/remote-script.ts";
@@ -23,7 +24,7 @@ in_container() { return 0; }
  */
 export function imagePreparation(layout: Layout): { readonly name: string; readonly script: string } | undefined {
   const conditions = layout.conditions({ nodesKeepTime: false, configuration: {} });
-  if (!conditions.includes("docker")) return undefined;
+  if (!layoutNeeds(layout, "docker")) return undefined;
   const words = ["e2e-packages", conditions.join(","), ...neededPrograms(layout, "enterprise")];
   return { name: layout.name, script: `set -- ${quote(words)}\n${completeScript(script)}` };
 }

@@ -1,5 +1,5 @@
-import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
-import { nodeReference } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import { renderConfiguration } from "./configuration-file.ts";

@@ -1,7 +1,7 @@
 /** Where the program keeps its own files on a node; root alone can read them. Scripts take them from here. */
 export const installPaths = {
   folder: "/var/lib/cluster-e2e",
-  /** Artifact and `genconf/`, on the first master only. No path below may hold a space: dcos artifacts demand it. */
+  /** Artifact and `genconf/`, on the first master only. No path below may hold a space: some artifacts demand it. */
   workFolder: "/var/lib/cluster-e2e/installer",
   artifact: "/var/lib/cluster-e2e/installer/artifact.sh",
   genconf: "/var/lib/cluster-e2e/installer/genconf",

@@ -1,4 +1,4 @@
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import type { Configuration, SecurityMode } from "./configuration.ts";
 import type { FileToCopy } from "./genconf-folder.ts";

@@ -1,5 +1,5 @@
-import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
-import { nodeReference } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { LocalArtifact } from "./artifact-download.ts";
 import { downloadArtifact } from "./artifact-download.ts";
@@ -8,7 +8,7 @@ import { licenseNeeded } from "./artifact-version.ts";
 import { bootstrapUrlOf, genconfFiles, privateAddressOf } from "./install-configuration.ts";
 import type { InstallPlan } from "./install-plan.ts";
 import type { Layout } from "./layout.ts";
-import { layoutOf, layouts } from "./layouts/find-layout.ts";
+import { layoutNeeds, layoutOf, layouts } from "./layouts/find-layout.ts";
 import { checkVersion, endedBadly } from "./phases/check-version.ts";
 import type { FetchArtifact } from "./phases/fetch-artifact.ts";
 import { fetchArtifact } from "./phases/fetch-artifact.ts";
@@ -44,7 +44,7 @@ export async function prepareArtifact(request: ArtifactPreparation, signal: Abor
   await using local = localArtifact(request);
   await runPhase(fetchArtifact({ artifact, download: local.download, prepared }), node, surroundings, signal);
   await prepared;
-  const preparedFor = layoutOf(plan.layoutHint ?? "cluster");
+  const preparedFor = layoutOf(plan.layoutHint);
   return { preparedFor, ...(await askVersion(request, preparedFor, signal)) };
 }
 
@@ -88,8 +88,8 @@ function firstMasterOf(cluster: ClusterRecord): NodeRecord {
 export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) === "master_0";
 
 /**
- * Without a hint the nodes are prepared for the `cluster` layout. A dcos artifact can't even say its version without Docker: then the node
- * is prepared for that, and the artifact asked again.
+ * Without a hint the nodes are prepared for the usual layout. Some artifacts can't even print their version without Docker: then the node is
+ * prepared for that, and the artifact asked again.
  */
 async function askVersion(
   { plan, surroundings, node }: ArtifactPreparation,
@@ -101,9 +101,10 @@ async function askVersion(
     return { expected, version: await runPhase(phase, node, surroundings, signal) };
   } catch (error) {
     if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
-    const layout = layoutOf("dcos");
-    await runPhase(prepareNode(layout, plan), node, surroundings, signal);
-    return { expected: layout, version: await runPhase(phase, node, surroundings, signal) };
+    const first = layouts.find((layout) => layoutNeeds(layout, "docker"));
+    if (first === undefined) throw error;
+    await runPhase(prepareNode(first, plan), node, surroundings, signal);
+    return { expected: first, version: await runPhase(phase, node, surroundings, signal) };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { createTurns } from "../ssh/turns.ts";
 import type { Turns } from "../ssh/turns.ts";
 import type { InstallPlan } from "./install-plan.ts";
@@ -78,7 +78,7 @@ interface Installation {
 async function prepared(installation: Installation, node: NodeRecord): Promise<void> {
   const known = installation.nodes.get(node.id);
   if (known !== undefined) return known;
-  const layout = layoutOf(installation.plan.layoutHint ?? "cluster");
+  const layout = layoutOf(installation.plan.layoutHint);
   const preparation = prepareOnce(installation, node, layout);
   installation.nodes.set(node.id, preparation);
   preparation.catch(() => {});

@@ -1,8 +1,10 @@
-import type { Role, Variant } from "../cluster/record.ts";
+import type { Role, Variant } from "../model/cluster-record.ts";
 
 /** The names under which a family of artifacts keeps things. All that differs between families, as data. */
 export interface Layout {
-  readonly name: "cluster" | "dcos";
+  readonly name: string;
+  /** How the second line of an artifact names its variant. */
+  readonly headVariants: Readonly<Record<string, Variant>>;
   readonly installScript: string;
   readonly installRoles: Readonly<Record<Role, string>>;
   readonly returnEarlyFlag: string;
@@ -60,7 +62,7 @@ export interface Layout {
  * - `cgroups-1`: the platform isolates with version 1 of the control groups;
  * - `clock-synchronized`: the kernel's clock is marked as synchronized.
  */
-type NodeCondition = "docker" | "dns-port-free" | "cgroups-1" | "clock-synchronized";
+export type NodeCondition = "docker" | "dns-port-free" | "cgroups-1" | "clock-synchronized";
 
 /** What the conditions of a node depend on. */
 interface NodeFacts {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Variant } from "../cluster/record.ts";
+import type { Variant } from "../model/cluster-record.ts";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
 import type { Environment } from "../system/environment.ts";

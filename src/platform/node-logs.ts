@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { ClusterRecord, NodeRecord } from "../cluster/record.ts";
-import { nodeReference } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import { watchdog } from "../system/watchdog.ts";

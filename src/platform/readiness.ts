@@ -1,5 +1,5 @@
-import type { ClusterRecord } from "../cluster/record.ts";
-import { nodeReference } from "../cluster/record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";

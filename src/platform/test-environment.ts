@@ -1,4 +1,4 @@
-import type { ClusterRecord, NodeRecord, Role } from "../cluster/record.ts";
+import type { ClusterRecord, NodeRecord, Role } from "../model/cluster-record.ts";
 import type { Layout } from "./layout.ts";
 
 /** What a test runner finds on a node. */

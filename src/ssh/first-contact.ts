@@ -2,6 +2,7 @@ import { ClusterError } from "../errors.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
 import { retry } from "../system/retry.ts";
+import { hostKeyChanged } from "./connection-errors.ts";
 import type { Connection } from "./connection.ts";
 import { targetOf } from "./destination.ts";
 import { replaceHostKeyScript } from "./host-key-place.ts";
@@ -15,7 +16,7 @@ export interface FirstContact {
   readonly destination: Destination;
   /** The cluster's login key, in OpenSSH's or PEM format. */
   readonly privateKey: string;
-  /** The public half of the host key that went in with the user data: `ssh-ed25519 AAAA…`. */
+  /** The public half of the host key that the node boots with: `ssh-ed25519 AAAA…`. */
   readonly firstHostKey: string;
   readonly knownHosts: KnownHosts;
   readonly hostKeyPlace: HostKeyPlace;
@@ -26,20 +27,21 @@ export interface FirstContact {
 }
 
 /**
- * Waits until a new node lets us in and gives it a host key that nobody else can know, over the connection that it returns. Rejects with the last
- * `connection-failed` when the deadline has come, and at once with `host-key-changed` when the node shows a key that isn't its own.
+ * Waits until a new node lets us in, gives it a host key that nobody else can know, and returns a connection to it. Rejects with the last
+ * `connection-failed` when the deadline has come, and at once with `host-key-changed` when the node shows or announces a key that isn't its own.
  *
  * What there is, and what a run after a crash finds:
  *
- * | pinned here | the node shows | that is                                        | done                                      |
- * |-------------|----------------|------------------------------------------------|-------------------------------------------|
- * | nothing     | the first key  | a new node, or a crash before pinning          | make the key (or find it made), pin, switch |
- * | its own key | the first key  | a crash after pinning, before sshd has switched | the same: it prints the same key again    |
- * | its own key | its own key    | all was done                                   | nothing                                   |
- * | anything    | another key    | not our machine                                | `host-key-changed`                        |
+ * | pinned here | the node shows | that is                                         | done                                              |
+ * |-------------|----------------|-------------------------------------------------|---------------------------------------------------|
+ * | nothing     | the first key  | a new node, or a crash before pinning           | make the key (or find it made), pin, switch       |
+ * | its own key | the first key  | a crash after pinning, before sshd has switched | switch if it announces the pinned key; log in again |
+ * | its own key | its own key    | all was done                                    | nothing                                           |
+ * | anything    | another key    | not our machine                                 | `host-key-changed`                                |
  *
- * The node switches only after the pin is on this machine's disk, so its own key, unpinned, is never seen. The first key, which the node's
- * processes can read, is accepted here only, and here runs only within the creation; the pool takes the pinned key alone.
+ * The node switches only after the pin is on this machine's disk, so its own key, unpinned, is never seen. The node's processes can read the
+ * first key, so it counts for less and less: it is accepted here only, which is within the creation; once a key is pinned, it may
+ * only be used to finish the switch, and no connection made with it is returned; the pool takes the pinned key alone.
  */
 export async function meetNode(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
   const { name } = targetOf(contact.destination);
@@ -92,7 +94,9 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
   );
   if (pinned !== undefined && shown.key?.equals(pinned)) return connection;
   try {
-    await replaceHostKey(contact, { connection, refusals }, signal);
+    await replaceHostKey(contact, { connection, pinned, refusals }, signal);
+    // Anybody can announce a public key. Only a login with it shows that the node has the private half.
+    if (pinned !== undefined) throw notYetSwitched(contact);
     return connection;
   } catch (error) {
     await connection[Symbol.asyncDispose]();
@@ -102,18 +106,23 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
 
 interface Replacement {
   readonly connection: Connection;
+  /** The key that the node must announce; undefined where it may announce any. */
+  readonly pinned: Buffer | undefined;
   readonly refusals: ClusterError[];
 }
 
 async function replaceHostKey(
   contact: FirstContact,
-  { connection, refusals }: Replacement,
+  { connection, pinned: expected, refusals }: Replacement,
   signal: AbortSignal,
 ): Promise<void> {
   const { folder, reload } = contact.hostKeyPlace;
   const { host, port } = contact.destination.ssh;
   const announced = Promise.withResolvers<Buffer>();
-  const pinned = announced.promise.then((key) => contact.knownHosts.pin(host, port, key));
+  const pinned = announced.promise.then(async (key) => {
+    if (expected === undefined) return await contact.knownHosts.pin(host, port, key);
+    if (!key.equals(expected)) throw hostKeyChanged(targetOf(contact.destination), [expected], key);
+  });
   const switchOncePinned = async function* (): AsyncGenerator<Uint8Array, void, void> {
     await pinned;
     yield Buffer.from("switch\n");
@@ -134,7 +143,9 @@ async function replaceHostKey(
     },
     signal,
   );
-  if (result.status === 0 && findPublicKey(printed.text) !== undefined) return await pinned;
+  const isAnnounced = findPublicKey(printed.text) !== undefined;
+  if (isAnnounced) await pinned;
+  if (isAnnounced && result.status === 0) return;
   const refusal = replacementFailed(contact, result.stderr, refusals.length < refusalsBorne);
   refusals.push(refusal);
   throw refusal;
@@ -144,6 +155,14 @@ async function replaceHostKey(
 function findPublicKey(text: string): Buffer | undefined {
   const lines = text.split("\n").slice(0, -1);
   return lines.map((line) => readPublicKey(line, "ssh-ed25519")).find((key) => key !== undefined);
+}
+
+function notYetSwitched({ destination }: FirstContact): ClusterError {
+  const { name } = targetOf(destination);
+  return new ClusterError("connection-failed", `${name} still showed its first host key instead of the pinned one.`, {
+    transient: true,
+    facts: { node: name },
+  });
 }
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {

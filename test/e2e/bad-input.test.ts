@@ -65,6 +65,8 @@ test.each<[string, readonly string[], string]>([
   ["a bad address range", [...create, "--admin-cidr", "10.0.0.0/33"], "--admin-cidr"],
   ["a bad cluster id", [...create, "-c", "../x"], "--cluster-id"],
   ["a bad --env", ["run", "--env", "NOVALUE", "true"], "--env"],
+  ["a missing --env-file", ["run", "--env-file", "none.env", "true"], "none.env"],
+  ["a bad line in an --env-file", ["run", "--env-file", "list.yaml", "true"], "list.yaml, line 1"],
   ["a bad --node", ["run", "--node", "boss_1", "true"], "--node"],
   ["no NODE_ARGS", ["run"], "NODE_ARGS"],
   ["a bad duration", ["wait", "--timeout", "soon"], "--timeout"],

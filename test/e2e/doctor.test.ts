@@ -47,6 +47,7 @@ test("all well: 0, a line a check in the declared order, and no state folder mad
   const names = ran.stdout.split("\n").flatMap((line) => /^[✔!–] (.+?) {2}/.exec(line)?.[1] ?? []);
   expect(names).toEqual([
     "operating system",
+    "runtime",
     "ssh",
     "state folder",
     "temporary space",
@@ -59,6 +60,7 @@ test("all well: 0, a line a check in the declared order, and no state folder mad
     "ec2:DescribeImages",
     "ec2:DescribeSubnets",
     "ec2:DescribeRegions",
+    "ec2:DescribeInstanceTypeOfferings",
     "ec2:CreateSecurityGroup",
     "ec2:AuthorizeSecurityGroupIngress",
     "ec2:RunInstances",
@@ -73,7 +75,7 @@ test("all well: 0, a line a check in the declared order, and no state folder mad
     "browser",
   ]);
   expect(ran.stdout).not.toContain("\u001B");
-  expect(ran.stderr).toContain("25 checks: ");
+  expect(ran.stderr).toContain("27 checks: ");
   expect(await readdir(cloud().folder)).not.toContain("state");
 });
 

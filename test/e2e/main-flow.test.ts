@@ -78,9 +78,11 @@ test("run passes stdin and the remote command's own status", async () => {
 });
 
 test("run sets the test environment, and only what was asked for with --no-test-env", async () => {
-  const login = ["--login-uname", "bob", "--login-pw", "-", "--env", "MORE=it's $5"];
+  const file = `${cloud().folder}/own.env`;
+  await Bun.write(file, "MORE=loses to --env\nFROM_FILE=' quoted '\n");
+  const login = ["--login-uname", "bob", "--login-pw", "-", "--env-file", file, "--env", "MORE=it's $5"];
   const show =
-    'pwd; printf \'%s\\n\' "$CLUSTER_LOGIN_UNAME" "$CLUSTER_LOGIN_PW" "$MORE" "$CLUSTER_NUM_AGENTS" "$MASTER_HOSTS"';
+    'pwd; printf \'%s\\n\' "$CLUSTER_LOGIN_UNAME" "$CLUSTER_LOGIN_PW" "$MORE" "$FROM_FILE" "$CLUSTER_NUM_AGENTS" "$MASTER_HOSTS"';
   const master = nodeOf(await cloud().inspect("default"), "master_0");
   const set = await cloud().run(["run", ...login, show], { stdin: "s3cret word\n" });
   expect(set.stdout.split("\n")).toEqual([
@@ -88,12 +90,13 @@ test("run sets the test environment, and only what was asked for with --no-test-
     "bob",
     "s3cret word",
     "it's $5",
+    "' quoted '",
     "3",
     master.privateAddress,
     "",
   ]);
   const unset = await cloud().run(["run", "--no-test-env", ...login, show], { stdin: "s3cret word\n" });
-  expect(unset.stdout.split("\n").slice(1)).toEqual(["bob", "s3cret word", "it's $5", "", "", ""]);
+  expect(unset.stdout.split("\n").slice(1)).toEqual(["bob", "s3cret word", "it's $5", "' quoted '", "", "", ""]);
   expect(unset.stdout.split("\n")[0]).not.toContain("/opt/cluster");
 });
 

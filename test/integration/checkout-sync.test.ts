@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readFile, rm, stat, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import type { Variant } from "../../src/cluster/record.ts";
+import type { Variant } from "../../src/model/cluster-record.ts";
 import { syncCheckout } from "../../src/platform/checkout-sync.ts";
 import { readCheckout } from "../../src/platform/checkout.ts";
 import type { Layout } from "../../src/platform/layout.ts";

@@ -28,6 +28,7 @@ test("all is well: every check passes but those that only an existing thing coul
     ec2:DescribeImages: Allowed
     ec2:DescribeSubnets: Allowed
     ec2:DescribeRegions: Allowed
+    ec2:DescribeInstanceTypeOfferings: Allowed
     ec2:CreateSecurityGroup: Allowed
     ec2:AuthorizeSecurityGroupIngress: Not tried: a dry run needs an existing security group.
     ec2:RunInstances: Allowed

@@ -35,6 +35,7 @@ test.each([
   ["DescribeImages", "fail", ["ec2:RunInstances", "image"]],
   ["DescribeSubnets", "fail", ["ec2:CreateSecurityGroup", "ec2:RunInstances", "network"]],
   ["DescribeRegions", "warn", []],
+  ["DescribeInstanceTypeOfferings", "warn", ["ec2:RunInstances", "instance type"]],
   ["CreateSecurityGroup", "fail", []],
   ["RunInstances", "fail", []],
 ] as const)("%s not allowed: that check ends with %s, and names it", async (action, status, skipped) => {

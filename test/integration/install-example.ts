@@ -1,4 +1,4 @@
-import type { ClusterRecord, NodeRecord, Variant } from "../../src/cluster/record.ts";
+import type { ClusterRecord, NodeRecord, Variant } from "../../src/model/cluster-record.ts";
 import type { InstallPlan } from "../../src/platform/install-plan.ts";
 
 /**

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { Server, utils } from "ssh2";
 import type { ServerChannel } from "ssh2";
-import type { NodeRecord, Role } from "../../src/cluster/record.ts";
+import type { NodeRecord, Role } from "../../src/model/cluster-record.ts";
 import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Role } from "../../src/cluster/record.ts";
+import type { Role } from "../../src/model/cluster-record.ts";
 import { ClusterError } from "../../src/errors.ts";
 import type { InstallPlan } from "../../src/platform/install-plan.ts";
 import { createInstaller } from "../../src/platform/installer.ts";

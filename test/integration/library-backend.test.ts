@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "ssh2";
-import type { ClusterRecord } from "../../src/cluster/record.ts";
+import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { Cluster } from "../../src/index.ts";
 import type { Backend, ClusterBackend, Installation } from "../../src/index.ts";
 import { librarySurroundings } from "../../src/cluster/library-surroundings.ts";

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { NodeRecord } from "../../src/cluster/record.ts";
+import type { NodeRecord } from "../../src/model/cluster-record.ts";
 
 /** A master's web server; what it answers is the test's. */
 export interface ExampleWeb extends AsyncDisposable {

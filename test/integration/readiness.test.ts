@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import type { ClusterRecord, NodeRecord, Role } from "../../src/cluster/record.ts";
+import type { ClusterRecord, NodeRecord, Role } from "../../src/model/cluster-record.ts";
 import { ClusterError } from "../../src/errors.ts";
 import { waitUntilReady } from "../../src/platform/readiness.ts";
 import type { ReadinessReport, ReadinessRequest } from "../../src/platform/readiness.ts";

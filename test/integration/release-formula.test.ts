@@ -65,7 +65,7 @@ test.skipIf(lack !== undefined).each([
   const programs = ["bin/cluster-cloud", "bin/cluster-other"];
   expect(await evaluated([...programs, ...shared("share")], [system, processor])).toEqual({
     desc: facts.description,
-    homepage: repository,
+    homepage: "https://git.example.com/cluster-e2e",
     version: facts.tag,
     license: "Apache-2.0",
     depends_on: [],
@@ -77,18 +77,38 @@ test.skipIf(lack !== undefined).each([
   });
 });
 
-test.skipIf(lack !== undefined)("Homebrew builds its head from source with the pinned Bun", async () => {
-  const bun = "node_modules/@oven/bun-linux-x64/bin/bun";
-  const files = [bun, "dist/cluster-cloud", "dist/cluster-other", ...shared("dist/share")];
-  expect(await evaluated(files, ["linux", "intel", "head"])).toMatchObject({
-    depends_on: [{ node: "build" }],
-    url: [repository, { using: "git", branch: "main" }],
-    commands: [
-      ["npm", "install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund"],
-      [`./${bun}`, "scripts/build.ts"],
-      [`./${bun}`, "scripts/documents.ts", "dist"],
-    ],
-    installs: installs(["dist/cluster-cloud", "dist/cluster-other"], "dist/share"),
-    asked,
-  });
+test.skipIf(lack !== undefined)(
+  "Homebrew builds its head with the Bun and the packages that bun.lock pins",
+  async () => {
+    const files = ["dist/cluster-cloud", "dist/cluster-other", ...shared("dist/share")];
+    expect(await evaluated(files, ["linux", "intel", "head"])).toMatchObject({
+      depends_on: [],
+      url: [repository, { branch: "main" }],
+      commands: [
+        ["scripts/pinned-bun", "pinned"],
+        ["pinned/bun", "install", "--frozen-lockfile", "--ignore-scripts"],
+        ["pinned/bun", "scripts/build.ts"],
+        ["pinned/bun", "scripts/documents.ts", "dist"],
+      ],
+      installs: installs(["dist/cluster-cloud", "dist/cluster-other"], "dist/share"),
+      asked,
+    });
+  },
+);
+
+// https://docs.brew.sh/Formula-Cookbook#audit-the-formula: what `brew style` and `brew audit --strict` refuse, as far as it concerns this formula.
+test("the formula keeps Homebrew's rules of style", async () => {
+  const { description } = (await Bun.file(join(import.meta.dir, "../../package.json")).json()) as {
+    readonly description: string;
+  };
+  expect(description.length).toBeLessThanOrEqual(80);
+  expect(description).toMatch(/^(?!An? |The |cluster-e2e)[A-Z].*[^.]$/i);
+  const text = formula({ ...facts, description });
+  const lines = text.split("\n").filter((line) => !/^ *url "/.test(line));
+  expect(lines.filter((line) => line.length > 118 || /\s$/.test(line))).toEqual([]);
+  expect(text).not.toMatch(/"npm", "install"(?!.*std_npm_args)/);
+  expect(text).not.toMatch(/\.git".*using: :git/);
+  expect(text).not.toMatch(/homepage ".*\.git"/);
+  expect(text).not.toContain("\n\n\n");
+  expect(text).toMatch(/[^\n]\n$/);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { meetNode } from "../../src/ssh/first-contact.ts";
 import type { FirstContact } from "../../src/ssh/first-contact.ts";
@@ -126,6 +126,31 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     const contact = { ...contactWith(server(), newKnownHosts()), firstHostKey: generateKeyPair("other").publicKey };
     expect(await failureOf(meetNode(contact, signal))).toMatchObject({ id: "host-key-changed" });
     expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
+  });
+
+  test("once a key is pinned, a node with the first key that announces another one is refused at once", async () => {
+    const knownHosts = newKnownHosts();
+    const other = wireKey(generateKeyPair("other").publicKey);
+    await knownHosts.pin("127.0.0.1", server().port, other);
+    const error = await failureOf(meetNode(contactWith(server(), newKnownHosts()), signal));
+    expect(error).toMatchObject({ id: "host-key-changed" });
+    expect(await newKnownHosts().expected("127.0.0.1", server().port)).toEqual(other);
+    expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
+  });
+
+  test("once a key is pinned, announcing it isn't enough: nobody gets a connection without showing it", async () => {
+    const pinned = generateKeyPair("pinned");
+    const elsewhere = join(hold.scratch!.path, "not sshd's");
+    await mkdir(elsewhere);
+    await writeFile(join(elsewhere, "e2e_host_key"), pinned.privateKey, { mode: 0o600 });
+    await writeFile(join(elsewhere, "e2e_host_key.pub"), `${pinned.publicKey}\n`);
+    await newKnownHosts().pin("127.0.0.1", server().port, wireKey(pinned.publicKey));
+    const contact = { ...contactWith(server(), newKnownHosts()), deadlineMs: Date.now() + 1_000 };
+    const announcing = meetNode({ ...contact, hostKeyPlace: { folder: elsewhere, reload: "true" } }, signal);
+    expect(await failureOf(announcing)).toMatchObject({
+      id: "connection-failed",
+      message: "master_0 still showed its first host key instead of the pinned one.",
+    });
   });
 
   test("a command that keeps failing ends it before the deadline, with the node's words", async () => {

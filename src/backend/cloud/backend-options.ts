@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
-import { defaultInstanceType } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
+import { defaultInstanceType } from "./cloud-options.ts";
 import { tagProblem } from "./custom-tags.ts";
 import { defaultDistribution, distributions } from "./images.ts";
 
@@ -27,7 +27,7 @@ export interface CloudBackendOptions {
 export function readCloudOptions(options: CloudBackendOptions): {
   readonly region: string;
   readonly distribution: string;
-  readonly creation: CloudCreation;
+  readonly creation: CloudOptions;
 } {
   const { region, linuxDistribution = defaultDistribution, adminCidrs = [], subnetId, image } = options;
   const customTags = Object.entries(options.customTags ?? {}).map(([key, value]) => ({ key, value }));

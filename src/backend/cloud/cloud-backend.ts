@@ -4,7 +4,7 @@ import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { ipDetect } from "../ip-detect.ts";
 import { keptResolution } from "../kept-resolution.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
 import { describeInstances } from "./describe.ts";
 import { destroy } from "./destroy.ts";
 import { evidence } from "./evidence.ts";
@@ -21,7 +21,7 @@ import type { Place } from "./records.ts";
 import { withRegionAdvice } from "./region-advice.ts";
 import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
 
-export interface CloudOptions {
+export interface CloudPlace {
   readonly region: string;
 }
 
@@ -29,10 +29,10 @@ export interface CloudOptions {
  * Clusters on EC2 instances of one region. Looks for credentials at once (`no-credentials`); the first request is sent by the first call.
  */
 export async function createCloudBackend(
-  { region }: CloudOptions,
+  { region }: CloudPlace,
   surroundings: Surroundings,
   signal: AbortSignal,
-): Promise<Backend<CloudCreation>> {
+): Promise<Backend<CloudOptions>> {
   const open = await openApi(region, surroundings, signal);
   const api = open(region);
   const placeOf = (name: string): Place => ({
@@ -41,7 +41,7 @@ export async function createCloudBackend(
   });
   const place = placeOf(region);
   const current: { making?: Making } = {};
-  const resolution = keptResolution<CloudCreation, ResolvedCreation>((request, resolveSignal) =>
+  const resolution = keptResolution<CloudOptions, ResolvedCreation>((request, resolveSignal) =>
     resolveCreation(api, request, surroundings.environment, resolveSignal),
   );
   return {

@@ -1,4 +1,4 @@
-import type { CustomTag } from "./cloud-creation.ts";
+import type { CustomTag } from "./cloud-options.ts";
 import { tagNames } from "./tags.ts";
 
 /** EC2 allows 50 tags on a thing; some are ours, and `Name` comes by itself. */

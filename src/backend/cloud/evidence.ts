@@ -1,4 +1,4 @@
-import type { ClusterRecord, NodeRecord } from "../../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import type { NamedText } from "../backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
 import { failureCode } from "./api-errors.ts";

@@ -1,15 +1,16 @@
-import type { NodeRecord } from "../../cluster/record.ts";
+import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Surroundings } from "../backend.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
+import type { FirstHostKeys } from "../first-host-keys.ts";
 import type { Introduction } from "../meet-node.ts";
 import { silenceText } from "./silence.ts";
 
 interface Contact {
   readonly directory: string;
   readonly connections: ConnectionPool;
-  /** The public half of the host key in the user data. */
-  readonly firstHostKey: string;
+  /** Those in the user data. */
+  readonly firstHostKeys: FirstHostKeys;
   readonly deadlineMs: number;
   /** The address ranges that the cluster's rules let in. */
   readonly cidrs: readonly string[];

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
-import type { Role } from "../../cluster/record.ts";
+import type { Role } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { failureCode, wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
-import type { CustomTag } from "./cloud-creation.ts";
+import type { CustomTag } from "./cloud-options.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
@@ -26,7 +26,8 @@ export interface LaunchPlan {
   /** Tried in this order. */
   readonly subnets: readonly LaunchSubnet[];
   readonly groupId: string;
-  readonly userData: string;
+  /** The machines of one request all get the same. */
+  readonly userDataOf: (role: Role) => string;
   readonly tags: TagValues;
   readonly customTags: readonly CustomTag[];
 }
@@ -111,7 +112,7 @@ export function launchRequest(
     InstanceType: plan.instanceType as NonNullable<RunInstancesCommandInput["InstanceType"]>,
     MinCount: part.count,
     MaxCount: part.count,
-    UserData: Buffer.from(plan.userData).toString("base64"),
+    UserData: Buffer.from(plan.userDataOf(part.role)).toString("base64"),
     InstanceInitiatedShutdownBehavior: "terminate",
     // Hop limit 1 keeps containers on a node from the metadata, and with it from whatever role the node has.
     MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 1, HttpEndpoint: "enabled" },

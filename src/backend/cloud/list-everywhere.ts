@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { EverywhereList } from "../backend.ts";
 import { describeInstances } from "./describe.ts";
 import { enabledRegions } from "./find-elsewhere.ts";

@@ -1,8 +1,8 @@
-import { roles } from "../../cluster/record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import { abandonedCreations } from "../../system/creation-folder.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
 import type { CloudApi } from "./api.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
 import { describeInstances } from "./describe.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { groupName } from "./network.ts";
@@ -20,7 +20,7 @@ export interface Planning {
 /** Resolves the creation, and makes sure that its id is free. Touches nothing. */
 export async function planCreation(
   { api, root, resolve }: Planning,
-  request: CreationRequest<CloudCreation>,
+  request: CreationRequest<CloudOptions>,
   signal: AbortSignal,
 ): Promise<CreationPlan> {
   const { clusterId } = request;
@@ -35,11 +35,7 @@ export async function planCreation(
 }
 
 /** What a creation would make, for people and as data. */
-function describePlan(
-  api: CloudApi,
-  request: CreationRequest<CloudCreation>,
-  resolved: ResolvedCreation,
-): CreationPlan {
+function describePlan(api: CloudApi, request: CreationRequest<CloudOptions>, resolved: ResolvedCreation): CreationPlan {
   const { counts, creation, clusterId } = request;
   const machines = roles.reduce((sum, role) => sum + counts[role], 0);
   const ports = [22, ...request.openPorts];

@@ -1,17 +1,17 @@
-import { type ClusterRecord, roles } from "../../cluster/record.ts";
-import { generateKeyPair } from "../../ssh/keys.ts";
+import { type ClusterRecord, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { version } from "../../version.ts";
 import { userData } from "../cloud-init.ts";
 import { isClusterExists } from "../cluster-exists.ts";
 import { countsText, nodeCount } from "../cluster-shape.ts";
+import { hostKeyPerRole } from "../first-host-keys.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { raiseNodes } from "../raise-nodes.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
 import { type Provisioning, runCreation } from "../run-creation.ts";
 import { wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
 import { cloudIntroduction } from "./introduction.ts";
 import { launchRole, type LaunchPlan } from "./launch.ts";
 import { lifetimeMs } from "./lifetime.ts";
@@ -32,7 +32,7 @@ const groupGraceMs = 5_000;
 /** Between two requests for all machines. */
 const longestPauseMs = 5_000;
 
-export interface CloudProvisioning extends Provisioning<CloudCreation, ResolvedCreation, Making> {
+export interface CloudProvisioning extends Provisioning<CloudOptions, ResolvedCreation, Making> {
   readonly api: CloudApi;
   readonly place: Place;
 }
@@ -98,7 +98,7 @@ async function make(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const { api, request, surroundings } = work;
-  const hostKey = generateKeyPair("first-contact");
+  const firstHostKeys = hostKeyPerRole();
   const groupId = await makeGroup(work, making, signal);
   const plan: LaunchPlan = {
     ...request.creation,
@@ -108,18 +108,19 @@ async function make(
     // A group belongs to one network.
     subnets: resolved.subnets.filter((subnet) => subnet.vpcId === making.network.vpcId),
     groupId,
-    userData: userData({
-      user: resolved.image.user,
-      publicKey: request.publicKey,
-      hostKey,
-      deadline: making.expiresAt,
-    }),
+    userDataOf: (role) =>
+      userData({
+        user: resolved.image.user,
+        publicKey: request.publicKey,
+        hostKey: firstHostKeys.of({ role, index: 0 }),
+        deadline: making.expiresAt,
+      }),
     tags: making.tags,
   };
   const rules = { groupId, cidrs: resolved.cidrs, ports: [22, ...request.openPorts] };
   await launch(work, { making, plan, rules }, signal);
   const { directory, connections, deadlineMs } = request;
-  const contact = { directory, connections, firstHostKey: hostKey.publicKey, deadlineMs, cidrs: resolved.cidrs };
+  const contact = { directory, connections, firstHostKeys, deadlineMs, cidrs: resolved.cidrs };
   const introduction = cloudIntroduction({ ...contact, onNode: work.onNode }, surroundings);
   const meet = await openIntroduction(introduction, surroundings);
   const { clusterId, creationId } = making;

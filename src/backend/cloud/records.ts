@@ -1,5 +1,5 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import { type ClusterRecord, type NodeRecord, type NodeState, roles, variants } from "../../cluster/record.ts";
+import { type ClusterRecord, type NodeRecord, type NodeState, roles, variants } from "../../model/cluster-record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
 import { byRoleAndIndex, clusterState, readCounts } from "../cluster-shape.ts";
 import { lifetimeMs } from "./lifetime.ts";

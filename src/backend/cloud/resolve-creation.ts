@@ -4,7 +4,7 @@ import type { Environment } from "../../system/environment.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "./api.ts";
 import { checkAddress } from "./check-address.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
 import { cgroups1Distributions, cgroupVersionOf, findImage, type LaunchImage } from "./images.ts";
 import { findSubnets, type LaunchSubnet } from "./network.ts";
 
@@ -19,7 +19,7 @@ export interface ResolvedCreation {
 /** Asks for image, subnets and this machine's address at once. Makes nothing. */
 export async function resolveCreation(
   api: CloudApi,
-  request: Pick<CreationRequest<CloudCreation>, "distribution" | "creation" | "needsCgroups1">,
+  request: Pick<CreationRequest<CloudOptions>, "distribution" | "creation" | "needsCgroups1">,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {

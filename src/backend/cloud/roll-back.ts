@@ -1,10 +1,10 @@
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
 import type { ProvisionRequest, Surroundings } from "../backend.ts";
 import { isClusterExists } from "../cluster-exists.ts";
 import type { RollBack } from "../roll-back.ts";
 import type { CloudApi } from "./api.ts";
-import type { CloudCreation } from "./cloud-creation.ts";
+import type { CloudOptions } from "./cloud-options.ts";
 import { describeInstances } from "./describe.ts";
 import { endLaunches } from "./end-machines.ts";
 import { leftoversText } from "./leftovers-text.ts";
@@ -16,7 +16,7 @@ import { removeCreation } from "./remove-creation.ts";
 export interface CloudCreationWork {
   readonly api: CloudApi;
   readonly place: Place;
-  readonly request: Pick<ProvisionRequest<CloudCreation>, "keepOnFailure" | "onFailure" | "variant" | "distribution">;
+  readonly request: Pick<ProvisionRequest<CloudOptions>, "keepOnFailure" | "onFailure" | "variant" | "distribution">;
   readonly surroundings: Surroundings;
 }
 

@@ -1,5 +1,5 @@
 import type { Tag } from "@aws-sdk/client-ec2";
-import type { CustomTag } from "./cloud-creation.ts";
+import type { CustomTag } from "./cloud-options.ts";
 
 /** The names of our tags, in one place. Everything that a command must know of a cluster is read back from them. */
 export const tagNames = {

@@ -1,5 +1,5 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 import { machineFailed } from "../machine-failed.ts";

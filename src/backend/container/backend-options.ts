@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
-import type { ContainerCreation } from "./container-creation.ts";
-import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
+import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-options.ts";
 import { type EngineName, engineNames } from "./engine-kinds.ts";
 import { defaultDistribution, distributions } from "./containerfiles.ts";
 
@@ -24,7 +24,7 @@ export interface ContainerBackendOptions {
 export function readContainerOptions(options: ContainerBackendOptions): {
   readonly engine: EngineName | undefined;
   readonly distribution: string;
-  readonly creation: ContainerCreation;
+  readonly creation: ContainerOptions;
 } {
   const { engine } = options;
   const { linuxDistribution = defaultDistribution, nodeImage, customVolumes = [], memory } = options;

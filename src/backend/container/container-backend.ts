@@ -4,7 +4,7 @@ import { hostCgroupsAdvice } from "./containerfiles.ts";
 import { ipDetect } from "../ip-detect.ts";
 import { localBackend } from "../local-backend.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { chooseEngine } from "./choose-engine.ts";
 import { destroy } from "./destroy.ts";
 import type { Engine } from "./engine.ts";
@@ -23,14 +23,14 @@ export async function openContainerBackend(
   { engine: named }: { readonly engine: EngineName | undefined },
   surroundings: Surroundings,
   signal: AbortSignal,
-): Promise<Backend<ContainerCreation>> {
+): Promise<Backend<ContainerOptions>> {
   return createContainerBackend(await chooseEngine(named, surroundings, signal), surroundings);
 }
 
-function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerCreation> {
+function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerOptions> {
   const ownRoot = creationsRoot(engine, surroundings);
   return {
-    ...localBackend<ContainerCreation, ResolvedCreation, Making>(
+    ...localBackend<ContainerOptions, ResolvedCreation, Making>(
       {
         name: "container",
         // Engines know nothing of each other's containers, as regions don't of each other's machines.

@@ -1,7 +1,7 @@
-import { type Counts, type Role, roles } from "../../cluster/record.ts";
+import { type Counts, type Role, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import { clusterExists } from "../local-backend.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { destroyCommand, type Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
 import type { Reach } from "./engine-facts.ts";
@@ -15,14 +15,14 @@ const publishedPorts = [22, 80, 443];
 export interface LaunchPlan {
   readonly clusterId: string;
   readonly counts: Counts;
-  readonly creation: ContainerCreation;
+  readonly creation: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
   readonly networkId: string;
   readonly labels: LabelValues;
   readonly system: SystemFlags;
-  /** Unpacked at the root of every node before it starts. */
-  readonly identity: Uint8Array;
+  /** An archive, unpacked at the node's root before it starts. */
+  readonly identityOf: (node: NodeName) => Promise<Uint8Array>;
 }
 
 /**
@@ -43,13 +43,16 @@ export async function launchNodes(engine: Engine, plan: LaunchPlan, signal: Abor
       throw clusterExists(plan.clusterId, { removal: destroyCommand(engine, plan.clusterId), cause: error });
     }
   };
-  const begin = async (id: string): Promise<void> => {
-    await engine.change({ words: ["cp", "-", `${id}:/`], stdin: plan.identity });
+  const begin = async (id: string, node: NodeName): Promise<void> => {
+    await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await plan.identityOf(node) });
     signal.throwIfAborted();
     await engine.change({ words: ["start", id] });
   };
   const firstId = await create(first);
-  const tasks = [async () => begin(firstId), ...others.map((node) => async () => begin(await create(node)))];
+  const tasks = [
+    async () => begin(firstId, first),
+    ...others.map((node) => async () => begin(await create(node), node)),
+  ];
   await runAtOnce(tasks, atOnce, async (task) => task(), signal);
 }
 

@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import type { Progress } from "../../system/progress.ts";
 import type { CreationRequest } from "../backend.ts";
 import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { means } from "./engine-errors.ts";
@@ -21,7 +21,7 @@ export interface NodeImage {
 export async function findNodeImage(
   engine: Engine,
   distribution: string,
-  { creation, imagePreparation }: Pick<CreationRequest<ContainerCreation>, "creation" | "imagePreparation">,
+  { creation, imagePreparation }: Pick<CreationRequest<ContainerOptions>, "creation" | "imagePreparation">,
   signal: AbortSignal,
 ): Promise<NodeImage> {
   if (creation.nodeImage !== undefined) {

@@ -1,12 +1,12 @@
-import { roles } from "../../cluster/record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
 import { nodeCount } from "../cluster-shape.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
 /** What a creation would make, for people and as data. */
 export function describePlan(
-  { clusterId, counts, creation }: CreationRequest<ContainerCreation>,
+  { clusterId, counts, creation }: CreationRequest<ContainerOptions>,
   { kind, facts, distribution, image, reach }: ResolvedCreation,
 ): CreationPlan {
   const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";

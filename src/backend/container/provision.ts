@@ -1,21 +1,21 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
-import { generateKeyPair } from "../../ssh/keys.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { version } from "../../version.ts";
 import { countsText, nodeCount } from "../cluster-shape.ts";
+import { hostKeyPerNode } from "../first-host-keys.ts";
 import { launchAndRaise } from "../launch-and-raise.ts";
 import { openIntroduction } from "../meet-node.ts";
 import { removeAbandoned } from "../remove-abandoned.ts";
 import type { LocalProvisioning } from "../local-backend.ts";
 import { runCreation } from "../run-creation.ts";
 import { assertIdIsFree } from "./cluster-exists.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { defaultDistribution } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { identityArchive } from "./identity.ts";
 import { readInventory } from "./inventory.ts";
-import { launchNodes } from "./launch.ts";
+import { launchNodes, type LaunchPlan } from "./launch.ts";
 import type { Making } from "./making.ts";
 import { createNetwork } from "./network.ts";
 import { obtainNodeImage } from "./node-image.ts";
@@ -29,7 +29,7 @@ import { watchMachines } from "./watch-machines.ts";
 /** Between two looks at the containers. */
 const longestPauseMs = 1_000;
 
-export interface ContainerProvisioning extends LocalProvisioning<ContainerCreation, ResolvedCreation, Making> {
+export interface ContainerProvisioning extends LocalProvisioning<ContainerOptions, ResolvedCreation, Making> {
   readonly engine: Engine;
 }
 
@@ -83,14 +83,14 @@ async function prepare(work: ContainerProvisioning, signal: AbortSignal): Promis
 async function make(work: ContainerProvisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
   const { engine, request, surroundings } = work;
   const { clusterId, creationId, directory, resolved } = making;
-  const hostKey = generateKeyPair("first-contact");
+  const firstHostKeys = hostKeyPerNode();
   const { connections, deadlineMs } = request;
   const nothing = async (): Promise<undefined> => Promise.resolve(undefined);
   const meet = await openIntroduction(
     {
       directory,
       connections,
-      firstHostKey: hostKey.publicKey,
+      firstHostKeys,
       deadlineMs,
       firstBoot: nothing,
       silence: nothing,
@@ -106,11 +106,13 @@ async function make(work: ContainerProvisioning, making: Making, signal: AbortSi
   const tried = rememberedRights(engine, { facts, image: image.name, memory }, signal);
   const [networkId, rights] = await both(createNetwork(engine, making), tried);
   const system = systemFlags(engine.kind, facts, rights);
-  const identity = await identityArchive({ hostKey, publicKey: request.publicKey }, surroundings.clock.now());
+  const { publicKey } = request;
+  const identityOf: LaunchPlan["identityOf"] = async (node) =>
+    identityArchive({ hostKey: firstHostKeys.of(node), publicKey }, surroundings.clock.now());
   const { counts, creation } = request;
   const plan = { clusterId, counts, creation, image: image.name, reach: resolved.reach };
   const launch = async (inner: AbortSignal): Promise<void> => {
-    await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identity }, inner);
+    await launchNodes(engine, { ...plan, networkId, labels: making.labels, system, identityOf }, inner);
     step.done();
   };
   const look = watchMachines(engine, { creationId, root: work.root });

@@ -1,4 +1,4 @@
-import { type ClusterRecord, type NodeRecord, type NodeState, roles, variants } from "../../cluster/record.ts";
+import { type ClusterRecord, type NodeRecord, type NodeState, roles, variants } from "../../model/cluster-record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
 import { byRoleAndIndex, clusterState, readCounts } from "../cluster-shape.ts";
 import type { Container, Network } from "./describe.ts";

@@ -1,6 +1,6 @@
 import type { CreationRequest } from "../backend.ts";
 import { assertCgroups1 } from "../cgroups1.ts";
-import type { ContainerCreation } from "./container-creation.ts";
+import type { ContainerOptions } from "./container-options.ts";
 import { chooseDistribution, hostCgroupsAdvice } from "./containerfiles.ts";
 import type { Engine } from "./engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "./engine-facts.ts";
@@ -18,7 +18,7 @@ export interface ResolvedCreation {
 }
 
 type Resolving = Pick<
-  CreationRequest<ContainerCreation>,
+  CreationRequest<ContainerOptions>,
   "distribution" | "creation" | "needsCgroups1" | "imagePreparation"
 >;
 

@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
 import type { RollBack } from "../roll-back.ts";
 import { describeContainers } from "./describe.ts";

@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { machineFailed } from "../machine-failed.ts";
 import { describeContainers } from "./describe.ts";
 import type { Engine } from "./engine.ts";

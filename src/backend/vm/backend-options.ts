@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import { defaultDistribution, distributions } from "./images.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 import {
   cpusProblem,
   defaults,
@@ -10,7 +10,7 @@ import {
   memoryProblem,
   readMegabytes,
   sumProblem,
-} from "./vm-creation.ts";
+} from "./vm-options.ts";
 
 /** What clusters of the library's VmBackend are made of. */
 export interface VmBackendOptions {
@@ -31,7 +31,7 @@ export interface VmBackendOptions {
 /** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
 export function readVmOptions(options: VmBackendOptions): {
   readonly distribution: string;
-  readonly creation: VmCreation;
+  readonly creation: VmOptions;
 } {
   const { linuxDistribution = defaultDistribution, image, imageSha256 } = options;
   const problems = [

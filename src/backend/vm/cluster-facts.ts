@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Counts, Role, Variant, WebScheme } from "../../cluster/record.ts";
+import type { Counts, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
 import { creationOfDirectory } from "../../system/creation-folder.ts";
 import { writePrivateFile } from "../../system/private-file.ts";
 import { machinesFolder } from "./machine-files.ts";

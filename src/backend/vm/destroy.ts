@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { endCreation } from "../../system/creation-folder.ts";
 import type { Surroundings } from "../backend.ts";
 import { removeCreation } from "./remove-creation.ts";

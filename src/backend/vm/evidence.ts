@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { ClusterRecord, NodeRecord } from "../../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import type { NamedText } from "../backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
 import { machineFiles } from "./machine-files.ts";

@@ -14,7 +14,7 @@ import { resumeDownload } from "../../system/resume-download.ts";
 import type { Architecture } from "./architecture.ts";
 import { findSum, type Sum } from "./checksum-list.ts";
 import { type PublishedImage, publishedImage } from "./images.ts";
-import { isUrl, type VmCreation } from "./vm-creation.ts";
+import { isUrl, type VmOptions } from "./vm-options.ts";
 
 const stallLimitMs = 60_000;
 const listLimitMs = 30_000;
@@ -43,7 +43,7 @@ interface ImageSource {
 
 /** Looks only. Throws `image-not-found` where a file of the user's own isn't there. */
 export async function findImage(
-  { distribution, creation }: { readonly distribution: string; readonly creation: VmCreation },
+  { distribution, creation }: { readonly distribution: string; readonly creation: VmOptions },
   architecture: Architecture,
   environment: Environment,
 ): Promise<MachineImage> {

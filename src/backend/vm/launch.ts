@@ -1,9 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { nodeReference } from "../../cluster/record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { FirstBoot } from "../cloud-init.ts";
+import type { FirstHostKeys } from "../first-host-keys.ts";
 import type { Accelerator } from "./accelerator.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "./cluster-facts.ts";
 import { createDisk, type ImageFacts } from "./disk.ts";
@@ -14,7 +15,7 @@ import { machineWords } from "./machine-words.ts";
 import { startNetwork, type Wires } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 import { writeSeed } from "./seed.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 const atOnce = 4;
 const portTries = 5;
@@ -23,11 +24,12 @@ const portTries = 5;
 export interface LaunchPlan {
   readonly directory: string;
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  readonly creation: VmCreation;
+  readonly creation: VmOptions;
   readonly accelerator: Accelerator;
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
-  readonly boot: FirstBoot;
+  readonly boot: Omit<FirstBoot, "hostKey">;
+  readonly firstHostKeys: FirstHostKeys;
   readonly wires: Wires;
   readonly clock: Clock;
 }
@@ -80,7 +82,7 @@ async function prepareFiles(
     instanceId: node.id,
     hostname: hostname(node),
     place,
-    boot: plan.boot,
+    boot: { ...plan.boot, hostKey: plan.firstHostKeys.of(node) },
   });
   if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
   await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.creation.diskMegabytes }, signal);

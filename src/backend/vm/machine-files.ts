@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { nodeReference, type NodeRecord } from "../../cluster/record.ts";
+import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import { errorCode } from "../../system/error-code.ts";
 
 /** What a QEMU of ours is found by, and can't begin without; by absolute path. */

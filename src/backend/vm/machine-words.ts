@@ -5,13 +5,13 @@ import type { MachineFiles } from "./machine-files.ts";
 import { wirePath, type Wires } from "./private-network.ts";
 import { escaped } from "./qemu.ts";
 import { macAddresses } from "./seed.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 /** All that a machine is made of. */
 export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
-  readonly creation: VmCreation;
+  readonly creation: VmOptions;
   readonly files: MachineFiles;
   readonly node: NodeFacts;
   /** The node's place in the launch order. */

@@ -1,12 +1,12 @@
-import { roles } from "../../cluster/record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import type { CreationPlan, CreationRequest } from "../backend.ts";
 import { nodeCount } from "../cluster-shape.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 /** What a creation would make, for people and as data. */
 export function describePlan(
-  { clusterId, counts, creation }: CreationRequest<VmCreation>,
+  { clusterId, counts, creation }: CreationRequest<VmOptions>,
   { qemuVersion, accelerator, image }: ResolvedCreation,
 ): CreationPlan {
   const { memoryMegabytes, cpus, diskMegabytes } = creation;

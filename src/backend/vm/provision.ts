@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
-import { roles } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { roles } from "../../model/cluster-record.ts";
 import type { Connection } from "../../ssh/connection.ts";
-import { generateKeyPair, type KeyPair } from "../../ssh/keys.ts";
 import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
 import { readBootId } from "../../system/boot-id.ts";
 import { freeSpaceProblem } from "../../system/free-space.ts";
@@ -12,6 +11,7 @@ import { version } from "../../version.ts";
 import type { ProvisionRequest } from "../backend.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { nodeCount } from "../cluster-shape.ts";
+import { type FirstHostKeys, hostKeyPerNode } from "../first-host-keys.ts";
 import { launchAndRaise } from "../launch-and-raise.ts";
 import type { LocalProvisioning } from "../local-backend.ts";
 import { openIntroduction } from "../meet-node.ts";
@@ -31,7 +31,7 @@ import { sshUser } from "./records.ts";
 import { lockMachines, removeCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import { vmRollBack } from "./roll-back.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 import { readOwnCluster, watchMachines } from "./watch-machines.ts";
 
 /** Between two looks at the machines. */
@@ -41,7 +41,7 @@ const slowLimitMs = 40 * 60_000;
 /** What a node writes to its disk at the least. */
 const bytesPerNode = 1e9;
 
-export interface VmProvisioning extends LocalProvisioning<VmCreation, ResolvedCreation, Making> {
+export interface VmProvisioning extends LocalProvisioning<VmOptions, ResolvedCreation, Making> {
   readonly qemu: Qemu;
 }
 
@@ -93,14 +93,14 @@ async function assertSpace(folder: string, count: number): Promise<void> {
 async function make(work: VmProvisioning, making: Making, signal: AbortSignal): Promise<ClusterRecord> {
   const { qemu, request, surroundings } = work;
   const { directory, resolved, image } = making;
-  const hostKey = generateKeyPair("first-contact");
-  const meet = await introduction(work, { resolved, hostKey });
+  const firstHostKeys = hostKeyPerNode();
+  const meet = await introduction(work, { resolved, firstHostKeys });
   using step = surroundings.progress.start("Start virtual machines");
   const facts = await register(work, making, signal);
   // Gone when all nodes have been met: by then they are connected.
   await using wires = await systemTemporaryFolder();
   const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
-  const boot = { user: sshUser, publicKey: request.publicKey, hostKey, deadline: undefined, hosts };
+  const boot = { user: sshUser, publicKey: request.publicKey, deadline: undefined, hosts };
   const plan = {
     directory,
     facts,
@@ -109,6 +109,7 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
     firmware: resolved.firmware,
     image,
     boot,
+    firstHostKeys,
     wires: { folder: wires.path, count: facts.nodes.length },
     clock: surroundings.clock,
   };
@@ -130,7 +131,7 @@ async function make(work: VmProvisioning, making: Making, signal: AbortSignal): 
 
 async function introduction(
   { request, surroundings, onNode }: VmProvisioning,
-  { resolved, hostKey }: { readonly resolved: ResolvedCreation; readonly hostKey: KeyPair },
+  { resolved, firstHostKeys }: { readonly resolved: ResolvedCreation; readonly firstHostKeys: FirstHostKeys },
 ): ReturnType<typeof openIntroduction> {
   const { directory, connections, deadlineMs } = request;
   const isSlow = resolved.accelerator === "tcg";
@@ -139,7 +140,7 @@ async function introduction(
     {
       directory,
       connections,
-      firstHostKey: hostKey.publicKey,
+      firstHostKeys,
       deadlineMs,
       ...(isSlow && { loginLimitMs: slowLimitMs }),
       firstBoot: async (connection: Connection, name: string, inner: AbortSignal) => {
@@ -184,7 +185,7 @@ async function register(
 async function planNodes({
   counts,
   creationId,
-}: Pick<ProvisionRequest<VmCreation>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
+}: Pick<ProvisionRequest<VmOptions>, "counts" | "creationId">): Promise<readonly NodeFacts[]> {
   const names = roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
   const ports = await findFreePorts(names.length * 3);
   return names.map(({ role, index }, place) => ({

@@ -1,5 +1,5 @@
 import { readBootId } from "../../system/boot-id.ts";
-import { type ClusterRecord, type NodeRecord, roles } from "../../cluster/record.ts";
+import { type ClusterRecord, type NodeRecord, roles } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../system/creation-folder.ts";
 import { byRoleAndIndex, clusterState } from "../cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";

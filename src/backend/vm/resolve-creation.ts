@@ -9,7 +9,7 @@ import { findFirmware, type Firmware } from "./firmware.ts";
 import { cgroups1Distributions, cgroupVersionOf } from "./images.ts";
 import { findImage, type MachineImage } from "./image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 /** The first one with `stream` networks. */
 export const streamVersion = [7, 2] as const;
@@ -23,7 +23,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmCreation>, "distribution" | "creation" | "counts" | "needsCgroups1">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "creation" | "counts" | "needsCgroups1">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(

@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { RollBack } from "../roll-back.ts";
 import { destroyCommand } from "./destroy-command.ts";
 import { readCluster } from "./cluster-facts.ts";

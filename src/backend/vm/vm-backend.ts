@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../system/state-folder.ts";
 import type { Backend, Surroundings } from "../backend.ts";
 import { cgroups1Advice } from "../cgroups1.ts";
@@ -17,15 +17,15 @@ import { provision } from "./provision.ts";
 import { openQemu } from "./qemu.ts";
 import { observeCluster } from "./records.ts";
 import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
-import type { VmCreation } from "./vm-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
 
 /** Clusters of QEMU's virtual machines on this machine. All that is known of them lies in their folders. */
-export function createVmBackend(surroundings: Surroundings): Backend<VmCreation> {
+export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> {
   const { environment } = surroundings;
   const qemu = openQemu(surroundings, hostArchitecture());
   const ownRoot = join(stateFolder(environment), "vm");
   return {
-    ...localBackend<VmCreation, ResolvedCreation, Making>(
+    ...localBackend<VmOptions, ResolvedCreation, Making>(
       {
         name: "vm",
         place: undefined,

@@ -1,4 +1,4 @@
-import type { ClusterRecord } from "../../cluster/record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { machineFailed } from "../machine-failed.ts";
 import type { Architecture } from "./architecture.ts";

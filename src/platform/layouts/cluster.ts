@@ -1,9 +1,10 @@
-import { variants } from "../../cluster/record.ts";
+import { variants } from "../../model/cluster-record.ts";
 import type { Layout } from "../layout.ts";
 
 /** The layout of today's artifacts. */
 export const clusterLayout: Layout = {
   name: "cluster",
+  headVariants: { oss: "oss", enterprise: "enterprise" },
   installScript: "cluster_install.sh",
   installRoles: { master: "master", agent: "agent", public_agent: "public_agent" },
   returnEarlyFlag: "--no-block",

@@ -1,4 +1,4 @@
-import type { Variant } from "../../cluster/record.ts";
+import type { Variant } from "../../model/cluster-record.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
 import { containerSetup, plainDockerVersion } from "./dcos-scripts.ts";
@@ -7,6 +7,7 @@ import type { Layout } from "../layout.ts";
 /** The layout of DC/OS releases, 1.9 to 2.x. */
 export const dcosLayout: Layout = {
   name: "dcos",
+  headVariants: { None: "oss", ee: "enterprise" },
   installScript: "dcos_install.sh",
   installRoles: { master: "master", agent: "slave", public_agent: "slave_public" },
   returnEarlyFlag: "--no-block-dcos-setup",

@@ -1,16 +1,17 @@
-import type { Layout } from "../layout.ts";
+import type { Layout, NodeCondition } from "../layout.ts";
 import { clusterLayout } from "./cluster.ts";
 import { dcosLayout } from "./dcos.ts";
 
-/** A new layout is added here and nowhere else. */
-const byName: Readonly<Record<Layout["name"], Layout>> = { cluster: clusterLayout, dcos: dcosLayout };
+/** A new layout is added here and nowhere else. The first is assumed where nothing is known. */
+export const layouts: readonly [Layout, ...Layout[]] = [clusterLayout, dcosLayout];
 
-export const layouts: readonly Layout[] = Object.values(byName);
-export const layoutOf = (name: Layout["name"]): Layout => byName[name];
+/** The layout of this name; without a name that is known, the first. */
+export const layoutOf = (name: string | undefined): Layout =>
+  layouts.find((layout) => layout.name === name) ?? layouts[0];
 
-/** Whether nodes must have version 1 of the control groups, whatever else is known of them. */
-export const needsCgroups1 = (layout: Layout): boolean =>
-  layout.conditions({ nodesKeepTime: true, configuration: {} }).includes("cgroups-1");
+/** Whether nodes must meet the condition, as far as can be said without knowing more of them. */
+export const layoutNeeds = (layout: Layout, condition: NodeCondition): boolean =>
+  layout.conditions({ nodesKeepTime: true, configuration: {} }).includes(condition);
 
 /** The layout whose install script has this file name; it is what genconf wrote that decides. */
 export const layoutByInstallScript = (file: string): Layout | undefined =>

@@ -1,4 +1,4 @@
-import type { Variant } from "../../cluster/record.ts";
+import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import { assertVariant } from "../artifact-head.ts";
@@ -16,7 +16,7 @@ export interface CheckVersion {
   readonly shown: string;
 }
 
-// The first run of a dcos artifact unpacks and loads a container image.
+// The first run of some artifacts unpacks and loads a container image.
 const limitMs = 15 * 60_000;
 const wrongSum = 90;
 

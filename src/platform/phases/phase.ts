@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
-import type { NodeRecord } from "../../cluster/record.ts";
-import { nodeReference } from "../../cluster/record.ts";
+import type { NodeRecord } from "../../model/cluster-record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import type { Connection } from "../../ssh/connection.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Clock } from "../../system/clock.ts";

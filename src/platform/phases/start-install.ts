@@ -1,4 +1,4 @@
-import type { Role } from "../../cluster/record.ts";
+import type { Role } from "../../model/cluster-record.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import type { Phase } from "./phase.ts";

@@ -1,4 +1,4 @@
-import type { NodeRecord } from "../../cluster/record.ts";
+import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import { watchdog } from "../../system/watchdog.ts";

@@ -1,4 +1,4 @@
-import type { NodeRecord } from "../../cluster/record.ts";
+import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/concurrency.ts";

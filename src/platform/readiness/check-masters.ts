@@ -1,5 +1,5 @@
-import type { NodeRecord, Variant } from "../../cluster/record.ts";
-import { nodeReference } from "../../cluster/record.ts";
+import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Clock } from "../../system/clock.ts";

@@ -1,4 +1,4 @@
-import { nodeReference } from "../../cluster/record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { installPaths } from "../install-paths.ts";
 import type { NodeAnswer } from "./ask-node.ts";

@@ -1,4 +1,4 @@
-import { nodeReference } from "../../cluster/record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import type { Progress } from "../../system/progress.ts";
 import type { NodeAnswer } from "./ask-node.ts";
 import type { Wait } from "./check-masters.ts";

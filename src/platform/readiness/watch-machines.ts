@@ -1,5 +1,5 @@
-import type { ClusterRecord, NodeRecord } from "../../cluster/record.ts";
-import { nodeReference } from "../../cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 

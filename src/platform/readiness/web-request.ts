@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { checkServerIdentity } from "node:tls";
 import type { ConnectionOptions } from "node:tls";
-import type { NodeRecord } from "../../cluster/record.ts";
+import type { NodeRecord } from "../../model/cluster-record.ts";
 import { errorCode } from "../../system/error-code.ts";
 
 /** How a cluster's web servers are spoken to. */

@@ -1,5 +1,6 @@
 /** The completion scripts, asked by the shells that they are for. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { runShell } from "./start-example.ts";
@@ -15,6 +16,12 @@ const lines = [
   ["example completion z", "zsh"],
   ["example child ls --f", ""],
   ["example child --f", "--file"],
+  ["example child --file = /etc/host.c", "/etc/host.conf"],
+  ["example child -- --f", ""],
+  ["example greet --tone warm --t", "--times"],
+  ["example greet --tome ", ""],
+  ["example greet -vx A", "Ada Alan"],
+  ["example greet --since = now A", "Anna"],
   ["example nonsense --f", ""],
 ] as const;
 
@@ -43,12 +50,73 @@ test("what the program prints is offered, never executed", async () => {
   expect(await Bun.file(trace).exists()).toBe(false);
 });
 
-test.skipIf(Bun.which("fish") === null)("fish completes commands and values", async () => {
-  const ask = "complete -C 'example gr'; complete -C 'example greet --tone '";
-  const { stdout } = await runShell(`$EXAMPLE completion fish | fish --no-config -c "source; ${ask}"`);
-  expect(stdout).toBe("greet\tGreets people\ncold\tThe tone\nwarm\tThe tone\n");
+const shells = [
+  ["bash", ["--norc", "--noprofile", "-i"], 'eval "$(example completion bash)"', "completion"],
+  ["zsh", ["-f", "-i"], "autoload -U compinit; compinit -D -u; source <(example completion zsh)", "Runs a child"],
+  ["fish", ["--no-config", "-i"], "example completion fish | source", "Runs a child"],
+] as const;
+
+describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
+  const run = test.skipIf(Bun.which(shell) === null);
+
+  run("completes commands, options, their values and what the program lists", async () => {
+    await using typist = await openShell(shell, words, setup);
+    await typist.type("example gre\t --to\t war\t Al\t\r", "Hello Alan, warm");
+    await typist.type("example gre\t --tone=co\t G\t\r", "Hello Grace, cold");
+  });
+
+  run("lists what a word may become", async () => {
+    await using typist = await openShell(shell, words, setup);
+    await typist.type("example c\t\t", listed);
+  });
+
+  run("completes files where an option takes one, and nothing in another program's words", async () => {
+    await using typist = await openShell(shell, words, setup);
+    await writeFile(join(typist.folder, "some file"), "");
+    await typist.type("example child --file some\t echo --fi\t one; echo do''ne\r", "done");
+    expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","--fi","one"]');
+    await typist.type("example child --file=some\t echo two; echo do''ne\r", "done");
+    expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","two"]');
+  });
 });
 
-test.skipIf(Bun.which("zsh") === null)("zsh accepts the script", async () => {
-  expect(await runShell("$EXAMPLE completion zsh | zsh -n")).toMatchObject({ exitCode: 0, stderr: "" });
-});
+/** A shell in a folder of its own, for which the example program is installed and set up. */
+async function openShell(shell: string, words: readonly string[], setup: string) {
+  const scratch = await scratchFolder();
+  const program = join(import.meta.dir, "example-program.ts");
+  await writeFile(join(scratch.path, "example"), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
+  await chmod(join(scratch.path, "example"), 0o755);
+  const PATH = `${scratch.path}:${process.env["PATH"] ?? ""}`;
+  const terminal = await openTerminal([shell, ...words], scratch.path, { PATH, HOME: scratch.path, PS1: "$ " });
+  await terminal.type(`${setup}; echo set''up\r`, "setup");
+  return {
+    folder: scratch.path,
+    type: terminal.type,
+    [Symbol.asyncDispose]: async () => {
+      await terminal.close();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openTerminal(argv: readonly string[], cwd: string, env: Readonly<Record<string, string>>) {
+  const seen = { text: "" };
+  const child = Bun.spawn([...argv], {
+    cwd,
+    env: { TERM: "xterm", ...env },
+    terminal: { cols: 100, rows: 24, data: (_, bytes) => void (seen.text += Buffer.from(bytes).toString()) },
+  });
+  return {
+    /** Resolves when the text has been shown since. */
+    type: async (keys: string, awaited: string): Promise<void> => {
+      seen.text = "";
+      child.terminal?.write(keys);
+      for (const end = Date.now() + 20_000; !seen.text.includes(awaited); await Bun.sleep(10))
+        if (Date.now() > end) throw new Error(`${argv[0]} didn't show ${JSON.stringify(awaited)}: ${JSON.stringify(seen.text)}`); // prettier-ignore
+    },
+    close: async (): Promise<void> => {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}

@@ -13,6 +13,8 @@ import { ClusterError } from "../../../src/errors.ts";
 const output = outputFormat(["text", "json"]);
 const password = option(text, { flag: "--password", summary: "A password", secret: true });
 
+const since = option(choice(["always", "now"]), { flag: "--since", summary: "Who came when", default: "always" });
+
 const greet = defineCommand({
   name: "greet",
   summary: "Greets people",
@@ -23,6 +25,7 @@ const greet = defineCommand({
   options: {
     times: option(count({ minimum: 1, maximum: 9 }), { flag: "--times", summary: "How often", default: 1 }),
     tone: option(choice(["warm", "cold"]), { flag: "--tone", summary: "The tone", required: true }),
+    since,
     license: option(path, { flag: "--license", summary: "A file", environment: "EXAMPLE_LICENSE" }),
     output,
     verbose,
@@ -46,9 +49,10 @@ const people = defineCommand({
   summary: "Lists who can be greeted",
   description: "",
   positionals: {},
-  options: {},
+  options: { since },
   examples: [],
-  run: async (_, context) => context.output.result({ text: "Ada\nAlan\nGrace", data: {} }),
+  run: async (input, context) =>
+    context.output.result({ text: input.since === "now" ? "Anna" : "Ada\nAlan\nGrace", data: {} }),
 });
 
 const fail = defineCommand({

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Backend, ProvisionRequest, Surroundings } from "../../../src/backend/backend.ts";
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
-import type { CloudCreation } from "../../../src/backend/cloud/cloud-creation.ts";
-import type { ClusterRecord, NodeRecord } from "../../../src/cluster/record.ts";
+import type { CloudOptions } from "../../../src/backend/cloud/cloud-options.ts";
+import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { createConnectionPool } from "../../../src/ssh/connection-pool.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
@@ -32,14 +32,14 @@ export interface CloudFixture extends AsyncDisposable {
   readonly surroundings: Surroundings;
   /** Notes and warnings, and what was waited for. */
   readonly told: string[];
-  open(chosen: string): Promise<Backend<CloudCreation>>;
+  open(chosen: string): Promise<Backend<CloudOptions>>;
   /** A creation of this id with its folder and key, as the facade makes them. */
   request(clusterId: string, changes: RequestChanges): Promise<TestRequest>;
 }
 
-export type RequestChanges = Partial<ProvisionRequest<CloudCreation>>;
+export type RequestChanges = Partial<ProvisionRequest<CloudOptions>>;
 
-interface TestRequest extends ProvisionRequest<CloudCreation>, AsyncDisposable {
+interface TestRequest extends ProvisionRequest<CloudOptions>, AsyncDisposable {
   /** The clusters that `onFailure` was told of. */
   readonly failures: ClusterRecord[];
   readonly met: NodeRecord[];

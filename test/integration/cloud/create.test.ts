@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nodeReference, roles } from "../../../src/cluster/record.ts";
+import { nodeReference, roles } from "../../../src/model/cluster-record.ts";
 import { openFixture, neverAborted, region, leftIn, nothing } from "./cloud-fixture.ts";
 
 test("makes machines that can be logged in to, and finds, lists and destroys them", async () => {
@@ -68,6 +68,19 @@ test("launches machines that end by themselves, hide nothing and can be read bac
     ],
   });
   expect(cluster).toMatchObject({ variant: "enterprise", distribution: "debian-12", maximumCost: 0.62 });
+});
+
+test("machines boot with a host key of their role, in the cloud", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open(region);
+  await using request = await fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
+  await backend.provision(request, request.onNode, neverAborted);
+  const machines = Map.groupBy(fixture.cloud.instances(), ({ tags }) => tags["cluster-e2e:role"]);
+  const keysOf = (role: string): Set<unknown> =>
+    new Set(machines.get(role)?.map(({ userData }) => /"ed25519_private": .*/.exec(userData)?.[0]));
+  expect(keysOf("agent").size).toBe(1);
+  expect(keysOf("master").size).toBe(1);
+  expect(keysOf("agent")).not.toEqual(keysOf("master"));
 });
 
 test("the deadline counts from the API's clock, not from this machine's", async () => {

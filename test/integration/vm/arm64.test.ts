@@ -12,6 +12,7 @@ import { launchMachines, toPorts } from "../../../src/backend/vm/launch.ts";
 import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
 import { endMachines } from "../../../src/backend/vm/machine-process.ts";
 import { openQemu } from "../../../src/backend/vm/qemu.ts";
+import { hostKeyPerNode } from "../../../src/backend/first-host-keys.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -77,10 +78,10 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
     boot: {
       user: "e2e",
       publicKey: "ssh-ed25519 AAAA",
-      hostKey: { publicKey: "ssh-ed25519 AAAA", privateKey: "" },
       deadline: undefined,
       hosts: [],
     },
+    firstHostKeys: hostKeyPerNode(),
     wires: { folder: directory, count: 1 },
     clock: systemClock,
   };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { findNode } from "../../../src/cluster/node-reference.ts";
-import type { ClusterRecord, NodeRecord } from "../../../src/cluster/record.ts";
+import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 
 const node = (index: number, changes: Partial<NodeRecord> = {}): NodeRecord => ({
   id: `m${index}`,

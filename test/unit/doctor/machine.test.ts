@@ -6,12 +6,21 @@ import { outcomeText } from "../../support/outcome-text.ts";
 const neverAborted = new AbortController().signal;
 
 test.each([
-  ["linux", "pass: Linux 6.1 on x64"],
-  ["darwin", "pass: macOS (Darwin) 6.1 on x64"],
-  ["win32", "warn: This program is tried on Linux and macOS, not on win32. → Use a virtual machine with Linux."],
-])("on %s", async (platform, text) => {
-  const check = operatingSystemCheck({ platform, release: "6.1", architecture: "x64" });
-  expect(outcomeText(await check.run(neverAborted))).toBe(text);
+  ["linux", "6.1", "pass: Linux 6.1 on x64"],
+  ["linux", "5.1.0-rc1", "pass: Linux 5.1.0-rc1 on x64"],
+  ["linux", "10.0.1", "pass: Linux 10.0.1 on x64"],
+  ["linux", "5.0.21", "warn: Linux 5.0.21 is older than 5.1, the oldest that Bun"],
+  ["linux", "4.18.0-553.el8", "warn: Linux 4.18.0-553.el8 is older than 5.1, the oldest that Bun"],
+  ["darwin", "22.0.0", "pass: macOS (Darwin) 22.0.0 on x64"],
+  ["darwin", "21.6.0", "warn: macOS (Darwin) 21.6.0 is older than 22.0 (macOS 13), the oldest that Bun"],
+  [
+    "win32",
+    "10.0",
+    "warn: This program is tried on Linux and macOS, not on win32. → Use a virtual machine with Linux.",
+  ],
+])("on %s %s", async (platform, release, text) => {
+  const check = operatingSystemCheck({ platform, release, architecture: "x64" });
+  expect(outcomeText(await check.run(neverAborted))).toStartWith(text);
 });
 
 const spaceText = async (folder: string, bytes: number): Promise<string> =>

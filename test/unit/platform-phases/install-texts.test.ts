@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { NodeRecord } from "../../../src/cluster/record.ts";
+import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { bootstrapUrlOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
 import { layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
@@ -87,7 +87,7 @@ test("license, password hash and the secret parts of the URL are hidden", () => 
 test("the bootstrap server's port is none that a platform or its users need", () => {
   const port = bootstrapPort(layouts);
   for (const layout of layouts) expect([...layout.masterPorts, ...layout.publicPorts]).not.toContain(port);
-  const taken = { ...layouts[0]!, masterPorts: [port, port + 1], publicPorts: [port + 2] };
+  const taken = { ...layouts[0], masterPorts: [port, port + 1], publicPorts: [port + 2] };
   expect(bootstrapPort([taken])).toBe(port + 3);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Variant } from "../../../src/cluster/record.ts";
+import type { Variant } from "../../../src/model/cluster-record.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { assertVariant, parseHead } from "../../../src/platform/artifact-head.ts";
 

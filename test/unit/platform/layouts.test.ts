@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { layoutByInstallScript, layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
 
 test.each([
@@ -12,8 +14,19 @@ test("an unknown install script belongs to none", () => {
   expect(layoutByInstallScript("install.sh")).toBeUndefined();
 });
 
-test("layouts are found by their names", () => {
+test("layouts are found by their names; an unknown name means the usual one", () => {
   expect(layouts.map((layout) => layoutOf(layout.name))).toEqual([...layouts]);
+  expect([undefined, "", "toString"].map((name) => layoutOf(name).name)).toEqual(["cluster", "cluster", "cluster"]);
+});
+
+test("only the files of the layouts name one", async () => {
+  const source = join(import.meta.dir, "../../../src");
+  const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
+  const named = /dcos|mesos|layoutOf\("|layout(\.name)? [!=]== "\w/i;
+  const naming: string[] = [];
+  for (const path of paths) if (named.test(await readFile(join(source, path), "utf8"))) naming.push(path);
+  expect(naming.filter((path) => !path.startsWith("platform/layouts/"))).toEqual([]);
+  expect(naming).toContain("platform/layouts/dcos.ts");
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { NodeRecord, NodeState, Role } from "../../../src/cluster/record.ts";
+import type { NodeRecord, NodeState, Role } from "../../../src/model/cluster-record.ts";
 import { clusterLayout } from "../../../src/platform/layouts/cluster.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
 import { loginVariables, testEnvironment } from "../../../src/platform/test-environment.ts";

@@ -30,6 +30,7 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): 
     byReading("DescribeImages", facts.image),
     byReading("DescribeSubnets", facts.subnets),
     check("DescribeRegions", () => tryRegions(facts)),
+    check("DescribeInstanceTypeOfferings", () => tryOfferings(facts)),
     check("CreateSecurityGroup", () => tryGroup(facts)),
     onExisting("AuthorizeSecurityGroupIngress", "security group"),
     check("RunInstances", () => tryLaunch(facts, defaults)),
@@ -64,6 +65,16 @@ async function tryRegions(facts: CloudFacts): Promise<Outcome> {
   );
 }
 
+/** Only doctor asks for offerings: a create without them gets its answer from the launch itself. */
+async function tryOfferings(facts: CloudFacts): Promise<Outcome> {
+  const outcome = await tryReading(facts.zones);
+  if (outcome.status !== "fail") return outcome;
+  return warn(
+    outcome.message,
+    `${outcome.remedy} Without it, doctor can't tell whether the region has the instance type, nor try a launch.`,
+  );
+}
+
 async function tryGroup(facts: CloudFacts): Promise<Outcome> {
   const [subnet] = await facts.subnets();
   if (subnet?.VpcId === undefined) return skip("Not tried: there is no default network to try it in.");
@@ -92,7 +103,7 @@ async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<
     image,
     subnets: [],
     groupId: group.GroupId ?? "",
-    userData: "#cloud-config\n",
+    userDataOf: () => "#cloud-config\n",
     tags,
     customTags: [],
   };

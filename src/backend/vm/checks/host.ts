@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { type Check, localLimitMs, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
 import type { Environment } from "../../../system/environment.ts";
 import { imageFolder } from "../image-store.ts";
-import { defaults } from "../vm-creation.ts";
+import { defaults } from "../vm-options.ts";
 
 /** What a create without options makes: a master, an agent, a public agent. */
 const usualNodes = 3;

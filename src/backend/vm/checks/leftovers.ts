@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ClusterRecord } from "../../../cluster/record.ts";
+import type { ClusterRecord } from "../../../model/cluster-record.ts";
 import { type Check, localLimitMs } from "../../../doctor/check.ts";
 import { leftovers } from "../../leftovers.ts";
 import { readClusters } from "../cluster-facts.ts";

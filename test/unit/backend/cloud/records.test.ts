@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Instance, InstanceStateName } from "@aws-sdk/client-ec2";
 import { pickCluster, toClusters } from "../../../../src/backend/cloud/records.ts";
 import { toTags } from "../../../../src/backend/cloud/tags.ts";
-import { nodeReference } from "../../../../src/cluster/record.ts";
+import { nodeReference } from "../../../../src/model/cluster-record.ts";
 
 const place = { region: "us-west-2", root: "/state/cloud/us-west-2" };
 

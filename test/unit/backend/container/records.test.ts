@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Container } from "../../../../src/backend/container/describe.ts";
 import { labelNames, readLabels } from "../../../../src/backend/container/labels.ts";
 import { toClusters } from "../../../../src/backend/container/records.ts";
-import { nodeReference } from "../../../../src/cluster/record.ts";
+import { nodeReference } from "../../../../src/model/cluster-record.ts";
 
 interface Sketch {
   readonly role?: string;

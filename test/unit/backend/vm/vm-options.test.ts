@@ -9,7 +9,7 @@ import {
   imageProblem,
   memoryProblem,
   readMegabytes,
-} from "../../../../src/backend/vm/vm-creation.ts";
+} from "../../../../src/backend/vm/vm-options.ts";
 
 test.each([
   ["2048", 2048],

@@ -1,5 +1,5 @@
 /** What only a container cluster is asked for; checked at the command line. */
-export interface ContainerCreation {
+export interface ContainerOptions {
   /** Of every node, as the engine's `--volume` wants them: `/host:/container[:mode]`. */
   readonly volumes: readonly string[];
   /** Of every node, as the engine's options want them, such as `2g` and `1.5`. Absent: no limit. */

@@ -2,7 +2,7 @@
 export const defaultInstanceType = "m5.large";
 
 /** What only a cloud cluster is asked for; checked at the command line (tagProblem, cidrProblem). */
-export interface CloudCreation {
+export interface CloudOptions {
   readonly instanceType: string;
   readonly customTags: readonly CustomTag[];
   /** Who may reach the nodes. Empty: the address that this machine is seen from. */

@@ -12,7 +12,7 @@ import {
   imageProblem,
   memoryProblem,
   volumeProblem,
-} from "../../../../src/backend/container/container-creation.ts";
+} from "../../../../src/backend/container/container-options.ts";
 import { identityArchive } from "../../../../src/backend/container/identity.ts";
 import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
 import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/system-flags.ts";

@@ -1,5 +1,5 @@
 /** What only a cluster of virtual machines is asked for; checked at the command line. */
-export interface VmCreation {
+export interface VmOptions {
   /** Of every node. */
   readonly memoryMegabytes: number;
   readonly cpus: number;

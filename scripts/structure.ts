@@ -1,0 +1,26 @@
+/**
+ * Prints how large and how entangled the sources of this project are, and those of other checkouts beside it (TypeScript, JavaScript or
+ * Go), as a table in Markdown. Lists this project's import cycles and upward imports below it.
+ * Usage: bun run scripts/structure.ts [CHECKOUT...]
+ */
+import { basename, join, resolve } from "node:path";
+import { measureCheckout } from "./structure/measure.ts";
+import { structureTable } from "./structure/table.ts";
+
+const own = join(import.meta.dir, "..");
+
+const others = process.argv.slice(2).map((path) => resolve(path));
+const columns = await Promise.all(
+  [own, ...others].map(async (path) => ({
+    name: path === own ? "this project" : basename(path),
+    measures: await measureCheckout(path),
+  })),
+);
+console.log(structureTable(columns));
+const { cycles = [], upward = [] } = columns[0]?.measures.imports ?? {};
+for (const files of cycles) console.log(`\nImport each other:\n${list(files)}`);
+if (upward.length > 0) console.log(`\nImport upward:\n${list(upward)}`);
+
+function list(entries: readonly string[]): string {
+  return entries.map((entry) => `- ${entry}`).join("\n");
+}

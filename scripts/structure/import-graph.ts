@@ -1,0 +1,68 @@
+import { dirname, join } from "node:path";
+
+/** By path: the files of the project that a file imports. */
+export type ImportGraph = ReadonlyMap<string, readonly string[]>;
+
+/** The rooms of this project, from the top down: each may import those below it. */
+const rooms = "bin index.ts commands cli cluster doctor backend platform ssh system model errors.ts version.ts".split(
+  " ",
+);
+
+export function resolveImports(
+  modules: readonly { readonly path: string; readonly specifiers: readonly string[] }[],
+): ImportGraph {
+  const paths = new Set(modules.map(({ path }) => path));
+  return new Map(
+    modules.map(({ path, specifiers }) => {
+      const own = specifiers.filter((specifier) => specifier.startsWith("."));
+      const found = own.map((specifier) => candidates(join(dirname(path), specifier)).find((each) => paths.has(each)));
+      return [path, [...new Set(found.filter((each) => each !== undefined))]];
+    }),
+  );
+}
+
+/** The files that an import may mean: with its extension, with another one, without any, or a folder. */
+function candidates(target: string): readonly string[] {
+  const extensions = [".ts", ".tsx", ".js", ".mjs"];
+  const stem = target.replace(/\.(?:m?js|jsx)$/, "");
+  return [
+    target,
+    ...[stem, target, `${target}/index`].flatMap((each) => extensions.map((extension) => each + extension)),
+  ];
+}
+
+/** Groups of two files or more in which each imports each other, directly or not: strongly connected components. */
+export function cyclesOf(graph: ImportGraph): readonly (readonly string[])[] {
+  const reachable = new Map([...graph.keys()].map((path) => [path, reachableFrom(path, graph)]));
+  const isMutual = (one: string, other: string): boolean =>
+    reachable.get(one)?.has(other) === true && reachable.get(other)?.has(one) === true;
+  const groups: string[][] = [];
+  for (const path of graph.keys()) {
+    const group = groups.find(([first = ""]) => isMutual(first, path));
+    if (group === undefined) groups.push([path]);
+    else group.push(path);
+  }
+  return groups.filter((group) => group.length > 1);
+}
+
+function reachableFrom(path: string, graph: ImportGraph): ReadonlySet<string> {
+  const found = new Set<string>();
+  const waiting = [...(graph.get(path) ?? [])];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (found.has(next)) continue;
+    found.add(next);
+    waiting.push(...(graph.get(next) ?? []));
+  }
+  return found;
+}
+
+/** `importer → imported` wherever that leads to a higher room; undefined where the rooms are not this project's. */
+export function upwardImports(graph: ImportGraph): readonly string[] | undefined {
+  const known = [...graph.keys()].map(roomOf);
+  if (known.includes(-1)) return undefined;
+  return [...graph].flatMap(([path, imported]) =>
+    imported.filter((target) => roomOf(target) < roomOf(path)).map((target) => `${path} → ${target}`),
+  );
+}
+
+const roomOf = (path: string): number => rooms.indexOf(path.split("/")[1] ?? "");

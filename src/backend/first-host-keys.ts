@@ -1,0 +1,28 @@
+import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
+import { generateKeyPair, type KeyPair } from "../ssh/keys.ts";
+
+type NodeName = Pick<NodeRecord, "role" | "index">;
+
+/** The host keys that one creation's machines have when they boot, until each gets its own at its first login. */
+export interface FirstHostKeys {
+  /** The same pair for the same node, every time. */
+  of(node: NodeName): KeyPair;
+}
+
+/** No node can pass for another one: it never sees the other's first key. */
+export const hostKeyPerNode = (): FirstHostKeys => keysByName(nodeReference);
+
+/** For machines that get their user data together with the others of their role. */
+export const hostKeyPerRole = (): FirstHostKeys => keysByName(({ role }) => role);
+
+function keysByName(nameOf: (node: NodeName) => string): FirstHostKeys {
+  const pairs = new Map<string, KeyPair>();
+  return {
+    of: (node) => {
+      const name = nameOf(node);
+      const pair = pairs.get(name) ?? generateKeyPair("first-contact");
+      pairs.set(name, pair);
+      return pair;
+    },
+  };
+}

@@ -1,0 +1,83 @@
+/** The shells that `completion` writes a script for. */
+export const shells = ["bash", "zsh", "fish"] as const;
+export type Shell = (typeof shells)[number];
+
+/** The hidden first word with which the scripts ask the program; complete.ts answers. */
+export const completeWord = "__complete";
+
+/**
+ * The script that makes a shell complete this program's command lines. It passes on the words up to the cursor and offers what the program
+ * answers: the first line is `words`, `files` or `directories`; each line after `words` is a candidate, which a tab and its description may follow.
+ * Where the word at the cursor is `--flag=value`, candidates are values, and the script takes care of `--flag=`.
+ */
+export function completionScript(programName: string, shell: Shell): string {
+  return scripts[shell].replaceAll("PROGRAM", programName).replaceAll("NAME", programName.replaceAll(/\W/g, "_"));
+}
+
+/** Works in bash 3.2 (macOS) too: no associative arrays, no `mapfile`, no `compopt`, no package of helper functions. */
+const bash = `# bash completion of PROGRAM: source this file, or put it into bash's folder of completions
+_NAME() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" answer line
+  COMPREPLY=()
+  answer="$(PROGRAM __complete bash "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null)"
+  # bash breaks words at "=" and ":": of "--flag=va", only "va" is replaced.
+  case "$current" in "=" | ":") current="" ;; esac
+  case "$answer" in
+    files) answer="$(compgen -f -- "$current")" ;;
+    directories) answer="$(compgen -d -- "$current")" ;;
+    *) answer="\${answer#words}" ;;
+  esac
+  # Not through compgen -W, which would expand what the program prints: a name may be anybody's.
+  while IFS= read -r line; do
+    line="\${line%%$'\\t'*}"
+    if [ -n "$line" ] && [[ "$line" == "$current"* ]]; then COMPREPLY+=("$line"); fi
+  done <<<"$answer"
+}
+complete -o filenames -o bashdefault -F _NAME PROGRAM
+`;
+
+const zsh = `#compdef PROGRAM
+# zsh completion of PROGRAM: put this file as _PROGRAM into a folder of $fpath, or source it after compinit
+_NAME() {
+  local -a lines candidates
+  lines=("\${(@f)$(PROGRAM __complete zsh "\${(@Q)words[2,CURRENT]}" 2>/dev/null </dev/null)}")
+  compset -P '--*='
+  case $lines[1] in
+    files) _files ;;
+    directories) _files -/ ;;
+    words)
+      shift lines
+      candidates=("\${(@)\${(@)lines//:/\\\\:}/$'\\t'/:}")
+      _describe -t values value candidates
+      ;;
+  esac
+}
+
+if [ "$funcstack[1]" = _NAME ]; then
+  _NAME "$@"
+else
+  compdef _NAME PROGRAM
+fi
+`;
+
+const fish = `# fish completion of PROGRAM: source this file, or put it into ~/.config/fish/completions
+function __NAME_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l prefix (string match -r -- '^--[^=]*=' $words[-1])
+    set -l value (string replace -r -- '^--[^=]*=' '' $words[-1])
+    set -e words[1]
+    set -l lines (PROGRAM __complete fish $words 2>/dev/null </dev/null)
+    switch "$lines[1]"
+        case files
+            set lines (__fish_complete_path $value)
+        case directories
+            set lines (__fish_complete_directories $value)
+        case '*'
+            set -e lines[1]
+    end
+    test (count $lines) -gt 0; and printf '%s\\n' "$prefix"$lines
+end
+complete -c PROGRAM -f -a '(__NAME_complete)'
+`;
+
+const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish };

@@ -1,0 +1,49 @@
+import { BadValue, type Invocation } from "../cli/option.ts";
+
+/** An environment variable that the user names. */
+export interface Variable {
+  readonly name: string;
+  readonly contents: string;
+}
+
+/** Reads `KEY=VALUE`. Messages don't repeat the text: its value may be a secret. */
+export function readVariable(given: string): Variable {
+  const equals = given.indexOf("=");
+  const name = given.slice(0, Math.max(equals, 0));
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+    throw new BadValue("write <KEY>=<VALUE>; a key is letters, digits and _, and begins with no digit");
+  }
+  return { name, contents: given.slice(equals + 1) };
+}
+
+/**
+ * Reads a file of `KEY=VALUE` lines. Everything behind the first `=` is the value, quotation marks and spaces included. Empty lines and lines
+ * that begin with `#` are skipped. Reports all wrong lines together.
+ */
+export async function readVariableFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<readonly Variable[]> {
+  const text = await readText(given, cwd);
+  const problems: string[] = [];
+  const variables = text.split(/\r?\n/).flatMap((line, index): readonly Variable[] => {
+    if (line.trim() === "" || line.startsWith("#")) return [];
+    try {
+      if (line.includes("\0")) throw new BadValue("a value can't hold a NUL byte");
+      return [readVariable(line)];
+    } catch (error) {
+      if (!(error instanceof BadValue)) throw error;
+      problems.push(`${given}, line ${index + 1}: ${error.message}`);
+      return [];
+    }
+  });
+  if (problems.length > 0) throw new BadValue(problems.join("; "));
+  return variables;
+}
+
+async function readText(given: string, cwd: string): Promise<string> {
+  const [path, files] = await Promise.all([import("node:path"), import("node:fs/promises")]);
+  try {
+    const text = await files.readFile(path.resolve(cwd, given), "utf8");
+    return text.replace(/^\uFEFF/, "");
+  } catch (error) {
+    throw new BadValue(`${given} can't be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

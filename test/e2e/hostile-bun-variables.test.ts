@@ -1,0 +1,75 @@
+/** Variables that steer the Bun inside an executable: noticed, and never passed on. */
+import { expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { run } from "./support/executable.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+const programs = ["cluster-cloud", "cluster-container", "cluster-vm"] as const;
+const children = ["ssh", "docker", "podman", "qemu-system-x86_64", "qemu-system-aarch64", "qemu-img"];
+
+interface Diagnosis {
+  readonly checks: readonly { readonly name: string; readonly status: string; readonly message: string }[];
+}
+
+/** A folder with programs that write their environment to a file, to be put in front of the PATH. */
+async function spies(folder: string): Promise<{ readonly path: string; readonly environments: () => Promise<string> }> {
+  const log = join(folder, "environments");
+  for (const name of children) {
+    const real = Bun.which(name) ?? "/bin/false";
+    await Bun.write(
+      join(folder, "bin", name),
+      `#!/bin/sh\necho "STARTED ${name}" >>${log}\nenv >>${log}\nexec ${real} "$@"\n`,
+    );
+    await chmod(join(folder, "bin", name), 0o755);
+  }
+  return { path: `${join(folder, "bin")}:${process.env["PATH"]}`, environments: () => Bun.file(log).text() };
+}
+
+test.each(programs)(
+  "%s doctor warns of BUN_OPTIONS, and nothing that it starts gets it",
+  async (program) => {
+    await using folder = await temporaryFolder();
+    const { path, environments } = await spies(folder.path);
+    const environment = {
+      PATH: path,
+      XDG_STATE_HOME: join(folder.path, "state"),
+      BUN_OPTIONS: "--smol",
+      BUN_BE_BUN: "0",
+    };
+    const { stdout } = await run(program, ["doctor", "--output", "json"], { environment });
+    const { checks } = JSON.parse(stdout) as Diagnosis;
+    expect(checks.find(({ name }) => name === "runtime")).toMatchObject({
+      status: "warn",
+      message: "BUN_OPTIONS is set: it can make this program run other code.",
+    });
+    const seen = await environments();
+    expect(seen).toContain("STARTED ssh");
+    expect(seen).not.toMatch(/^BUN_/m);
+  },
+  60_000,
+);
+
+test.each(programs)(
+  "%s doctor finds nothing where neither is set",
+  async (program) => {
+    await using folder = await temporaryFolder();
+    const environment = { XDG_STATE_HOME: join(folder.path, "state") };
+    const { stdout } = await run(program, ["doctor", "--output", "json"], { environment });
+    const { checks } = JSON.parse(stdout) as Diagnosis;
+    expect(checks.find(({ name }) => name === "runtime")?.status).toBe("pass");
+  },
+  60_000,
+);
+
+// Bun 1.4.4 has no build option against them. When one of these fails, the check of doctor and the words in the README can go.
+test("Bun obeys both before our code runs, as the README says", async () => {
+  await using folder = await temporaryFolder();
+  const preload = join(folder.path, "preload.js");
+  await Bun.write(preload, "console.log('other code')");
+  const answer = async (environment: Readonly<Record<string, string>>): Promise<string> =>
+    (await run("cluster-cloud", ["--version"], { environment })).stdout;
+  const own = await answer({});
+  expect(await answer({ BUN_OPTIONS: `--preload=${preload}` })).toBe(`other code\n${own}`);
+  expect(await answer({ BUN_BE_BUN: "1" })).toBe(`${Bun.version}\n`);
+});

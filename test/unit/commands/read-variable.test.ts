@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { BadValue } from "../../../src/cli/option.ts";
+import { readVariable, readVariableFile } from "../../../src/commands/read-variable.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+async function read(contents: string): Promise<readonly string[]> {
+  await using folder = await scratchFolder();
+  await writeFile(join(folder.path, "own.env"), contents);
+  const variables = await readVariableFile("own.env", { cwd: folder.path });
+  return variables.map((variable) => `${variable.name}: ${variable.contents}`);
+}
+
+test("each line of a file is a variable; values are taken as they are", async () => {
+  const lines = ["\uFEFF# for the tests", "A=1", "", "URL=https://x/?a=b#c", `QUOTED="it's $HOME" `, "EMPTY=", "A=2"];
+  const expected = ["A: 1", "URL: https://x/?a=b#c", `QUOTED: "it's $HOME" `, "EMPTY: ", "A: 2"];
+  expect(await read(lines.join("\n"))).toEqual(expected);
+  expect(await read(lines.join("\r\n"))).toEqual(expected);
+  expect(await read("")).toEqual([]);
+});
+
+test("all wrong lines of a file are named, and none is repeated", async () => {
+  const error = await failureOf(read("A=1\nexport B=secret\nsecret\nC=sec\0ret\n"));
+  expect(error).toBeInstanceOf(BadValue);
+  const { message } = error;
+  expect(message).toStartWith("own.env, line 2: write <KEY>=<VALUE>;");
+  expect(message).toContain("own.env, line 3: ");
+  expect(message).toContain("own.env, line 4: a value can't hold a NUL byte");
+  expect(message).not.toContain("sec");
+});
+
+test("a file that can't be read is named", async () => {
+  const { message } = await failureOf(readVariableFile("none.env", { cwd: "/nonexistent" }));
+  expect(message).toStartWith("none.env can't be read: ENOENT");
+});
+
+test.each(["", "A", "=x", "1A=x", "A B=x", "Ä=x", "A-B=x"])("%j is no variable", (given) => {
+  expect(() => readVariable(given)).toThrow("write <KEY>=<VALUE>");
+});
