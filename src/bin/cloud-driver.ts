@@ -1,6 +1,6 @@
 import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
 import { tagProblem } from "../backend/cloud/custom-tags.ts";
-import { defaultDistribution, distributions } from "../backend/cloud/images.ts";
+import { defaultDistribution, distributions } from "../backend/cloud/distributions.ts";
 import { BadValue, flag, option } from "../cli/option.ts";
 import { quoted, text, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";

@@ -3,7 +3,7 @@ import { cidrProblem } from "./admin-cidrs.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
 import { tagProblem } from "./custom-tags.ts";
-import { defaultDistribution, distributions } from "./images.ts";
+import { defaultDistribution, distributions } from "./distributions.ts";
 
 /** What clusters of the library's CloudBackend are made of. */
 export interface CloudBackendOptions {

@@ -9,7 +9,7 @@ import { describeInstances } from "./describe.ts";
 import { destroy } from "./destroy.ts";
 import { evidence } from "./evidence.ts";
 import { findElsewhere } from "./find-elsewhere.ts";
-import { cgroups1Distributions } from "./images.ts";
+import { cgroups1Distributions } from "./distributions.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
 import { type Making, remainsText } from "./making.ts";
 import { openApi } from "./open-api.ts";

@@ -5,6 +5,7 @@ import type { CloudApi } from "./api.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { describeInstances } from "./describe.ts";
 import { lifetimeMs } from "./lifetime.ts";
+import { metadataText } from "./require-metadata2.ts";
 import { groupName } from "./network.ts";
 import { costText, maximumCost } from "./prices.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
@@ -49,6 +50,7 @@ function describePlan(api: CloudApi, request: CreationRequest<CloudOptions>, res
       ["Region", api.region],
       ["Credentials", api.credentialSource],
       ["Image", `${image.id} (${image.name}), user ${image.user}`],
+      ["Instance metadata", metadataText(image)],
       [
         "Machines",
         `${machines} × ${creation.instanceType}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`,
@@ -67,6 +69,7 @@ function describePlan(api: CloudApi, request: CreationRequest<CloudOptions>, res
       region: api.region,
       credentialSource: api.credentialSource,
       image: { id: image.id, name: image.name, user: image.user },
+      instanceMetadata: { version1: image.knowsMetadata2 ? "closed" : "until-first-login" },
       instanceType: creation.instanceType,
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       subnets: subnets.map(({ id, zone }) => ({ id, zone })),

@@ -5,7 +5,8 @@ import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "./api.ts";
 import { checkAddress } from "./check-address.ts";
 import type { CloudOptions } from "./cloud-options.ts";
-import { cgroups1Distributions, cgroupVersionOf, findImage, type LaunchImage } from "./images.ts";
+import { cgroups1Distributions, cgroupVersionOf } from "./distributions.ts";
+import { findImage, type LaunchImage } from "./images.ts";
 import { findSubnets, type LaunchSubnet } from "./network.ts";
 
 /** The things of the cloud that a creation's options mean. */
