@@ -76,3 +76,6 @@ export class ClusterError extends Error {
     return errorTable[this.id].exitCode;
   }
 }
+
+export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =>
+  error instanceof ClusterError && error.id === id;

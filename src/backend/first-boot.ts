@@ -1,5 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import type { Connection } from "../ssh/connection.ts";
+import type { NodeShell } from "../model/creation.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 
 /** cloud-init also waits for the network and for packages: minutes are usual on slow machines. */
@@ -36,12 +36,12 @@ fi
  * Throws `machine-failed` with the log's last lines where the machine isn't as it must be.
  */
 export async function awaitFirstBoot(
-  connection: Pick<Connection, "run">,
+  shell: NodeShell,
   machine: { readonly name: string; readonly hasDeadline: boolean; readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const argv = ["sh", "-c", script, "e2e-first-boot", machine.hasDeadline ? deadlineUnit : ""];
-  const result = await connection.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
+  const result = await shell.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
   const lines = result.stdout.trim();
   switch (result.status) {
     case exitStatus.well:

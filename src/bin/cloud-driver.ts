@@ -2,8 +2,9 @@ import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
 import { tagProblem } from "../backend/cloud/custom-tags.ts";
 import { defaultDistribution, distributions } from "../backend/cloud/distributions.ts";
 import { BadValue, flag, option } from "../cli/option.ts";
-import { quoted, text, value } from "../cli/value-types.ts";
+import { quoted, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
+import { parseRegion, parseUserName } from "../model/parse-values.ts";
 
 const defaultRegion = "us-west-2";
 
@@ -23,7 +24,7 @@ export const cloudDriver = defineDriver({
       : `${distribution} comes without SELinux`,
   machineId: /^i-[0-9a-f]{8,17}$/,
   placeOptions: {
-    cloudRegion: option(value(matching(/^[a-z]{2}(?:-[a-z]+)+-[0-9]$/, "is no region, such as us-west-2")), {
+    cloudRegion: option(value(parsed(parseRegion, "is no region, such as us-west-2")), {
       flag: "--cloud-region",
       summary: "The cloud region",
       default: defaultRegion,
@@ -57,7 +58,10 @@ export const cloudDriver = defineDriver({
       flag: "--image",
       summary: "Image of your own for the nodes; needs --ssh-user",
     }),
-    sshUser: option(text, { flag: "--ssh-user", summary: "The user that --image lets in over SSH" }),
+    sshUser: option(value(parsed(parseUserName, "is no user's name, such as ec2-user")), {
+      flag: "--ssh-user",
+      summary: "The user that --image lets in over SSH",
+    }),
   },
   checkCreation: (given, problems) => {
     const tags = given.customTag ?? [];
@@ -87,9 +91,14 @@ export const cloudDriver = defineDriver({
 });
 
 function matching(pattern: RegExp, problem: string): (given: string) => string {
+  return parsed((given) => (pattern.test(given) ? given : undefined), problem);
+}
+
+function parsed(parse: (given: string) => string | undefined, problem: string): (given: string) => string {
   return (given) => {
-    if (!pattern.test(given)) throw new BadValue(`${quoted(given)} ${problem}`);
-    return given;
+    const found = parse(given);
+    if (found === undefined) throw new BadValue(`${quoted(given)} ${problem}`);
+    return found;
   };
 }
 

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { ClusterError } from "../errors.ts";
 import type { Environment } from "../system/environment.ts";
+import { printableLine } from "../system/printable.ts";
 import type { Answers } from "./context.ts";
 
 interface Parts {
@@ -20,7 +21,7 @@ const longestBytes = 65_536;
 export function answers(parts: Parts): Answers {
   return {
     confirm: async (question, signal) => {
-      parts.ask(`${question} [y/N] `);
+      parts.ask(`${printableLine(question)} [y/N] `);
       const answer = await readLine(signal);
       if (answer === undefined) parts.ask("\n");
       return /^y(?:es)?$/i.test(answer?.trim() ?? "");

@@ -10,7 +10,7 @@ export interface ErrorReport {
   readonly text: string;
   /** For JSON. Not masked. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Stacks of the error and its causes, for -vv and the log. */
+  /** Stacks of the error and its causes, indented, for -vv and the log. */
   readonly stack: string;
 }
 
@@ -27,11 +27,11 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
   const { interruption } = circumstances;
   const error = interruption !== undefined && isConsequence(origin) ? interruption : origin;
   const told = tell(error, circumstances.programName);
-  const hint = told.hint === undefined ? [] : [told.hint];
+  const hint = told.hint === undefined ? [] : [indented(told.hint)];
   const log = circumstances.logPath === undefined ? [] : [`Log: ${circumstances.logPath}`];
   return {
     exitCode: told.exitCode,
-    text: [`Error: ${told.message}`, ...hint, ...log, `[${told.id}]`].join("\n"),
+    text: [`Error: ${indented(told.message)}`, ...hint, ...log, `[${told.id}]`].join("\n"),
     data: {
       id: told.id,
       message: told.message,
@@ -39,9 +39,12 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
       ...(circumstances.logPath === undefined ? {} : { log: circumstances.logPath }),
       facts: told.facts,
     },
-    stack: stackOf(thrown, 0),
+    stack: indented(`  ${stackOf(thrown, 0)}`),
   };
 }
+
+/** Later lines may be a node's or a cloud's own words: they can't pose as ours, which begin at the margin. */
+const indented = (text: string): string => text.replaceAll(/\n(?! {2})/g, "\n  ");
 
 interface Told {
   readonly id: string;

@@ -1,7 +1,10 @@
+import { printableLine } from "../system/printable.ts";
+
 /** The part of a terminal that progress needs. */
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
+  /** Writes as it is: the caller has made printable whatever isn't its own. */
   write(text: string): void;
 }
 
@@ -57,9 +60,9 @@ export class LiveArea {
   }
 }
 
-/** Cuts a text to so many columns of a terminal; control characters become spaces. */
+/** Cuts a text to so many columns of a terminal, in one line. */
 export function fit(text: string, width: number): string {
-  const clean = text.replaceAll(/\p{Cc}/gu, " ");
+  const clean = printableLine(text);
   if (Bun.stringWidth(clean) <= width) return clean;
   const kept: string[] = [];
   const used = { columns: 1 };
@@ -69,9 +72,4 @@ export function fit(text: string, width: number): string {
     kept.push(character);
   }
   return `${kept.join("")}…`;
-}
-
-/** Without the control characters by which a remote machine's output could play with the terminal; lines and tabs stay. */
-export function printable(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n\t]/gu, "");
 }

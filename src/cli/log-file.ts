@@ -46,7 +46,7 @@ export class LogFile {
     for (const line of this.#early.splice(0)) writeSync(descriptor, line);
   }
 
-  /** `text` must be masked already. */
+  /** `text` must be masked and printable already. */
   write(text: string): void {
     const line = `${new Date(this.#clock.now()).toISOString()} ${text.trimEnd().replaceAll("\n", "\n  ")}\n`;
     const { descriptor } = this.#target;

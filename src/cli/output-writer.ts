@@ -1,3 +1,4 @@
+import { maskedPrintable, printableJson } from "../system/printable.ts";
 import type { Output, Result } from "./context.ts";
 
 interface Parts {
@@ -28,7 +29,7 @@ export class OutputWriter implements Output {
   result(result: Result): void {
     if (this.#given.length > 0) throw new Error("A command gave its result twice");
     this.#given.push(result);
-    const text = this.#parts.mask(result.text);
+    const text = maskedPrintable(result.text, this.#parts.mask);
     if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
   }
 
@@ -36,6 +37,6 @@ export class OutputWriter implements Output {
   finish(error: Readonly<Record<string, unknown>> | undefined): void {
     if (!this.isJson) return;
     const data = { schemaVersion: 1, ...this.#given[0]?.data, ...(error === undefined ? {} : { error }) };
-    this.#parts.write(`${JSON.stringify(this.#parts.maskData(data), null, 2)}\n`);
+    this.#parts.write(`${printableJson(this.#parts.maskData(data))}\n`);
   }
 }

@@ -2,12 +2,12 @@ import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
 import { disableCoreDumps } from "../system/core-dumps.ts";
 import { Masker } from "../system/masking.ts";
+import { maskedPrintable } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";
 import { helpOption, versionOption } from "./describe.ts";
 import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
 import { commandHelp } from "./help.ts";
-import { printable } from "./live-area.ts";
 import { nearest } from "./nearest.ts";
 import type { Invocation } from "./option.ts";
 import { parseCommandLine } from "./parse.ts";
@@ -176,8 +176,9 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
 
 /** The one place where errors are printed. */
 function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
-  session.log.write(masker.text(`${report.text}\n${report.stack}`));
+  const shown = (text: string): string => maskedPrintable(text, (given) => masker.text(given));
+  session.log.write(shown(`${report.text}\n${report.stack}`));
   const { red, bold } = session.colours;
-  terminal.write("stderr", `${printable(masker.text(report.text)).replace(/^Error:/, (word) => bold(red(word)))}\n`);
-  if (session.context.verbosity >= 2) terminal.write("stderr", `${masker.text(report.stack)}\n`);
+  terminal.screen.write(`${shown(report.text).replace(/^Error:/, (word) => bold(red(word)))}\n`);
+  if (session.context.verbosity >= 2) terminal.write("stderr", `${shown(report.stack)}\n`);
 }

@@ -1,9 +1,10 @@
 import type { Clock } from "../system/clock.ts";
 import type { Masker } from "../system/masking.ts";
+import { maskedPrintable, printableLine } from "../system/printable.ts";
 import type { Progress, Step } from "../system/progress.ts";
 import type { Colours } from "./colours.ts";
 import { formatDuration } from "./duration.ts";
-import { LiveArea, printable } from "./live-area.ts";
+import { LiveArea } from "./live-area.ts";
 import type { LiveLine, Screen } from "./live-area.ts";
 import type { LogFile } from "./log-file.ts";
 import { StepTable } from "./step-table.ts";
@@ -59,7 +60,7 @@ export class TerminalProgress implements Progress {
     const end = (text: string, hasFailed: boolean): void => this.#end([entry, shown], text, hasFailed);
     return {
       update: (text) => {
-        shown.text = this.#parts.masker.text(text);
+        shown.text = printableLine(this.#show(text));
       },
       done: (text = "done") => end(text, false),
       [Symbol.dispose]: () => end(this.#parts.isInterrupted() ? "stopped" : "failed", true),
@@ -67,7 +68,7 @@ export class TerminalProgress implements Progress {
   }
 
   waiting(text: string): void {
-    const masked = this.#parts.masker.text(text);
+    const masked = this.#show(text);
     if (masked === this.#state.waiting) return;
     if (this.#shown.isIdle && this.#state.waiting === "") this.#state.shownSinceMs = this.#parts.clock.now();
     this.#state.waiting = masked;
@@ -128,7 +129,7 @@ export class TerminalProgress implements Progress {
     if (entry.endedMs !== undefined) return;
     const nowMs = this.#parts.clock.now();
     this.#all.end(entry, { text, hasFailed }, nowMs);
-    this.#shown.end(shown, { text: this.#parts.masker.text(text), hasFailed }, nowMs);
+    this.#shown.end(shown, { text: printableLine(this.#show(text)), hasFailed }, nowMs);
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
     const isLineDue = verbosity > 0 || hasFailed || (this.#live === undefined && entry.subject === undefined);
@@ -139,13 +140,18 @@ export class TerminalProgress implements Progress {
 
   /** Writes to the log, and to the screen where the line is due there. */
   #tell(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
-    const { masker, log, screen } = this.#parts;
-    if (isLineDue || log.takesDetails) log.write(masker.text(logged));
+    const { log, screen } = this.#parts;
+    if (isLineDue || log.takesDetails) log.write(this.#show(logged));
     if (!isLineDue) return;
-    const masked = printable(masker.text(text).trimEnd());
+    const masked = this.#show(text).trimEnd();
     const line = `${paint === undefined ? masked : paint(masked)}\n`;
     if (this.#live === undefined) screen.write(line);
     else this.#live.writeAbove(line);
+  }
+
+  /** For the screen and the log alike. */
+  #show(text: string): string {
+    return maskedPrintable(text, (given) => this.#parts.masker.text(given));
   }
 
   #startDrawing(): void {

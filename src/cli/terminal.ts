@@ -1,4 +1,5 @@
 import { isatty } from "node:tty";
+import { printable } from "../system/printable.ts";
 import type { Screen } from "./live-area.ts";
 import type { ProcessLike } from "./process-like.ts";
 
@@ -7,7 +8,10 @@ type StreamName = "stdin" | "stdout" | "stderr";
 /** A reader that went away (`| head -1`, a closed window) wants no more: that is no failure. */
 const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
 
-/** The process's streams. All output goes through `write`, which never throws; `flush` waits until slow readers have it. */
+/**
+ * The process's streams. Everything goes through `write`, which makes it printable, but for what `screen` draws and paints. Neither throws;
+ * `flush` waits until slow readers have it all.
+ */
 export class Terminal {
   readonly #host: ProcessLike;
   readonly #pending = new Set<Promise<void>>();
@@ -27,7 +31,7 @@ export class Terminal {
   /** Where progress is drawn. */
   get screen(): Screen {
     const { stderr } = this.#host;
-    const write = (text: string): void => this.write("stderr", text);
+    const write = (text: string): void => this.#write("stderr", text);
     return {
       get columns() {
         return told(stderr.columns) ?? 80;
@@ -44,6 +48,10 @@ export class Terminal {
   }
 
   write(name: "stdout" | "stderr", text: string): void {
+    this.#write(name, printable(text));
+  }
+
+  #write(name: "stdout" | "stderr", text: string): void {
     if (text === "" || this.#closed.has(name)) return;
     this.#listen(name);
     const { promise, resolve } = Promise.withResolvers<void>();

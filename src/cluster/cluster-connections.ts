@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { createConnectionPool } from "../ssh/connection-pool.ts";
 import { createKnownHosts } from "../ssh/known-hosts.ts";

@@ -1,16 +1,17 @@
 import { resolve } from "node:path";
-import type { ClusterBackend } from "../backend/backend.ts";
+import type { ClusterBackend } from "./cluster-backend.ts";
 import { ClusterError } from "../errors.ts";
 import { readCheckout } from "../platform/checkout.ts";
 import type { Configuration } from "../platform/configuration.ts";
 import { creationFiles } from "../system/creation-folder.ts";
-import { openConnections } from "./cluster-connections.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import { accepted, installFromPath, keepEvidence } from "./install-from-path.ts";
 import type { Installation } from "./install-from-path.ts";
+import { openMaskedConnections } from "./masked-connections.ts";
 import { createForLibrary, findForLibrary } from "./open-cluster.ts";
 import type { ClusterRequest, OpenCluster } from "./open-cluster.ts";
 import type { Role, Variant } from "../model/cluster-record.ts";
+import { removeCluster } from "./remove-cluster.ts";
 import { saveLogs } from "./save-logs.ts";
 import type { SavedLogs } from "./save-logs.ts";
 import { SharedConnections } from "./shared-connections.ts";
@@ -69,7 +70,7 @@ export class Cluster implements AsyncDisposable {
     this.sshKeyPath = creationFiles(record.directory).privateKey;
     this.ipDetectPath = open.ipDetectPath;
     this.#open = open;
-    this.#connections = new SharedConnections(() => openConnections(record.directory, surroundings));
+    this.#connections = new SharedConnections(() => openMaskedConnections(record, surroundings));
     const standing = record.nodes.filter((node) => node.state !== "ended");
     this.#nodes = standing.map((node) => new ClusterNode(node, this.#connections));
   }
@@ -78,7 +79,7 @@ export class Cluster implements AsyncDisposable {
    * Makes the machines of a cluster, on which nothing is installed yet, and resolves when all can be logged in to. On failure nothing is left but
    * logs in the state folder. Throws `bad-usage`, `no-credentials`, `cluster-exists`, `capacity-lacking`, `machine-failed` and the like.
    */
-  static async create<Creation>(backend: ClusterBackend<Creation>, request: ClusterRequest): Promise<Cluster> {
+  static async create<Options>(backend: ClusterBackend<Options>, request: ClusterRequest): Promise<Cluster> {
     return new Cluster(await createForLibrary(backend, request));
   }
 
@@ -86,8 +87,8 @@ export class Cluster implements AsyncDisposable {
    * The cluster with this id, whoever made it; `cluster-not-found` where there is none. Disposing of it destroys it as any other: hold it with
    * `const` where it is to live on.
    */
-  static async find<Creation>(
-    backend: ClusterBackend<Creation>,
+  static async find<Options>(
+    backend: ClusterBackend<Options>,
     clusterId: string,
     { cancelSignal = neverAborted() }: Cancellation = {},
   ): Promise<Cluster> {
@@ -202,7 +203,7 @@ export class Cluster implements AsyncDisposable {
   async destroy({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
     if (this.#state.isDestroyed) return;
     await this.#connections[Symbol.asyncDispose]();
-    await this.#open.backend.destroy(this.#open.record, cancelSignal);
+    await removeCluster(this.#open.backend, this.#open.record, cancelSignal);
     this.#state.isDestroyed = true;
   }
 

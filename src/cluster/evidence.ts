@@ -1,9 +1,9 @@
-import { join } from "node:path";
-import type { Backend, Surroundings } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { writePrivateFile } from "../system/private-file.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { collectLogs } from "./save-logs.ts";
+import { saveTexts } from "./save-texts.ts";
 
 export interface EvidenceRequest {
   readonly cluster: ClusterRecord;
@@ -17,14 +17,14 @@ const nodesLimitMs = 15_000;
 
 /** Saves what tells why a creation failed. Best effort: what cannot be had is left out, and nothing of this fails. */
 export async function saveEvidence(
-  backend: Pick<Backend<unknown>, "evidence">,
+  backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, directory }: EvidenceRequest,
   { progress }: Pick<Surroundings, "progress">,
   signal: AbortSignal,
 ): Promise<void> {
   using step = progress.start("Save evidence");
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal).catch(() => []);
-  for (const { name, text } of texts) await writePrivateFile(join(directory, name), progress.mask(text));
+  const files = await saveTexts(directory, texts, progress);
   step.done();
-  if (texts.length > 0) progress.note(`Logs of the nodes: ${directory}`);
+  if (files.length > 0) progress.note(`Logs of the nodes: ${directory}`);
 }

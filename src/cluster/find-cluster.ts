@@ -1,15 +1,22 @@
-import type { Backend, Elsewhere } from "../backend/backend.ts";
+import type { Backend, Elsewhere } from "../model/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import { assertOwnFolder } from "../system/creation-folder.ts";
 
-/** The cluster with this id. Throws `cluster-not-found`, which names the other places that have one, or that could not be asked. */
+/**
+ * The cluster with this id. Throws `cluster-not-found`, which names the other places that have one, or that could not be asked; and
+ * `machine-not-set-up` where its folder on this machine is a link to another place.
+ */
 export async function findCluster(
   backend: Pick<Backend<never>, "find" | "findElsewhere" | "place">,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const cluster = await backend.find(clusterId, signal);
-  if (cluster !== undefined) return cluster;
+  if (cluster !== undefined) {
+    await assertOwnFolder(cluster.directory);
+    return cluster;
+  }
   const elsewhere = await backend.findElsewhere(clusterId, signal);
   const here = backend.place === undefined ? "" : ` in ${backend.place.kind} ${backend.place.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {

@@ -70,8 +70,7 @@ async function startInstallation(
 ): Promise<void> {
   const { clock, progress } = surroundings;
   await using installer = createInstaller(plan, { connections, clock, progress }, signal);
-  for (const node of record.nodes) installer.prepare(node);
-  await Promise.race([installer.start(record), installer.failure]);
+  await installer.start(record);
 }
 
 /** Everything that can be checked here is, before a node is touched. */

@@ -1,4 +1,4 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { systemClock } from "../system/clock.ts";
 import type { Environment } from "../system/environment.ts";
 import { LineProgress } from "./line-progress.ts";
@@ -10,7 +10,7 @@ export interface SurroundingOptions {
    * process. The cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any case.
    */
   readonly environment?: Environment;
-  /** Called with a line, without a newline and with secrets masked, for all that is begun, done, noted and waited for. Default: nobody is told. */
+  /** Called with a line, printable, without a newline and with secrets masked, for all that is begun, done, noted and waited for. Default: nobody is told. */
   readonly onProgress?: (line: string) => void;
 }
 

@@ -1,7 +1,8 @@
 import { Masker } from "../system/masking.ts";
+import { maskedPrintable } from "../system/printable.ts";
 import type { Progress, Step } from "../system/progress.ts";
 
-/** Tells a function what is done, a line each and without secrets: the library has no terminal of its own. */
+/** Tells a function what is done, a printable line each and without secrets: the library has no terminal of its own. */
 export class LineProgress implements Progress {
   readonly #masker = new Masker();
   readonly #onLine: (line: string) => void;
@@ -28,7 +29,8 @@ export class LineProgress implements Progress {
   }
 
   note(text: string): void {
-    this.#onLine(this.mask(text));
+    const shown = maskedPrintable(text, (given) => this.mask(given));
+    for (const line of shown.split("\n")) this.#onLine(line);
   }
 
   warn(text: string): void {

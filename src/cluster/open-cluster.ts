@@ -1,18 +1,21 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { Backend, ClusterBackend, Surroundings } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { ClusterBackend } from "./cluster-backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { baseConfigurationOf } from "../platform/install-configuration.ts";
 import type { Configuration } from "../platform/configuration.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import { readResolvers } from "../platform/resolvers.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { makePrivateFolder, writePrivateFile } from "../system/private-file.ts";
+import { makeCreationFolder } from "../system/creation-folder.ts";
+import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections } from "./cluster-connections.ts";
 import { clusterIdProblem } from "./cluster-id.ts";
 import { clusterKey, keyMissing } from "./cluster-key.ts";
 import { createCluster } from "./create-cluster.ts";
-import type { CreationInstaller } from "./create-cluster.ts";
+import type { CreationInstaller } from "./create/raise-nodes.ts";
 import { findCluster } from "./find-cluster.ts";
 import { countsProblems } from "./node-counts.ts";
 import type { ClusterRecord, Counts, Variant } from "../model/cluster-record.ts";
@@ -52,11 +55,11 @@ type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
 const usualLimitMs = 60 * 60_000;
 
 /** Makes the machines; see Cluster.create. */
-export async function createForLibrary<Creation>(
-  clusters: ClusterBackend<Creation>,
+export async function createForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
   request: ClusterRequest,
 ): Promise<OpenCluster> {
-  const { surroundings, distribution, creation } = clusters;
+  const { surroundings, distribution, options } = clusters;
   const { clusterId = `test-${randomBytes(4).toString("hex")}`, variant } = request;
   const counts = { master: request.masters ?? 1, agent: request.agents ?? 1, public_agent: request.publicAgents ?? 1 };
   assertRequest(clusterId, counts);
@@ -70,7 +73,7 @@ export async function createForLibrary<Creation>(
       variant,
       counts,
       distribution,
-      creation,
+      options,
       // Which layout's artifact will be installed isn't known yet.
       webScheme: undefined,
       // The artifact isn't known yet: preparing the nodes finds out.
@@ -85,6 +88,7 @@ export async function createForLibrary<Creation>(
           learned.base = await readBase(backend, cluster, connections, installSignal);
           await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
         }),
+      onAbandon: () => ({ [Symbol.dispose]: () => {} }),
     },
     surroundings,
     signal,
@@ -95,8 +99,7 @@ export async function createForLibrary<Creation>(
 
 /** Installing comes later; what must be learnt from the machines is part of their creation, so that its failure leaves nothing. */
 const installNothing = (start: CreationInstaller["start"]): CreationInstaller => ({
-  failure: Promise.withResolvers<never>().promise,
-  prepare: () => {},
+  prepare: async () => {},
   start,
   [Symbol.asyncDispose]: async () => {},
 });
@@ -110,8 +113,8 @@ function assertRequest(clusterId: string, counts: Counts): void {
 const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
 
 /** A cluster that stands; see Cluster.find. */
-export async function findForLibrary<Creation>(
-  clusters: ClusterBackend<Creation>,
+export async function findForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<OpenCluster> {
@@ -119,7 +122,7 @@ export async function findForLibrary<Creation>(
   const backend = await clusters.open(signal);
   const record = await findCluster(backend, clusterId, signal);
   // On another machine than its creator's there is none.
-  await makePrivateFolder(record.directory);
+  await makeCreationFolder(record.directory);
   await writePrivateFile(ipDetectFile(record), backend.ipDetect);
   const base = await baseIfReachable(backend, record, surroundings, signal);
   return { backend, surroundings, record, base, ipDetectPath: ipDetectFile(record) };

@@ -1,4 +1,4 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout.ts";
 import type { Layout } from "../platform/layout.ts";
@@ -14,6 +14,7 @@ import { creationFiles } from "../system/creation-folder.ts";
 import type { Environment } from "../system/environment.ts";
 import { writePrivateFile } from "../system/private-file.ts";
 import { openConnections, withAdvice } from "./cluster-connections.ts";
+import { openMaskedConnections } from "./masked-connections.ts";
 import { findNode } from "./node-reference.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
@@ -44,6 +45,7 @@ export async function runOnNode(
   { onConnecting, ...surroundings }: Surroundings & { readonly onConnecting: () => void },
   signal: AbortSignal,
 ): Promise<number> {
+  hideOwnValues(request, surroundings);
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
   const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
   // Its absence is this machine's fault, not the connection's.
@@ -51,7 +53,11 @@ export async function runOnNode(
   const configuration = await sshConfig(cluster);
   await writePrivateFile(creationFiles(cluster.directory).sshConfig, configuration);
   onConnecting();
-  await using connections = openConnections(cluster.directory, surroundings);
+  // The command's own output goes past this program; beside it only a sync's is shown.
+  await using connections =
+    request.checkout === undefined
+      ? openConnections(cluster.directory, surroundings)
+      : openMaskedConnections(cluster, surroundings);
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: surroundings.progress }, signal);
   }
@@ -60,6 +66,14 @@ export async function runOnNode(
   } catch (error) {
     throw withAdvice(error);
   }
+}
+
+/** Words such as `true` and what is as short as a number are settings: hiding them would mask half of what is printed. */
+function hideOwnValues({ login, variables }: RunRequest, { progress }: Pick<Surroundings, "progress">): void {
+  const values = Object.values(variables).filter(
+    (value) => value.length >= 4 && !/^(true|false|null|none)$/i.test(value),
+  );
+  for (const value of [login.name, login.password, ...values]) if (value !== undefined) progress.hide(value);
 }
 
 interface Way {

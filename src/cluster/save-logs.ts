@@ -1,12 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, NamedText, Surroundings } from "../backend/backend.ts";
+import type { Backend, NamedText } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { writePrivateFile } from "../system/private-file.ts";
-import { openConnections } from "./cluster-connections.ts";
+import { openMaskedConnections } from "./masked-connections.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import { saveTexts } from "./save-texts.ts";
 
 export interface LogsRequest {
   readonly cluster: ClusterRecord;
@@ -26,7 +27,7 @@ const nodesLimitMs = 120_000;
 
 /** Saves all logs of a cluster as files that only this user can read, with hidden values masked. What cannot be had is left out. */
 export async function saveLogs(
-  backend: Pick<Backend<unknown>, "evidence">,
+  backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, folder: chosen }: LogsRequest,
   surroundings: Surroundings,
   signal: AbortSignal,
@@ -36,12 +37,15 @@ export async function saveLogs(
   const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
   await makeFolder(folder);
   using step = progress.start("Collect logs");
-  await using connections = openConnections(cluster.directory, surroundings);
+  await using connections = openMaskedConnections(cluster, surroundings);
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
-  for (const { name, text } of texts) await writePrivateFile(join(folder, name), progress.mask(text));
-  step.done(`${texts.length} files`);
+  const files = await saveTexts(folder, texts, progress);
+  step.done(`${files.length} files`);
   for (const line of silentNodes(texts)) progress.warn(line);
-  return { folder, files: texts.map(({ name }) => name) };
+  const problem = connections.problem();
+  if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
+    progress.warn(`secrets in these logs may be unmasked: the first master could not be asked for them (${problem})`);
+  return { folder, files };
 }
 
 /** One that is there already keeps its mode: it may be anybody's, such as /tmp. The files are for this user alone in any case. */
@@ -77,12 +81,12 @@ export interface CollectionRequest {
 
 /** Everything that tells what happened on a cluster's machines: from the backend, and from the nodes that answer. Nothing of it fails. */
 export async function collectLogs(
-  backend: Pick<Backend<unknown>, "evidence">,
+  backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, limitMs }: CollectionRequest,
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
   const gathered = await Promise.allSettled([
-    backend.evidence(cluster, signal),
+    backend.consoleOutput(cluster, signal),
     collectNodeLogs(cluster, connections, { limitMs }, signal),
   ]);
   signal.throwIfAborted();

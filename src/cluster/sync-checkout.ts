@@ -1,4 +1,4 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout.ts";
 import { syncCheckout as syncToNode } from "../platform/checkout-sync.ts";

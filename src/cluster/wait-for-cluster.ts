@@ -1,7 +1,8 @@
-import type { Backend, Surroundings } from "../backend/backend.ts";
-import { openConnections } from "./cluster-connections.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { assertKeyIsHere } from "./cluster-key.ts";
 import { findCluster } from "./find-cluster.ts";
+import { openMaskedConnections } from "./masked-connections.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface WaitRequest {
@@ -23,7 +24,7 @@ export async function waitForCluster(
   const cluster = await findCluster(backend, request.clusterId, signal);
   await assertKeyIsHere(cluster);
   const { waitUntilReady } = await import("../platform/readiness.ts");
-  await using connections = openConnections(cluster.directory, surroundings);
+  await using connections = openMaskedConnections(cluster, surroundings);
   await waitUntilReady(
     {
       describe: async (inner) => findCluster(backend, request.clusterId, inner),

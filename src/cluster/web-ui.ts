@@ -1,9 +1,9 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { layoutOf } from "../platform/layouts/find-layout.ts";
 import { askNode } from "../platform/readiness/ask-node.ts";
 import type { NodeReport } from "../platform/readiness/node-report.ts";
-import { openConnections } from "./cluster-connections.ts";
+import { openMaskedConnections } from "./masked-connections.ts";
 import { clusterKey } from "./cluster-key.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 
@@ -60,6 +60,6 @@ async function nodeReport(
   signal: AbortSignal,
 ): Promise<NodeReport | undefined> {
   if (!(await clusterKey(cluster)).isHere) return undefined;
-  await using connections = openConnections(cluster.directory, surroundings);
+  await using connections = openMaskedConnections(cluster, surroundings);
   return (await askNode(master, connections, askLimitMs, signal)).report;
 }

@@ -1,3 +1,4 @@
+import { printableLine } from "../system/printable.ts";
 import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../model/cluster-record.ts";
 
 /** What `inspect`, `list` and `create` show of a cluster, as the JSON output has it. Times are RFC 3339 texts, costs US dollars. */
@@ -72,8 +73,9 @@ export function durationText(seconds: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Columns as wide as their widest cell, two spaces between them, nothing trailing. */
-export function tableText(rows: readonly (readonly string[])[]): string {
+/** Columns as wide as their widest cell, two spaces between them, nothing trailing. A cell can't begin a line of its own. */
+export function tableText(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printableLine));
   const widths: number[] = [];
   for (const row of rows) row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
   return rows

@@ -1,4 +1,5 @@
-import type { Backend, CreationRequest } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { CreationRequest } from "../model/creation.ts";
 import type { Context } from "../cli/context.ts";
 import type { ValuesOf } from "../cli/option.ts";
 import { createCluster } from "../cluster/create-cluster.ts";
@@ -39,12 +40,11 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
   ]);
   assertVariant(head.variant, input.variant, input.artifact.shown);
   const request = creationRequest(driver, input, head);
-  const plan = await backend.plan(request, context.signal);
   if (input.dryRun) {
-    context.output.result({ text: tableText(plan.lines), data: { plan: plan.facts } });
+    const { summary } = await backend.plan(request, context.signal);
+    context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
     return;
   }
-  for (const [label, value] of plan.lines) context.progress.detail(1, `${label}: ${value}`);
   const deadlineMs = startMs + input.timeout;
   const cluster = await create(backend, { driver, input, context, head, request, deadlineMs });
   report(cluster, { driver, input }, context);
@@ -77,7 +77,7 @@ function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead)
     variant: input.variant,
     distribution: input.linuxDistribution,
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
-    creation: driver.creation(input),
+    options: driver.creation(input),
     needsCgroups1: layoutNeeds(layout, "cgroups-1"),
     imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
@@ -97,7 +97,6 @@ interface Creating {
 async function create(backend: Backend<unknown>, creating: Creating): Promise<ClusterRecord> {
   const { input, context, request, deadlineMs } = creating;
   const plan = await installPlan(backend, creating);
-  using _remains = context.onAbandon(() => backend.remainsText(input.clusterId));
   const { clock, progress } = context;
   return await createCluster(
     backend,
@@ -107,6 +106,7 @@ async function create(backend: Backend<unknown>, creating: Creating): Promise<Cl
       keepOnFailure: input.keepOnFailure,
       deadlineMs,
       installer: (connections, signal) => createInstaller(plan, { connections, clock, progress }, signal),
+      onAbandon: (describe) => context.onAbandon(describe),
     },
     context,
     context.signal,

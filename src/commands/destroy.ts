@@ -3,6 +3,7 @@ import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import { printableLine } from "../system/printable.ts";
 import type { Driver } from "./driver.ts";
 import { clusterIdIfGiven, orDefaultClusterId } from "./options.ts";
 
@@ -63,5 +64,5 @@ async function isMeant(clusters: readonly ClusterRecord[], { stdin, signal }: Co
 }
 
 function report(ids: readonly string[], { output }: Context): void {
-  output.result({ text: ids.join("\n"), data: { destroyed: ids } });
+  output.result({ text: ids.map(printableLine).join("\n"), data: { destroyed: ids } });
 }

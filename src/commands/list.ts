@@ -1,9 +1,10 @@
-import type { Backend } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import { printableLine } from "../system/printable.ts";
 import { clusterView, durationText, tableText } from "./cluster-view.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";
@@ -32,7 +33,9 @@ export const listCommand = (driver: Driver) =>
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
       if (clusters.length === 0) context.progress.note(`No clusters${isEverywhere ? "" : placeText(backend)}.`);
       context.output.result({
-        text: input.quiet ? clusters.map((cluster) => cluster.id).join("\n") : listText(views, isEverywhere, driver),
+        text: input.quiet
+          ? clusters.map((cluster) => printableLine(cluster.id)).join("\n")
+          : listText(views, isEverywhere, driver),
         data: { clusters: views },
       });
     },

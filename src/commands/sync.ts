@@ -24,17 +24,17 @@ export const syncCommand = (driver: Driver) =>
     examples: [{ words: "sync ~/src/platform", summary: "Sync that checkout to the cluster `default`" }],
     run: async (input, context) => {
       const given = input.checkout ?? (await checkoutHere(context.cwd));
-      const [{ findCluster }, { assertKeyIsHere }, { openConnections }, { syncCheckout }] = await Promise.all([
+      const [{ findCluster }, { assertKeyIsHere }, { openMaskedConnections }, { syncCheckout }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/cluster-key.ts"),
-        import("../cluster/cluster-connections.ts"),
+        import("../cluster/masked-connections.ts"),
         import("../cluster/sync-checkout.ts"),
       ]);
       const startMs = context.clock.now();
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       await assertKeyIsHere(cluster);
-      await using connections = openConnections(cluster.directory, context);
+      await using connections = openMaskedConnections(cluster, context);
       const masters = await syncCheckout(cluster, given, { ...context, connections }, context.signal);
       const seconds = Math.round((context.clock.now() - startMs) / 100) / 10;
       const lines = masters.map(

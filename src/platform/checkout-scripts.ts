@@ -13,12 +13,15 @@ export const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 }
  */
 export const stateScript = (layouts: readonly Layout[]): string => `: e2e-sync-state
 ${layoutLines(layouts)}
+newline='
+'
 sums() {
   printf '# %s\\n' "$1"
   cd "$2"
   find . -type f ! -name '*.pyc' -exec sha256sum {} +
-  find . -type f ! -name '*.pyc' ! -perm 644 -printf 'mode %m %P\\n'
-  find . -type l -name '*.py' -printf 'link 0 %P\\n'
+  # No file of a checkout has a line break in its name; one here could pose as the sums of others. sha256sum escapes it.
+  find . -type f ! -name '*.pyc' ! -perm 644 ! -path "*$newline*" -printf 'mode %m %P\\n'
+  find . -type l -name '*.py' ! -path "*$newline*" -printf 'link 0 %P\\n'
 }
 printf '# layout %s\\n' "$layout"
 case $layout in

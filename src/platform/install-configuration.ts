@@ -25,14 +25,16 @@ export function privateAddressOf(node: NodeRecord): string {
   throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
 }
 
-/** Where the nodes find what genconf made: on the first master. */
-export const bootstrapUrlOf = (firstMaster: NodeRecord): string =>
+/** The bootstrap server, on the first master. What genconf made is below a path that only the cluster's nodes learn. */
+export const bootstrapOriginOf = (firstMaster: NodeRecord): string =>
   `http://${privateAddressOf(firstMaster)}:${bootstrapPort(layouts)}`;
 
-/** What the first master and the artifact told. */
-export interface FoundFacts {
+/** What is known only once the first master is up, and the artifact has told what it is. */
+export interface GenconfFacts {
   /** IPv4 addresses that the first master asks for names. */
   readonly resolvers: readonly string[];
+  /** The bootstrap server's origin, and the secret path below it. */
+  readonly bootstrapUrl: string;
   /** The layout that the artifact seems to be of. */
   readonly layout: Layout;
   /** As the artifact's `--version` has it. */
@@ -43,7 +45,7 @@ export interface FoundFacts {
 export async function genconfFiles(
   plan: InstallPlan,
   cluster: ClusterRecord,
-  found: FoundFacts,
+  found: GenconfFacts,
 ): Promise<readonly GenconfFile[]> {
   const own = new Set(plan.genconfFiles.map((file) => file.target));
   const detectors: GenconfFile[] = [
@@ -52,7 +54,9 @@ export async function genconfFiles(
       ? []
       : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
   ];
-  const text = await renderConfiguration(configurationOf(plan, cluster, found));
+  const text = await renderConfiguration(
+    withBootstrapUrl(configurationOf(plan, cluster, found), new URL(found.bootstrapUrl)),
+  );
   return [
     { path: "config.yaml", source: { text }, mode: 0o600 },
     ...detectors.filter((file) => !own.has(file.path)),
@@ -60,7 +64,7 @@ export async function genconfFiles(
   ];
 }
 
-function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: FoundFacts): Configuration {
+function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: GenconfFacts): Configuration {
   if (plan.completeConfiguration !== undefined) return plan.completeConfiguration;
   const { variant, licenseKey, nodesKeepTime } = plan;
   const { resolvers, layout, release } = found;
@@ -69,6 +73,13 @@ function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: Found
   const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
   const ownBase = { ...base, ...layout.baseConfiguration({ variant, release, nodesKeepTime }) };
   return mergeConfiguration(ownBase, plan.extraConfiguration, plan.securityMode);
+}
+
+/** Base configurations, which the library's users see, name the bootstrap server without its secret path. Another server is the user's own. */
+function withBootstrapUrl(configuration: Configuration, url: URL): Configuration {
+  const given = configuration["bootstrap_url"];
+  const isOurs = typeof given === "string" && given.replace(/\/+$/, "") === url.origin;
+  return isOurs ? { ...configuration, bootstrap_url: url.href } : configuration;
 }
 
 /** What can't be read from the cluster's record. */
@@ -87,7 +98,7 @@ export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): C
     clusterName: cluster.id,
     variant: facts.variant,
     nodes: cluster.nodes.map((node) => ({ role: node.role, privateAddress: privateAddressOf(node) })),
-    bootstrapUrl: bootstrapUrlOf(firstMaster),
+    bootstrapUrl: bootstrapOriginOf(firstMaster),
     resolvers: facts.resolvers,
     ipDetectPublicFile: facts.hasPublicDetector ? "genconf/ip-detect-public" : undefined,
     licenseKey: facts.licenseKey,

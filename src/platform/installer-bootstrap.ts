@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
@@ -5,7 +6,7 @@ import type { LocalArtifact } from "./artifact-download.ts";
 import { downloadArtifact } from "./artifact-download.ts";
 import type { ArtifactVersion } from "./artifact-version.ts";
 import { licenseNeeded } from "./artifact-version.ts";
-import { bootstrapUrlOf, genconfFiles, privateAddressOf } from "./install-configuration.ts";
+import { bootstrapOriginOf, genconfFiles, privateAddressOf } from "./install-configuration.ts";
 import type { InstallPlan } from "./install-plan.ts";
 import type { Layout } from "./layout.ts";
 import { layoutNeeds, layoutOf, layouts } from "./layouts/find-layout.ts";
@@ -68,14 +69,24 @@ export interface Bootstrap {
 export async function prepareBootstrap(request: BootstrapRequest, signal: AbortSignal): Promise<Bootstrap> {
   const { plan, surroundings, cluster, artifact } = request;
   const node = firstMasterOf(cluster);
-  const url = bootstrapUrlOf(node);
+  const secret = randomBytes(16).toString("hex");
+  surroundings.progress.hide(secret);
+  const url = `${bootstrapOriginOf(node)}/${secret}`;
   const { preparedFor, expected, version } = await artifact;
   warnOfLicense(plan, version, surroundings);
   const connection = await surroundings.connections.connect(node, signal);
   const resolvers = await readResolvers(connection, signal);
-  const files = await genconfFiles(plan, cluster, { resolvers, layout: expected, release: version.version });
+  const facts = { resolvers, bootstrapUrl: url, layout: expected, release: version.version };
+  const files = await genconfFiles(plan, cluster, facts);
   const layout = await runPhase(generate(files), node, surroundings, signal);
-  await runPhase(serve(layout, privateAddressOf(node), bootstrapPort(layouts)), node, surroundings, signal);
+  const server = {
+    address: privateAddressOf(node),
+    port: bootstrapPort(layouts),
+    secret,
+    nodeAddresses: cluster.nodes.map(privateAddressOf),
+    installScript: layout.installScript,
+  };
+  await runPhase(serve(server), node, surroundings, signal);
   return { layout, preparedFor, url, release: version.version };
 }
 

@@ -29,6 +29,8 @@ export interface Layout {
   readonly loginPath: string;
   /** Where a custom CA's private key stands on masters. */
   readonly customCaKeyFile: string;
+  /** Files of masters that hold what the platform keeps secret: keys whole, or mappings whose keys say so. All that a node says is masked by them. */
+  readonly secretFiles: readonly string[];
   readonly installedMarker: string;
   /** Ports that the platform or its installer uses on masters; the bootstrap server takes none of them. */
   readonly masterPorts: readonly number[];

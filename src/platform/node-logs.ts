@@ -1,9 +1,9 @@
-import { randomUUID } from "node:crypto";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
 import { runAtOnce } from "../system/concurrency.ts";
 import { watchdog } from "../system/watchdog.ts";
+import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths, installUnits } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 
@@ -17,28 +17,42 @@ export interface NodeLog {
 const nodesAtOnce = 32;
 /** What a text is called that stands for the logs of a node that couldn't be asked, and says why. */
 export const noLogsSuffix = ".no-logs.txt";
-/** Of the end of each log. */
+/** Of the end of each log. In base64, all of them fit into what is kept of a command's output. */
 const tailBytes = 500_000;
+const unitsBytes = 100_000;
 const journalLines = 5000;
 
 const setupUnits = [installUnits.install, installUnits.bootstrap, ...layouts.flatMap((layout) => layout.setupUnits)];
 
-/** Prints each log after a line `<mark> <name>`. The mark is the second argument: no log can hold it. */
+const endOf = (path: string): string => `tail -c ${tailBytes} ${path} 2>/dev/null`;
+
+/** Shell lines that print each log, by its name in the files that are written here. */
+const commands = {
+  "install.log": endOf(installPaths.installLog),
+  "install-status.txt": endOf(installPaths.installStatus),
+  "genconf.log": endOf(`${installPaths.workFolder}/genconf.log`),
+  "cloud-init.log": endOf("/var/log/cloud-init.log"),
+  "cloud-init-output.log": endOf("/var/log/cloud-init-output.log"),
+  "units.txt": `{
+  systemctl --no-pager --no-legend --failed list-units
+  systemctl --no-pager --lines 20 status ${setupUnits.join(" ")}
+} 2>&1 | tail -c ${unitsBytes}`,
+  "journal.txt": `journalctl --no-pager -q -b -n ${journalLines} 2>&1 | tail -c ${tailBytes}`,
+} as const;
+
+type LogName = keyof typeof commands;
+const logNames = Object.keys(commands) as LogName[];
+
+/** Prints all logs in one round trip; see framed-output.ts. */
 export const logsScript = `
-mark=$2
-file() { [ ! -s "$2" ] || { echo "$mark $1"; tail -c ${tailBytes} "$2"; echo; }; }
-file install.log ${installPaths.installLog}
-file install-status.txt ${installPaths.installStatus}
-file genconf.log ${installPaths.workFolder}/genconf.log
-file cloud-init.log /var/log/cloud-init.log
-file cloud-init-output.log /var/log/cloud-init-output.log
-echo "$mark units.txt"
-systemctl --no-pager --no-legend --failed list-units 2>&1
-systemctl --no-pager --lines 20 status ${setupUnits.join(" ")} 2>&1
-echo "$mark journal.txt"
-journalctl --no-pager -q -b -n ${journalLines} 2>&1 | tail -c ${tailBytes}
+${frameFunction}
+${logNames.map((name) => `${commands[name]} | frame ${name}`).join("\n")}
 exit 0
 `;
+
+/** What `logsScript` printed. */
+export const parseLogs = (stdout: string): readonly NodeLog[] =>
+  [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
 
 export interface NodeLogsLimit {
   /** Milliseconds for all nodes together; what has come by then is returned. */
@@ -63,28 +77,16 @@ export async function collectNodeLogs(
 
 async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: AbortSignal): Promise<readonly NodeLog[]> {
   const reference = nodeReference(node);
-  const mark = `--- ${randomUUID()}`;
   try {
     const connection = await connections.connect(node, signal);
     const result = await connection.run(
-      { argv: ["sh", "-s", "--", "e2e-logs", mark], sudo: true, stdin: logsScript },
+      { argv: ["sh", "-s", "--", "e2e-logs"], sudo: true, stdin: logsScript, isOutputHidden: true },
       signal,
     );
-    return splitLogs(result.stdout, mark).map(({ name, text }) => ({ name: `${reference}.${name}`, text }));
+    return parseLogs(result.stdout).map(({ name, text }) => ({ name: `${reference}.${name}`, text }));
   } catch (error) {
     const told = error instanceof Error ? error.message : String(error);
     const reason = signal.aborted ? "The node did not answer in time." : told;
     return [{ name: `${reference}${noLogsSuffix}`, text: `${reason}\n` }];
   }
-}
-
-/** A log that was cut off at its beginning has lost its mark, and is left out. */
-export function splitLogs(stdout: string, mark: string): readonly NodeLog[] {
-  return stdout
-    .split(`${mark} `)
-    .slice(1)
-    .map((part) => {
-      const end = part.indexOf("\n");
-      return { name: part.slice(0, end), text: part.slice(end + 1) };
-    });
 }

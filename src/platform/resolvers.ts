@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection.ts";
 import { lastLines, reasonOf } from "./phases/remote-script.ts";
@@ -30,5 +31,5 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
       },
     );
   }
-  return [...new Set(lastLines(result.stdout, 100))];
+  return [...new Set(lastLines(result.stdout, 100).filter((line) => isIPv4(line)))];
 }

@@ -20,10 +20,16 @@ export interface CommandOutput {
 }
 
 /** Reads both streams of a command from now on: kept for the result, told to `onOutput`, and line by line to the progress at level 3. */
-export function collectOutput(link: Link, channel: ClientChannel, onOutput: RemoteCommand["onOutput"]): CommandOutput {
+export function collectOutput(
+  link: Link,
+  channel: ClientChannel,
+  { onOutput, isOutputHidden = false }: Pick<RemoteCommand, "onOutput" | "isOutputHidden">,
+): CommandOutput {
   const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
     const tail = createOutputTail(keptCharacters);
-    const lines = lineSplitter((line) => link.progress.detail(3, `${link.target.name}: ${line}`));
+    const lines = lineSplitter((line) => {
+      if (!isOutputHidden) link.progress.detail(3, `${link.target.name}: ${line}`);
+    });
     const add = (text: string): void => {
       if (text === "") return;
       tail.add(text);

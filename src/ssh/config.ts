@@ -22,9 +22,9 @@ export function renderSshConfig(nodes: readonly Destination[], files: SshConfigF
 function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfigFiles): string {
   const { name, host, port, user } = targetOf(node);
   const settings = [
-    ["HostName", host],
-    ["Port", String(port)],
-    ["User", user],
+    ["HostName", wordOf("address", host)],
+    ["Port", wordOf("port", String(port))],
+    ["User", wordOf("user", user)],
     ["IdentityFile", quotedPath(identityFile)],
     ["IdentitiesOnly", "yes"],
     // An agent would only be asked in vain, and one that hangs would hang us.
@@ -46,14 +46,26 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["ServerAliveInterval", "10"],
     ["LogLevel", "ERROR"],
   ];
-  return [`Host ${name}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
+  return [`Host ${wordOf("reference", name)}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
+}
+
+/** Records hold nothing else; but whatever a value is, it must not become a second word or line, or something that ssh expands. */
+function wordOf(what: string, value: string): string {
+  if (/^[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$/.test(value)) return value;
+  throw new ClusterError(
+    "connection-failed",
+    `ssh can't be given the ${what} ${JSON.stringify(value.slice(0, 100))}.`,
+    {
+      hint: "Look at the node's machine: somebody changed what this program had written down about it.",
+    },
+  );
 }
 
 /** ssh expands `%` in these paths; some versions also `\` and `${…}`, others know no way to write those. */
 function quotedPath(path: string): string {
-  if (/["\\\n]|\$\{/.test(path)) {
-    throw new ClusterError("machine-not-set-up", `ssh can't be given the path ${path}.`, {
-      hint: "Set XDG_STATE_HOME to a folder without quotes, backslashes and ${ in its path.",
+  if (/["\\\p{Cc}\u2028\u2029]|\$\{/u.test(path)) {
+    throw new ClusterError("machine-not-set-up", `ssh can't be given the path ${JSON.stringify(path)}.`, {
+      hint: "Set XDG_STATE_HOME to a folder without quotes, backslashes, control characters and ${ in its path.",
     });
   }
   return `"${path.replaceAll("%", "%%")}"`;

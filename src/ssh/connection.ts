@@ -23,6 +23,8 @@ export interface RemoteCommand {
   readonly limitMs?: number;
   /** What it does, for the message that it was given up, such as "replacing its host key"; without it, its first words stand there. */
   readonly task?: string;
+  /** Its output is told to nobody at any verbosity: it holds secrets, or is encoded. */
+  readonly isOutputHidden?: boolean;
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
 }
 

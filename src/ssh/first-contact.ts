@@ -68,6 +68,8 @@ const longestPauseMs = 1_500;
 /** The user's rights may come a little later than the user; beyond that a refusal is meant. */
 const refusalsBorne = 5;
 const replaceLimitMs = 60_000;
+/** In which the key must be found. */
+const mostCharacters = 64 * 1024;
 
 async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal: AbortSignal): Promise<Connection> {
   const { host, port } = contact.destination.ssh;
@@ -136,7 +138,7 @@ async function replaceHostKey(
       limitMs: replaceLimitMs,
       task: "replacing its host key",
       onOutput: (stream, chunk) => {
-        if (stream === "stdout") printed.text += chunk;
+        if (stream === "stdout" && printed.text.length < mostCharacters) printed.text += chunk;
         const key = findPublicKey(printed.text);
         if (key !== undefined) announced.resolve(key);
       },

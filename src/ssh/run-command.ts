@@ -41,7 +41,7 @@ interface RunningCommand {
 
 async function followCommand(link: Link, running: RunningCommand, end: AbortSignal): Promise<RemoteResult> {
   const { command, channel } = running;
-  const output = collectOutput(link, channel, command.onOutput);
+  const output = collectOutput(link, channel, command);
   const ended = exitStatus(link, channel, end);
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);

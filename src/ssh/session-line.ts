@@ -48,19 +48,21 @@ export function deliverCommand({ token }: SessionCarriage, script: string): Remo
     `# delivers a session's script`,
     `umask 077; set -eC; ${chooseFolder}`,
     waitUntil(`[ -d "$d" ]`),
-    `cd -- "$d" && [ -O . ] && cat >part && mv -- part script`,
+    // Nothing of another name: a link in its place, made by another user, would lead to a folder of this very user's.
+    `cd -P -- "$d" && [ -O . ] && [ "$(basename -- "$PWD")" = "$1" ] && cat >part && mv -- part script`,
   ];
   return { argv: ["sh", "-c", deliver.join("\n"), "sh", token], stdin: script };
 }
 
 /**
  * Ends all processes of a session, with what they have started in their process groups: asks, and insists two seconds later. They are known
- * by the token as a whole argument; the brackets in the pattern keep the search from finding itself.
+ * by the token as a whole argument; the brackets in the pattern keep the search from finding itself. A process chooses its own name, which may
+ * hold spaces and brackets: the fields are counted from behind it.
  */
 export function endCommand({ token, asRoot }: SessionCarriage): RemoteCommand {
   const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
   const script = `# ends a session
-groups=$(for p in $(grep -lsxz -- "$1" /proc/[0-9]*/cmdline); do cut -d ' ' -f 5 "\${p%/cmdline}/stat"; done 2>/dev/null | sort -u)
+groups=$(for p in $(grep -lsxz -- "$1" /proc/[0-9]*/cmdline); do sed 's/.*) //' "\${p%/cmdline}/stat" | cut -d ' ' -f 3; done 2>/dev/null | grep -x '[1-9][0-9][0-9]*' | sort -u)
 for g in $groups; do kill -TERM -"$g"; done
 (sleep 2; for g in $groups; do kill -KILL -"$g"; done) >/dev/null 2>&1 </dev/null &`;
   return { argv: ["sh", "-c", script, "sh", pattern], sudo: asRoot, limitMs: 5_000 };

@@ -123,7 +123,7 @@ async function deliver(
   way.connection = await request.connect(signal);
   const result = await way.connection.run(deliverCommand(carriage, script), signal);
   if (result.status === 0) return;
-  const reason = result.stderr.trim() || `status ${result.status}`;
+  const reason = result.stderr.trim().split("\n").at(-1) || `status ${result.status}`;
   throw new ClusterError("transfer-failed", `The command could not be sent to ${request.host}: ${reason}.`, {
     hint: "Try again. If it comes again, look for room in /dev/shm or /tmp of that node.",
     facts: { node: request.host },

@@ -38,7 +38,7 @@ export async function uploadOver(
     signal,
   );
   if (result.status === 0) return;
-  const reason = result.stderr.trim() || `status ${result.status}`;
+  const reason = result.stderr.trim().split("\n").at(-1) || `status ${result.status}`;
   throw transferFailed(link, target, reason);
 }
 

@@ -1,7 +1,11 @@
-import { readdir, readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { ClusterError } from "../errors.ts";
+import { parseClusterId, parseCreationId } from "../model/parse-values.ts";
+import { errorCode } from "./error-code.ts";
+import { isMapping } from "./is-mapping.ts";
 import { makePrivateFolder, writePrivateFile } from "./private-file.ts";
-import { identifyThisProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
+import { identifyThisProcess, isProcessAlive, type ProcessIdentity, parseProcessIdentity } from "./process-identity.ts";
 
 /** What a creation keeps on this machine, by absolute path. */
 export interface CreationFiles {
@@ -22,35 +26,71 @@ export function creationFiles(directory: string): CreationFiles {
   };
 }
 
-/** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. */
+/** One creation of a cluster. */
+interface CreationName {
+  readonly clusterId: string;
+  readonly creationId: string;
+}
+
+/** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. Both ids must have been parsed: others are a bug. */
 export function creationDirectory(root: string, clusterId: string, creationId: string): string {
+  if (parseClusterId(clusterId) === undefined || parseCreationId(creationId) === undefined) {
+    throw new TypeError(`No creation can have the ids ${JSON.stringify([clusterId, creationId])}`);
+  }
   return join(root, `${clusterId}-${creationId}`);
 }
 
 /** What a creation's folder says by its name alone; undefined where it isn't one's. */
-export function creationOfDirectory(
-  directory: string,
-): { readonly clusterId: string; readonly creationId: string } | undefined {
-  const [, clusterId, creationId] = /^(.+)-([0-9a-f]{16})$/.exec(basename(directory)) ?? [];
+export function creationOfDirectory(directory: string): CreationName | undefined {
+  const [, before, after] = /^(.+)-([^-]+)$/s.exec(basename(directory)) ?? [];
+  const [clusterId, creationId] = [parseClusterId(before), parseCreationId(after)];
   return clusterId === undefined || creationId === undefined ? undefined : { clusterId, creationId };
 }
 
 /**
- * `unfinished`: under way, or its program died: nobody may rely on its machines. `finished`: the cluster stands (or is kept on purpose).
- * `removed`: nothing of it is left.
+ * Proves that a creation's folder, if it exists, really lies where its path says, in the folder of its backend and place. Throws
+ * `machine-not-set-up` where a link leads elsewhere: whatever is done to the folder would be done there.
  */
-export type CreationState = "unfinished" | "finished" | "removed";
+export async function assertOwnFolder(directory: string): Promise<void> {
+  if (await isOwnFolder(directory)) return;
+  throw new ClusterError("machine-not-set-up", `The cluster's folder ${directory} is a link to another place.`, {
+    hint: "Put the folder itself there, or remove the link. To keep all state elsewhere, set XDG_STATE_HOME.",
+    facts: { directory },
+  });
+}
+
+/** Folders above it may be links: `$XDG_STATE_HOME` is the user's own choice. */
+async function isOwnFolder(directory: string): Promise<boolean> {
+  try {
+    return (await realpath(directory)) === join(await realpath(dirname(directory)), basename(directory));
+  } catch (error) {
+    // A link that leads nowhere is in the way as well, but then there is an entry by that name.
+    if (errorCode(error) === "ENOENT") return !(await folderNames(dirname(directory))).includes(basename(directory));
+    throw error;
+  }
+}
+
+/** Makes a creation's folder, for this user alone, or takes over the one that is there. Throws as `assertOwnFolder` does. */
+export async function makeCreationFolder(directory: string): Promise<void> {
+  await assertOwnFolder(directory);
+  await makePrivateFolder(directory);
+}
+
+/**
+ * `unfinished`: under way, or its program died: nobody may rely on its machines. `finished`: the cluster stands (or is kept on purpose).
+ * `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
+ */
+const creationStates = ["unfinished", "finished", "removed", "abandoned"] as const;
+export type CreationState = (typeof creationStates)[number];
 
 /** The text of `creation.json`. The owner, while it lives, is the lock on an unfinished creation. */
-interface Creation {
+interface Creation extends CreationName {
   readonly schemaVersion: 1;
-  readonly clusterId: string;
-  readonly creationId: string;
   readonly state: CreationState;
   readonly owner: ProcessIdentity | undefined;
 }
 
-/** A creation that its program left unfinished, and where it lies. */
+/** A creation that its program left unfinished or gave up, and where it lies. */
 export interface AbandonedCreation {
   readonly directory: string;
   readonly creation: Creation;
@@ -58,7 +98,7 @@ export interface AbandonedCreation {
 
 /** Makes the folder (0700) and locks it for this process, on the disk before it resolves. */
 export async function beginCreation(directory: string, clusterId: string, creationId: string): Promise<void> {
-  await makePrivateFolder(directory);
+  await makeCreationFolder(directory);
   await writeCreation(directory, { clusterId, creationId, state: "unfinished" });
 }
 
@@ -68,7 +108,7 @@ export async function endCreation(directory: string, state: Exclude<CreationStat
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
 }
 
-/** The creations of this cluster id that are unfinished and whose process is gone. */
+/** The creations of this cluster id that nobody works on, and of which something may be left. */
 export async function abandonedCreations(root: string, clusterId: string): Promise<readonly AbandonedCreation[]> {
   const names = await folderNames(root);
   const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name))));
@@ -77,7 +117,7 @@ export async function abandonedCreations(root: string, clusterId: string): Promi
     .filter(({ creation }) => creation.clusterId === clusterId);
 }
 
-/** Whether the creation in this folder is unfinished and its process is gone. */
+/** Whether nobody works on the creation in this folder, and something of it may be left. */
 export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
 }
@@ -89,6 +129,7 @@ export async function isCreationUnderWay(directory: string): Promise<boolean> {
 
 async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {
   const creation = await readCreation(directory);
+  if (creation?.state === "abandoned") return { directory, creation };
   if (creation?.state !== "unfinished") return undefined;
   // Where the owner could not be told, nobody can say that it is gone.
   if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;
@@ -110,18 +151,25 @@ async function writeCreation(
   await writePrivateFile(creationFiles(directory).creation, `${JSON.stringify(creation, undefined, 2)}\n`);
 }
 
-/** `undefined` where there is none, or one that a newer program wrote. */
+/** `undefined` where there is none, one that a newer program wrote, or one that isn't this folder's. */
 async function readCreation(directory: string): Promise<Creation | undefined> {
   try {
-    const value: unknown = JSON.parse(await readFile(creationFiles(directory).creation, "utf8"));
-    return isCreation(value) ? value : undefined;
+    if (!(await isOwnFolder(directory))) return undefined;
+    return parseCreation(JSON.parse(await readFile(creationFiles(directory).creation, "utf8")), directory);
   } catch {
     return undefined;
   }
 }
 
-function isCreation(value: unknown): value is Creation {
-  return typeof value === "object" && value !== null && "schemaVersion" in value && value.schemaVersion === 1;
+/** The text of `creation.json` as JSON has it; undefined where it has another shape, or names another creation than its folder does. */
+export function parseCreation(found: unknown, directory: string): Creation | undefined {
+  const name = creationOfDirectory(directory);
+  if (!isMapping(found) || found["schemaVersion"] !== 1 || name === undefined) return undefined;
+  if (found["clusterId"] !== name.clusterId || found["creationId"] !== name.creationId) return undefined;
+  const state = creationStates.find((candidate) => candidate === found["state"]);
+  // One that can't be told counts as none: then nobody can say that it is gone.
+  const owner = parseProcessIdentity(found["owner"]);
+  return state === undefined ? undefined : { schemaVersion: 1, ...name, state, owner };
 }
 
 async function folderNames(path: string): Promise<readonly string[]> {

@@ -4,21 +4,52 @@ const mask = "***";
 
 /** Replaces secrets, in any of the shapes that they travel in, by `***`. */
 export class Masker {
-  readonly #shapes = new Set<string>();
-  readonly #pattern: { current: RegExp | undefined } = { current: undefined };
+  /** Those of secrets that are masked inside words too, by their first characters, the longest first. */
+  readonly #shapes = new Map<number, readonly string[]>();
+  readonly #short = new Set<string>();
+  readonly #shortPattern: { current: RegExp | undefined } = { current: undefined };
 
   /** From now on the secret is masked. An empty one is none. */
   hide(secret: string): void {
     // A multi-line secret (a license, a key) is printed line by line by whatever prints it.
     const lines = secret.split(/\r?\n/).map((line) => line.trim());
     for (const part of [secret, secret.trim(), ...lines.filter((line) => line.length >= shortestInsideWords)]) {
-      for (const shape of shapesOf(part)) this.#shapes.add(shape);
+      for (const shape of shapesOf(part)) this.#add(shape);
     }
-    this.#pattern.current = patternOf(this.#shapes);
+    this.#shortPattern.current = patternOf(this.#short);
   }
 
+  #add(shape: string): void {
+    if (shape.length < shortestInsideWords) {
+      this.#short.add(shape);
+      return;
+    }
+    const key = keyAt(shape, 0);
+    const present = this.#shapes.get(key) ?? [];
+    // The longest first: a secret that begins with another one must go whole.
+    if (!present.includes(shape))
+      this.#shapes.set(
+        key,
+        [...present, shape].toSorted((one, other) => other.length - one.length),
+      );
+  }
+
+  /** One look-up per character, however many secrets there are: a cluster's keys alone have hundreds of shapes, its logs many megabytes. */
   text(given: string): string {
-    return this.#pattern.current === undefined ? given : given.replace(this.#pattern.current, mask);
+    const pattern = this.#shortPattern.current;
+    const short = new Map(pattern === undefined ? [] : given.matchAll(pattern).map((match) => [match.index, match[0]]));
+    if (this.#shapes.size === 0 && short.size === 0) return given;
+    const parts: string[] = [];
+    let kept = 0;
+    for (let place = 0; place < given.length; place += 1) {
+      const shapes = this.#shapes.get(keyAt(given, place));
+      const found = shapes?.find((shape) => given.startsWith(shape, place)) ?? short.get(place);
+      if (found === undefined) continue;
+      parts.push(given.slice(kept, place), mask);
+      kept = place + found.length;
+      place = kept - 1;
+    }
+    return [...parts, given.slice(kept)].join("");
   }
 
   /** Masks every text inside a value that is to become JSON, the keys of objects included. */
@@ -71,12 +102,16 @@ function wrappedBase64Shapes(secret: string): readonly string[] {
   return [64, 76].flatMap((width) => encoded.match(new RegExp(`.{16,${width}}`, "g")) ?? []);
 }
 
+/** Of the four characters from there on; different ones may share a number. */
+const keyAt = (text: string, place: number): number =>
+  ((text.charCodeAt(place) * 31 + text.charCodeAt(place + 1)) * 31 + text.charCodeAt(place + 2)) * 31 +
+  text.charCodeAt(place + 3);
+
+/** Of short secrets, which are masked only where they stand alone. */
 function patternOf(shapes: ReadonlySet<string>): RegExp | undefined {
-  // The longest first: a secret that begins with another one must go whole.
   const sorted = [...shapes].toSorted((one, other) => other.length - one.length);
-  const alternatives = sorted.map((shape) => {
-    const escaped = RegExp.escape(shape);
-    return shape.length < shortestInsideWords ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped;
-  });
-  return alternatives.length === 0 ? undefined : new RegExp(alternatives.join("|"), "gu");
+  const alternatives = sorted.map((shape) => RegExp.escape(shape)).join("|");
+  return sorted.length === 0
+    ? undefined
+    : new RegExp(`(?<![\\p{L}\\p{N}_])(?:${alternatives})(?![\\p{L}\\p{N}_])`, "gu");
 }

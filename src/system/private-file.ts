@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open, rename } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 
 /** Makes a folder, and those above it that are missing, readable by this user alone. */
 export async function makePrivateFolder(path: string): Promise<void> {
@@ -28,4 +28,16 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   } finally {
     await folder.close();
   }
+}
+
+const plainFileName = /^[A-Za-z0-9_][\w-]*(\.[\w-]+)*$/;
+const longestName = 128;
+
+/** Whether a name can only mean a file of its own in a folder, on every system and whoever chose it. */
+export const isPlainFileName = (name: string): boolean => name.length <= longestName && plainFileName.test(name);
+
+/** Writes a file into a folder, as `writePrivateFile` does. Names that are no plain file names are refused, so none leads out of the folder. */
+export async function writePrivateFileIn(folder: string, name: string, text: string): Promise<void> {
+  if (!isPlainFileName(name)) throw new TypeError(`No plain file name: ${JSON.stringify(name)}`);
+  await writePrivateFile(join(folder, name), text);
 }

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
+import { isMapping } from "./is-mapping.ts";
 
 /** Tells one process from every other, also from a later one with the same number. */
 export interface ProcessIdentity {
@@ -9,6 +10,14 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, in a form that only has to be compared. */
   readonly startedAt: string;
+}
+
+/** What a lock or a creation's file holds; undefined where it has another shape. */
+export function parseProcessIdentity(found: unknown): ProcessIdentity | undefined {
+  if (!isMapping(found)) return undefined;
+  const { host, pid, startedAt } = found;
+  if (typeof host !== "string" || typeof startedAt !== "string" || !Number.isSafeInteger(pid)) return undefined;
+  return Number(pid) > 0 ? { host, pid: Number(pid), startedAt } : undefined;
 }
 
 /** The process that this program runs in. `undefined` where the system doesn't tell. */

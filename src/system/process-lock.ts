@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import type { Clock } from "./clock.ts";
 import { errorCode } from "./error-code.ts";
-import { identifyThisProcess, isProcessAlive, type ProcessIdentity } from "./process-identity.ts";
+import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "./process-identity.ts";
 
 const pauseMs = 250;
 
@@ -58,10 +58,8 @@ async function take(path: string, text: string): Promise<boolean> {
 
 async function isHeld(holder: string): Promise<boolean> {
   try {
-    const identity = JSON.parse(holder) as Partial<ProcessIdentity>;
-    const { host, pid, startedAt } = identity;
-    if (host === undefined || pid === undefined || startedAt === undefined) return false;
-    return await isProcessAlive({ host, pid, startedAt });
+    const identity = parseProcessIdentity(JSON.parse(holder));
+    return identity !== undefined && (await isProcessAlive(identity));
   } catch {
     return false;
   }

@@ -8,6 +8,8 @@ export interface ProgramRun {
   readonly cwd?: string;
   /** What it reads from its stdin; nothing where absent. */
   readonly stdin?: string | Uint8Array;
+  /** Of each stream, characters that are kept at least: of a longer one the end. Absent: 64 Mi. */
+  readonly keptCharacters?: number;
   /** Called with output of either stream as it comes. */
   readonly onOutput?: (chunk: string) => void;
 }
@@ -39,7 +41,7 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name].setEncoding("utf8").on("data", (chunk: string) => {
-      written[name] += chunk;
+      written[name] = withEnd(written[name], chunk, run.keptCharacters ?? 64 * 1024 * 1024);
       run.onOutput?.(chunk);
     });
   }
@@ -52,4 +54,10 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
+}
+
+/** Cut only where it has become twice as long, since each cut costs a copy. */
+function withEnd(text: string, chunk: string, most: number): string {
+  const whole = text + chunk;
+  return whole.length > 2 * most ? whole.slice(-most) : whole;
 }

@@ -104,7 +104,8 @@ write_units() {
   if [ "$role" = "$fault_role" ] && [ "$fault_at" = download ]; then archive=no-such-archive.tar.xz; fi
   mkdir -p /etc/mesosphere/roles /etc/mesosphere/setup-flags
   : >"/etc/mesosphere/roles/$role"
-  echo "$bootstrap_url" >/etc/mesosphere/setup-flags/repository-url
+  # The URL is a secret: no unit, which everybody can read, and no argument list holds it.
+  (umask 077 && echo "url = \"$bootstrap_url/bootstrap/$archive\"" >/etc/mesosphere/setup-flags/download)
   cat >/etc/systemd/system/dcos-download.service <<UNIT
 [Unit]
 Description=Pkgpanda: Download DC/OS to this host.
@@ -112,19 +113,29 @@ ConditionPathExists=!/opt/mesosphere/
 
 [Service]
 Type=oneshot
-ExecStart=/usr/bin/curl --noproxy * -fLsS --retry 3 -o /var/tmp/bootstrap.tar.xz $bootstrap_url/bootstrap/$archive
-ExecStart=/bin/mkdir -p /opt/mesosphere
-ExecStart=/bin/tar -x -J -f /var/tmp/bootstrap.tar.xz --no-same-owner -C /opt/mesosphere
+UMask=0077
+PrivateTmp=yes
+ExecStart=/usr/bin/curl --noproxy * -fLsS --retry 60 --retry-delay 2 --retry-connrefused -o /var/tmp/bootstrap.tar.xz --config /etc/mesosphere/setup-flags/download
+ExecStart=/bin/rm -rf /opt/mesosphere.new
+ExecStart=/bin/mkdir -p /opt/mesosphere.new
+ExecStart=/bin/tar -x -J -f /var/tmp/bootstrap.tar.xz --no-same-owner --same-permissions -C /opt/mesosphere.new
+ExecStart=/bin/mv -T /opt/mesosphere.new /opt/mesosphere
+ExecStart=/bin/rm -f /etc/mesosphere/setup-flags/download
 UNIT
+  # It comes back at boot, so that a reboot in the middle ends nothing.
   cat >/etc/systemd/system/dcos-setup.service <<UNIT
 [Unit]
 Description=Pkgpanda: Specialize DC/OS for this host.
 Requires=dcos-download.service
 After=dcos-download.service
+ConditionPathExists=!/etc/systemd/system/dcos.target
 
 [Service]
 Type=oneshot
 ExecStart=/bin/bash /opt/mesosphere/setup $role
+
+[Install]
+WantedBy=multi-user.target
 UNIT
 }
 
@@ -132,6 +143,7 @@ parse_arguments "$@"
 check_machine
 write_units
 systemctl daemon-reload
+systemctl --quiet enable dcos-setup
 if [ "$block" = no ]; then
   systemctl --no-block start dcos-setup
 else

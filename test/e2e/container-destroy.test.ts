@@ -26,9 +26,16 @@ afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
 });
 
+const creationId = "0123456789abcdef";
+
+/** A network with a cluster's name and labels is a cluster. */
 const make = (id: string): Promise<string> => {
-  const labels = [`--label=cluster-e2e.cluster-id=${id}`, `--label=cluster-e2e.test=${containers().id("")}`];
-  return docker(["network", "create", ...labels, `cluster-e2e-${id}`]);
+  const labels = [
+    `--label=cluster-e2e.cluster-id=${id}`,
+    `--label=cluster-e2e.creation-id=${creationId}`,
+    `--label=cluster-e2e.test=${containers().id("")}`,
+  ];
+  return docker(["network", "create", ...labels, `cluster-e2e-${id}-${creationId}`]);
 };
 
 beforeEach(async () => {
@@ -117,12 +124,14 @@ test("--all --yes asks nobody, and tells as JSON what is gone", async () => {
   expect(none.stderr).toContain("No clusters.");
 });
 
-test("what labels of an older version tell little of can be listed and destroyed", async () => {
-  const id = containers().id("older");
-  const label = `--label=cluster-e2e.cluster-id=${id}`;
-  await docker(["network", "create", label, `cluster-e2e-${id}`]);
-  await docker(["create", label, `--name=cluster-e2e-${id}-master_0`, nodeImage]);
-  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id} +incomplete +oss +0 +0 +0`, "m"));
+test("a cluster of which labels tell no more than its ids can be listed and destroyed, with its containers", async () => {
+  const id = containers().id("least");
+  await make(id);
+  const network = `cluster-e2e-${id}-${creationId}`;
+  const values = { "cluster-id": id, "creation-id": creationId, role: "master", index: "0" };
+  const labels = Object.entries(values).map(([name, value]) => `--label=cluster-e2e.${name}=${value}`);
+  await docker(["create", ...labels, `--network=${network}`, `--name=cluster-e2e-${id}-master_0`, nodeImage]);
+  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id} +starting +oss +1 +0 +0`, "m"));
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
   expect(await containers().things(id)).toEqual([]);
 });

@@ -65,7 +65,9 @@ test.each(cases.map((each) => [each.id, each] as const))("%s", async (id, { stat
 
 test("what destroy can't remove is named, and a second attempt removes it", async () => {
   const id = containers().id("sticky");
-  const network = await docker(["network", "create", `--label=cluster-e2e.cluster-id=${id}`, `cluster-e2e-${id}`]);
+  const creationId = "0123456789abcdef";
+  const labels = [`--label=cluster-e2e.cluster-id=${id}`, `--label=cluster-e2e.creation-id=${creationId}`];
+  const network = await docker(["network", "create", ...labels, `cluster-e2e-${id}-${creationId}`]);
   const lines = `[ "$1 $2" != 'network rm' ] || { echo 'Error response from daemon: it has active endpoints' >&2; exit 1; }`;
   const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
   const refused = await containers().run(["destroy", "-c", id], { environment });

@@ -279,3 +279,12 @@ test("a checkout of another family's tests is refused with the path looked for",
     message: `${place.checkout}/packages/integration-test/extra does not exist, but the cluster's tests are of that name.`,
   });
 });
+
+test("a name on the node with a line break in it does not pose as a file that is there already", async () => {
+  await using place = await bench("oss");
+  const sum = new Bun.CryptoHasher("sha256").update("new").digest("hex");
+  await mkdir(join(place.tests, `data/x\n${sum}  .`), { recursive: true });
+  await place.write(`opt/packages/tests--1/data/x\n${sum}  ./test_new.py`, "forged", 0o600);
+  expect(await sync(place)).toMatchObject({ files: 1, sentFiles: 1 });
+  expect(await readFile(join(place.tests, "test_new.py"), "utf8")).toBe("new");
+});

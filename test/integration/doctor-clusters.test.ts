@@ -36,11 +36,18 @@ interface MadeCluster {
   readonly admitted: string;
 }
 
-const creationOf = (clusterId: string): string => `creation-of-${clusterId}`;
+const creationOf = (clusterId: string): string => Buffer.from(clusterId.padEnd(8)).toString("hex");
 
 function tagged(ResourceType: "instance" | "security-group", { clusterId, expiresInMs }: MadeCluster) {
   const expiresAt = new Date(Date.now() + expiresInMs).toISOString();
-  const values = { clusterId, creationId: creationOf(clusterId), expiresAt, role: "master", variant: "oss" };
+  const values = {
+    clusterId,
+    creationId: creationOf(clusterId),
+    expiresAt,
+    role: "master",
+    variant: "oss",
+    sshUser: "admin",
+  };
   const Tags: Tag[] = toTags(clusterId, values, []);
   return [{ ResourceType, Tags }];
 }
@@ -48,7 +55,7 @@ function tagged(ResourceType: "instance" | "security-group", { clusterId, expire
 /** The security group of a cluster, as create makes it. */
 async function makeGroup(cluster: MadeCluster): Promise<string> {
   const TagSpecifications = tagged("security-group", cluster);
-  const request = { GroupName: cluster.clusterId, Description: "test", TagSpecifications };
+  const request = { GroupName: `cluster-e2e-${cluster.clusterId}`, Description: "test", TagSpecifications };
   const { GroupId = "" } = await api().call("CreateSecurityGroup", request, neverAborted);
   const IpPermissions = [{ IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: cluster.admitted }] }];
   await api().call("AuthorizeSecurityGroupIngress", { GroupId, IpPermissions }, neverAborted);

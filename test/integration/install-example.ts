@@ -19,10 +19,10 @@ case $1 in
     fi
     mkdir genconf/serve
     cp genconf/config.yaml genconf/serve/
-    cat >genconf/serve/cluster_install.sh <<'INSTALL'
+    sed -n 's/^bootstrap_url: "\\(.*\\)"$/url=\\1/p' genconf/config.yaml >genconf/serve/cluster_install.sh
+    cat >>genconf/serve/cluster_install.sh <<'INSTALL'
 set -eu
 echo "arguments: $*"
-url=$(sed -n 's/^ExecStart=.* \\([0-9.]*\\) \\([0-9]*\\)$/http:\\/\\/\\1:\\2/p' "$MACHINE"/../master_0/etc/systemd/system/cluster-e2e-bootstrap.service)
 config=$(curl -fsS --noproxy '*' "$url/config.yaml")
 case "$config" in *"fail_on: $2"*) echo 'disk is full' >&2; exit 3 ;; esac
 case "$config" in *'hold: true'*) sleep 600 ;; esac
@@ -31,6 +31,7 @@ echo '{"variant": "${variant}", "version": "1.0"}' >"$MACHINE/opt/cluster/etc/ve
 echo '{"ssl_enabled": false}' >"$MACHINE/opt/cluster/etc/bootstrap-config.json"
 printf '#!/bin/sh\\nexit 0\\n' >"$MACHINE/opt/cluster/bin/check"
 chmod 755 "$MACHINE/opt/cluster/bin/check"
+: >"$MACHINE/etc/systemd/system/cluster.target"
 INSTALL
     ;;
 esac

@@ -9,6 +9,7 @@ import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../src/ssh/pool.ts";
+import { creationFiles } from "../../src/system/creation-folder.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
@@ -40,6 +41,8 @@ export interface FolderMachines extends AsyncDisposable {
   readonly machines: readonly FolderMachine[];
   readonly nodes: readonly NodeRecord[];
   readonly connections: ConnectionPool;
+  /** Makes a cluster's folder one by which the machines can be logged in to. */
+  openTo(directory: string): Promise<void>;
 }
 
 /** Why these machines can't be had here; undefined where they can. */
@@ -70,6 +73,13 @@ export async function startMachines(request: MachinesRequest): Promise<FolderMac
     machines,
     nodes: machines.map((machine) => machine.node),
     connections,
+    openTo: async (directory) => {
+      const files = creationFiles(directory);
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await writeFile(files.privateKey, login.privateKey, { mode: 0o600 });
+      const pins = createKnownHosts(files.knownHosts);
+      for (const { node } of machines) await pins.pin(node.ssh.host, node.ssh.port, hostKeyWire);
+    },
     [Symbol.asyncDispose]: async () => {
       await connections[Symbol.asyncDispose]();
       await Promise.all(machines.map(async (machine) => machine[Symbol.asyncDispose]()));
@@ -113,6 +123,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
   });
   // An address of its own, so that the bootstrap server's fixed port is free on it.
   const address = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}.${10 + index}`;
+  await writeFile(join(folder, "address"), address);
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   const node: NodeRecord = {

@@ -13,22 +13,35 @@ import { versionScript } from "../../src/platform/phases/check-version.ts";
 import { bootstrapServer } from "../../src/platform/phases/bootstrap-server.ts";
 import { installRunner, startInstallScript } from "../../src/platform/phases/start-install.ts";
 import { logsScript } from "../../src/platform/node-logs.ts";
+import { secretsScript } from "../../src/platform/cluster-secrets.ts";
+import { superuserScript } from "../../src/platform/readiness/ask-on-master.ts";
 import { nodeScript } from "../../src/platform/readiness/node-script.ts";
 import { resolversScript } from "../../src/platform/resolvers.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { intoFolder } from "./install-machine.ts";
 import { runShell } from "./prepare-machine.ts";
 
-const source = { url: "http://10.0.0.1:18080", release: "1.10.11" };
+const secret = "0123456789abcdef0123456789abcdef";
+const source = { url: `http://10.0.0.1:18080/${secret}`, release: "1.10.11" };
+const server = {
+  address: "10.0.0.1",
+  port: 18_080,
+  secret,
+  nodeAddresses: ["10.0.0.1", "10.0.0.2"],
+  installScript: "cluster_install.sh",
+};
+const superuser = superuserScript({ layout: layouts[0], loginBody: '{"uid": "a\\\\"b"}' });
 const scripts: readonly (readonly [name: string, text: string])[] = [
   ["selinux", completeScript(selinuxScript)],
-  ["serve", completeScript(serveScript)],
+  ["serve", completeScript(serveScript(server))],
   ["fetch", fetchScript],
   ["version", versionScript],
   ["genconf", genconfScript],
   ["node", nodeScript],
   ["logs", logsScript],
+  ["secrets", secretsScript],
   ["resolvers", resolversScript],
+  ["superuser", superuser],
   ...layouts.flatMap((layout): (readonly [string, string])[] => [
     [`prepare ${layout.name}`, completeScript(prepareScript(layout.containerSetup))],
     [`start ${layout.name}`, completeScript(startInstallScript(layout, "public_agent", source))],

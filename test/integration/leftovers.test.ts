@@ -1,16 +1,18 @@
 /** What the doctor takes for the remains of a cluster, by what there is of it and by its folder on this machine. */
 import { expect, test } from "bun:test";
 import { leftovers } from "../../src/backend/leftovers.ts";
-import { readLabels, labelNames } from "../../src/backend/container/labels.ts";
 import { toClusters } from "../../src/backend/container/records.ts";
 import { beginCreation, creationDirectory, endCreation } from "../../src/system/creation-folder.ts";
 import { outcomeText } from "../support/outcome-text.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 
-/** The doctor's word on a cluster of which there is a network only, made by the creation "c1". */
+const creationId = "0123456789abcdef";
+
+/** The doctor's word on a cluster of which there is a network only. */
 async function wordOnNetwork(root: string): Promise<string> {
-  const labels = readLabels({ [labelNames.clusterId]: "a", [labelNames.creationId]: "c1" });
-  const inventory = { containers: [], networks: [{ id: "n", labels }], abandoned: new Set<string>() };
+  const unknown = { counts: undefined, variant: undefined, distribution: undefined };
+  const network = { clusterId: "a", creationId, ...unknown };
+  const inventory = { containers: [], networks: [network], abandoned: new Set<string>() };
   const outcome = await leftovers({
     clusters: toClusters(inventory, root),
     root,
@@ -29,8 +31,8 @@ test("a network of which this machine knows no creation is left", async () => {
 
 test("a network is left once its creation is over, and not before", async () => {
   await using folder = await scratchFolder();
-  const directory = creationDirectory(folder.path, "a", "c1");
-  await beginCreation(directory, "a", "c1");
+  const directory = creationDirectory(folder.path, "a", creationId);
+  await beginCreation(directory, "a", creationId);
   expect(await wordOnNetwork(folder.path)).toBe("pass: None");
   await endCreation(directory, "finished");
   expect(await wordOnNetwork(folder.path)).toContain('cluster "a" (it has no nodes)');

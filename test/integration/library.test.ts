@@ -208,7 +208,11 @@ test("an installation that fails leaves the nodes' logs here, with what is secre
   const license = "license-0123456789";
   fixture.cloud.answers.replace([
     { pattern: "artifact\\.sh --genconf", stdout: `license_key_contents: ${license} is not one\n`, status: 1 },
-    { pattern: "e2e-logs '(.*)'", readsStdin: true, stdout: `{{1}} genconf.log\nit names ${license}\n` },
+    {
+      pattern: "e2e-logs",
+      readsStdin: true,
+      stdout: `genconf.log ${Buffer.from(`it names ${license}\n`).toString("base64")}\n`,
+    },
     ...answers,
   ]);
   await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });

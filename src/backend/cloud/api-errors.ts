@@ -1,4 +1,4 @@
-import { ClusterError, type ErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId, hasErrorId } from "../../errors.ts";
 
 /** What the request was, for the words of its failure. */
 export interface CallContext {
@@ -178,6 +178,11 @@ export function failureCode(error: unknown): string | undefined {
 /** Whether the API said no. Otherwise the request may have been carried out, and its answer lost. */
 export function wasRefused(error: unknown): boolean {
   return error instanceof ClusterError && (statusOf(error.cause) ?? 500) < 500;
+}
+
+/** Whether the API did not even look at what was asked. */
+export function isCredentialsRefused(error: unknown): boolean {
+  return hasErrorId(error, "credentials-refused");
 }
 
 function unanswered(

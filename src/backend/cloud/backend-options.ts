@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { parseRegion, parseUserName } from "../../model/parse-values.ts";
 import { cidrProblem } from "./admin-cidrs.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
@@ -27,13 +28,16 @@ export interface CloudBackendOptions {
 export function readCloudOptions(options: CloudBackendOptions): {
   readonly region: string;
   readonly distribution: string;
-  readonly creation: CloudOptions;
+  readonly options: CloudOptions;
 } {
   const { region, linuxDistribution = defaultDistribution, adminCidrs = [], subnetId, image } = options;
   const customTags = Object.entries(options.customTags ?? {}).map(([key, value]) => ({ key, value }));
   const problems = [
-    /^[a-z]{2}(?:-[a-z]+)+-[0-9]$/.test(region) ? undefined : `"${region}" is no region, such as us-west-2`,
+    parseRegion(region) === undefined ? `"${region}" is no region, such as us-west-2` : undefined,
     distributions.includes(linuxDistribution) ? undefined : unknownDistribution(linuxDistribution),
+    image === undefined || parseUserName(image.user) !== undefined
+      ? undefined
+      : `"${image.user}" is no user's name, such as ec2-user`,
     ...adminCidrs.map(cidrProblem),
     ...customTags.map(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index))),
   ].filter((problem) => problem !== undefined);
@@ -41,7 +45,7 @@ export function readCloudOptions(options: CloudBackendOptions): {
   return {
     region,
     distribution: linuxDistribution,
-    creation: {
+    options: {
       customTags,
       adminCidrs,
       instanceType: options.instanceType ?? defaultInstanceType,

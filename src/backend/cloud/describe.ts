@@ -6,10 +6,13 @@ import { tagNames } from "./tags.ts";
 /** Which of our things: all, those of one cluster id, or those of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
+/** One request takes at most so many values of a filter. */
+const mostIds = 200;
+
 /** One request, paged; terminated machines are in it for as long as the cloud remembers them (about an hour). */
 export async function describeInstances(
   api: CloudApi,
-  selection: Selection,
+  selection: Selection | { readonly ids: readonly string[] },
   signal: AbortSignal,
 ): Promise<readonly Instance[]> {
   return await collectPages(async (position) => {
@@ -32,8 +35,9 @@ export async function describeGroups(
   });
 }
 
-function filterFor(selection: Selection): Filter {
+function filterFor(selection: Selection | { readonly ids: readonly string[] }): Filter {
   if (selection === "all") return { Name: "tag-key", Values: [tagNames.clusterId] };
+  if ("ids" in selection) return { Name: "instance-id", Values: selection.ids.slice(0, mostIds) };
   if ("clusterId" in selection) return { Name: `tag:${tagNames.clusterId}`, Values: [selection.clusterId] };
   return { Name: `tag:${tagNames.creationId}`, Values: [selection.creationId] };
 }

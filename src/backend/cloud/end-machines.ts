@@ -1,6 +1,6 @@
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
-import { wasRefused } from "./api-errors.ts";
+import { isCredentialsRefused, wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
 import type { SavedLaunch } from "./saved-requests.ts";
 import { untilVisible } from "./visibility.ts";
@@ -31,46 +31,37 @@ export async function terminate(
 
 /**
  * Ends whatever these launches made. Where an answer isn't known the very same request is sent again: it launches nothing twice, and tells
- * what it had launched (or launches it now, for a moment). Returns the ids of all machines that were told to end, and the names of launches
- * about which nothing could be learnt.
+ * what it had launched (or launches it now, for a moment). Returns the ids of all machines that were told to end. When it throws, all that
+ * could be learnt about were told to end.
  */
 export async function endLaunches(
   api: CloudApi,
   launches: readonly SavedLaunch[],
   clock: Clock,
   signal: AbortSignal,
-): Promise<{ readonly ended: readonly string[]; readonly unknown: readonly string[] }> {
+): Promise<readonly string[]> {
   const known = launches.flatMap((launch) => launch.machineIds ?? []);
-  const endKnown = known.length === 0 ? undefined : terminate(api, known, clock, signal);
-  const asked = launches
+  const endKnown = known.length === 0 ? [] : [terminate(api, known, clock, signal).then(() => known)];
+  const endLearnt = launches
     .filter((launch) => launch.machineIds === undefined)
     .map(async (launch) => {
       const ids = await learnMachines(api, launch, signal);
-      if (ids !== undefined && ids.length > 0) await terminate(api, ids, clock, signal);
-      return { name: launch.name, ids };
+      if (ids.length > 0) await terminate(api, ids, clock, signal);
+      return ids;
     });
-  const results = await Promise.allSettled(asked);
-  await endKnown;
+  const results = await Promise.allSettled([...endKnown, ...endLearnt]);
   const failure = results.find((result) => result.status === "rejected");
   if (failure !== undefined) throw failure.reason;
-  const learnt = results.filter((result) => result.status === "fulfilled").map((result) => result.value);
-  return {
-    ended: [...known, ...learnt.flatMap((launch) => launch.ids ?? [])],
-    unknown: learnt.filter((launch) => launch.ids === undefined).map((launch) => launch.name),
-  };
+  return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
 }
 
-async function learnMachines(
-  api: CloudApi,
-  launch: SavedLaunch,
-  signal: AbortSignal,
-): Promise<readonly string[] | undefined> {
+async function learnMachines(api: CloudApi, launch: SavedLaunch, signal: AbortSignal): Promise<readonly string[]> {
   try {
     const answer = await api.call("RunInstances", launch.request, signal);
     return (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
   } catch (error) {
-    signal.throwIfAborted();
     // A plain no, such as a group that is gone: then nothing was launched by it before either, or it has ended since.
-    return wasRefused(error) ? [] : undefined;
+    if (wasRefused(error) && !isCredentialsRefused(error)) return [];
+    throw error;
   }
 }

@@ -1,8 +1,9 @@
-import type { Elsewhere } from "../backend.ts";
+import type { Elsewhere } from "../../model/backend.ts";
+import { parseRegion } from "../../model/parse-values.ts";
 import type { CloudApi } from "./api.ts";
 import { describeInstances } from "./describe.ts";
 import type { OpenRegion } from "./open-api.ts";
-import { nodeState } from "./records.ts";
+import { readMachines } from "./read-machines.ts";
 
 const limitMs = 8_000;
 
@@ -25,10 +26,10 @@ export async function findElsewhere(
 /** The names of the regions that the account can use. */
 export async function enabledRegions(api: CloudApi, signal: AbortSignal): Promise<readonly string[]> {
   const answer = await api.call("DescribeRegions", {}, signal);
-  return (answer.Regions ?? []).map((region) => region.RegionName).filter((name) => name !== undefined);
+  return (answer.Regions ?? []).map((region) => parseRegion(region.RegionName)).filter((name) => name !== undefined);
 }
 
 async function hasCluster(api: CloudApi, clusterId: string, signal: AbortSignal): Promise<boolean> {
   const instances = await describeInstances(api, { clusterId }, signal).catch(() => []);
-  return instances.some((instance) => nodeState(instance) !== "ended");
+  return readMachines(instances).machines.some((machine) => machine.state !== "ended");
 }

@@ -3,7 +3,7 @@ import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import type { Role } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
-import { failureCode, wasRefused } from "./api-errors.ts";
+import { failureCode, isCredentialsRefused, wasRefused } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
 import type { CustomTag } from "./cloud-options.ts";
 import type { LaunchImage } from "./images.ts";
@@ -91,7 +91,8 @@ async function ask(
     await settle(ids);
     return ids;
   } catch (error) {
-    if (wasRefused(error)) await settle([]);
+    // An earlier try of the same request, whose answer was lost, may have had credentials that were still good.
+    if (wasRefused(error) && !isCredentialsRefused(error)) await settle([]);
     throw error;
   }
 }

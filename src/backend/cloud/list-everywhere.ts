@@ -1,10 +1,9 @@
+import type { Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { EverywhereList } from "../backend.ts";
+import type { EverywhereList } from "../../model/backend.ts";
 import { describeInstances } from "./describe.ts";
 import { enabledRegions } from "./find-elsewhere.ts";
 import type { OpenRegion } from "./open-api.ts";
-import { toClusters } from "./records.ts";
-import type { Place } from "./records.ts";
 
 const limitMs = 20_000;
 
@@ -12,17 +11,17 @@ const limitMs = 20_000;
 export async function listEverywhere(
   open: OpenRegion,
   here: string,
-  placeOf: (region: string) => Place,
+  read: (region: string, instances: readonly Instance[]) => readonly ClusterRecord[],
   signal: AbortSignal,
 ): Promise<EverywhereList> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const regions = (await enabledRegions(open(here), bounded)).toSorted();
-  const clusters: ClusterRecord[][] = [];
+  const clusters: (readonly ClusterRecord[])[] = [];
   const silent: { place: string; reason: string }[] = [];
   await Promise.all(
     regions.map(async (region, index) => {
       try {
-        clusters[index] = [...toClusters(await describeInstances(open(region), "all", bounded), placeOf(region))];
+        clusters[index] = read(region, await describeInstances(open(region), "all", bounded));
       } catch (error) {
         silent.push({ place: region, reason: error instanceof Error ? error.message : String(error) });
       }

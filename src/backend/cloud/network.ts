@@ -1,12 +1,14 @@
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../errors.ts";
+import { parseMoment } from "../../model/parse-values.ts";
 import type { Clock } from "../../system/clock.ts";
 import { admissions } from "./admin-cidrs.ts";
 import { failureCode } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
 import { clusterExists } from "./cluster-exists.ts";
+import { groupName } from "./group-name.ts";
 import { collectPages } from "./pages.ts";
-import { readExpiry } from "./records.ts";
+import { shownId } from "../stranger.ts";
 import { readTags, toTags, type TagValues } from "./tags.ts";
 import { untilVisible } from "./visibility.ts";
 
@@ -35,11 +37,6 @@ export async function findSubnets(
     vpcId: subnet.VpcId ?? "",
     zone: subnet.AvailabilityZone ?? "",
   }));
-}
-
-/** Of the one security group of a cluster. EC2 takes a name once a network: that is what keeps two creations from one id. */
-export function groupName(clusterId: string): string {
-  return `cluster-e2e-${clusterId}`;
 }
 
 export interface GroupRequest {
@@ -89,9 +86,9 @@ async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, sign
       throw clusterExists({
         clusterId: request.clusterId,
         region: api.region,
-        expiresAt: readExpiry(tags),
+        expiresAt: parseMoment(tags.expiresAt),
         nowMs: api.now(),
-        group: group.GroupId,
+        group: shownId(group.GroupId),
       });
     }
     // It was made so short a time ago that it can't be described yet.

@@ -1,6 +1,6 @@
 import type { Environment } from "../../system/environment.ts";
 import type { Progress } from "../../system/progress.ts";
-import type { Surroundings } from "../backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import type { CloudApi } from "./api.ts";
 import { callFailure, encodedMessage } from "./api-errors.ts";
 import type { Action } from "./calls.ts";

@@ -1,10 +1,10 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import { type ClusterRecord, type NodeRecord, type NodeState, roles, variants } from "../../model/cluster-record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { creationDirectory } from "../../system/creation-folder.ts";
-import { byRoleAndIndex, clusterState, readCounts } from "../cluster-shape.ts";
+import { byRoleAndIndex, clusterState } from "../../model/cluster-shape.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { maximumCost } from "./prices.ts";
-import { readTags, type TagValues } from "./tags.ts";
+import { type Machine, readMachines } from "./read-machines.ts";
 
 /** Where clusters are read for: records name the region and this machine's folder. */
 export interface Place {
@@ -13,11 +13,16 @@ export interface Place {
   readonly root: string;
 }
 
-/** What the machines that the API knows make up. A creation whose machines have all ended is no cluster any more. */
+/** What the machines that the API knows make up; see clustersOf. */
 export function toClusters(instances: readonly Instance[], place: Place): readonly ClusterRecord[] {
-  const byCreation = Map.groupBy(instances.filter(isOurs), (instance) => readTags(instance.Tags).creationId ?? "");
+  return clustersOf(readMachines(instances).machines, place);
+}
+
+/** What machines make up. A creation whose machines have all ended is no cluster any more. */
+export function clustersOf(machines: readonly Machine[], place: Place): readonly ClusterRecord[] {
+  const byCreation = Map.groupBy(machines, ({ clusterId, creationId }) => `${clusterId} ${creationId}`);
   return [...byCreation.values()]
-    .filter((members) => members.some((member) => nodeState(member) !== "ended"))
+    .filter((members) => members.some((member) => member.state !== "ended"))
     .map((members) => toCluster(members, place))
     .toSorted((a, b) => a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0));
 }
@@ -31,86 +36,43 @@ export function pickCluster(clusters: readonly ClusterRecord[], clusterId: strin
   return named.find((cluster) => cluster.state !== "ending") ?? named.at(-1);
 }
 
-/** A stopped machine counts as ending: ours are never started again. */
-export function nodeState(instance: Instance): NodeState {
-  switch (instance.State?.Name) {
-    case "running":
-      return "running";
-    case "stopping":
-    case "stopped":
-    case "shutting-down":
-      return "ending";
-    case "terminated":
-      return "ended";
-    case "pending":
-    case undefined:
-    default:
-      return "starting";
-  }
-}
-
-/** Whether the tags say all that a node's record needs: anybody can put tags on machines. */
-function isOurs(instance: Instance): boolean {
-  const tags = readTags(instance.Tags);
-  return (
-    instance.InstanceId !== undefined &&
-    tags.clusterId !== undefined &&
-    tags.creationId !== undefined &&
-    roles.some((role) => role === tags.role) &&
-    variants.some((variant) => variant === tags.variant)
-  );
-}
-
-function toCluster(members: readonly Instance[], place: Place): ClusterRecord {
-  const tags = readTags(members[0]?.Tags);
+/** The eldest machine speaks for the cluster. */
+function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
+  const [eldest] = members;
+  if (eldest === undefined) throw new TypeError("A cluster without machines");
+  const { clusterId, creationId, variant, webScheme, launchedAt: createdAt } = eldest;
   const nodes = members.map(toNode).toSorted(byRoleAndIndex);
-  const createdAt = earliest(members.map((member) => member.LaunchTime));
-  const cost = maximumCost(members[0]?.InstanceType ?? "", nodes.length);
-  const id = tags.clusterId ?? "";
-  const creationId = tags.creationId ?? "";
+  const cost = maximumCost(eldest.instanceType, nodes.length);
   return {
-    id,
+    id: clusterId,
     creationId,
     backend: "cloud",
     region: place.region,
-    variant: variants.find((variant) => variant === tags.variant) ?? "oss",
-    distribution: tags.distribution ?? "unknown",
-    state: clusterState(nodes, readCounts(tags.counts)),
+    variant,
+    distribution: eldest.distribution ?? "unknown",
+    state: clusterState(nodes, eldest.counts),
     createdAt,
-    expiresAt: readExpiry(tags) ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
+    expiresAt: eldest.expiresAt ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
     ...(cost !== undefined && { maximumCost: cost }),
-    ...((tags.webScheme === "http" || tags.webScheme === "https") && { webScheme: tags.webScheme }),
+    ...(webScheme !== undefined && { webScheme }),
     nodes,
-    directory: creationDirectory(place.root, id, creationId),
+    directory: creationDirectory(place.root, clusterId, creationId),
   };
 }
 
-/** Reads a machine that we launched: what it is in the cluster stands in its tags. */
-export function toNode(instance: Instance): NodeRecord {
-  const tags = readTags(instance.Tags);
-  const host = instance.PublicIpAddress ?? "";
-  const reason = instance.StateReason?.Message ?? instance.StateTransitionReason;
-  const state = nodeState(instance);
+export function toNode(machine: Machine): NodeRecord {
+  const { id, role, index, state, publicAddress, privateAddress, stateReason, sshUser } = machine;
+  const host = publicAddress ?? "";
   const isOver = state === "ending" || state === "ended";
   return {
-    id: instance.InstanceId ?? "",
-    role: roles.find((role) => role === tags.role) ?? "agent",
-    index: Number(tags.indexBase ?? 0) + (instance.AmiLaunchIndex ?? 0),
+    id,
+    role,
+    index,
     state,
-    publicAddress: instance.PublicIpAddress,
-    privateAddress: instance.PrivateIpAddress,
-    ssh: { host, port: 22, user: tags.sshUser ?? "" },
+    publicAddress,
+    privateAddress,
+    ssh: { host, port: 22, user: sshUser },
     web: { host, httpPort: 80, httpsPort: 443 },
-    ...(isOver && reason !== undefined && reason !== "" && { stateReason: reason }),
+    ...(isOver && stateReason !== undefined && { stateReason }),
   };
-}
-
-/** The moment in the tag; `undefined` where it holds none. */
-export function readExpiry(tags: TagValues): Date | undefined {
-  const time = Date.parse(tags.expiresAt ?? "");
-  return Number.isNaN(time) ? undefined : new Date(time);
-}
-
-function earliest(times: readonly (Date | undefined)[]): Date | undefined {
-  return times.filter((time) => time !== undefined).toSorted((a, b) => a.getTime() - b.getTime())[0];
 }

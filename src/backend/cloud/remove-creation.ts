@@ -1,9 +1,11 @@
+import type { Instance } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../errors.ts";
-import type { Surroundings } from "../backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import type { CloudApi } from "./api.ts";
 import { describeGroups, describeInstances } from "./describe.ts";
 import { terminate } from "./end-machines.ts";
-import { nodeState } from "./records.ts";
+import { readGroups } from "./read-groups.ts";
+import { nodeState, readMachines } from "./read-machines.ts";
 import { removeGroup } from "./remove-group.ts";
 import { visibilityLimitMs } from "./visibility.ts";
 
@@ -13,8 +15,9 @@ const groupLimitMs = 60_000;
 const longestPauseMs = 5_000;
 
 export interface Remains {
+  readonly clusterId: string;
   readonly creationId: string;
-  /** Machines that were told to end; others that carry the creation's tag are found and ended too. */
+  /** Machines that were told to end; others whose tags say that they are this creation's are found and ended too. */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
 }
@@ -33,21 +36,25 @@ export async function removeCreation(
   signal: AbortSignal,
 ): Promise<Leftovers> {
   const machineIds = await awaitEnd(api, remains, surroundings, signal);
-  const found = await describeGroups(api, { creationId: remains.creationId }, signal);
-  const groupIds = new Set([remains.groupId, ...found.map((group) => group.GroupId)].filter((id) => id !== undefined));
+  const { groups } = readGroups(await describeGroups(api, { creationId: remains.creationId }, signal));
+  const found = groups.filter((group) => isOf(group, remains)).map(({ id }) => id);
+  const groupIds = new Set([remains.groupId, ...found].filter((id) => id !== undefined));
   const left: string[] = [];
   for (const id of groupIds) {
     try {
       const limitMs = machineIds.length === 0 ? groupLimitMs : 0;
       await removeGroup(api, id, { clock: surroundings.clock, limitMs }, signal);
     } catch (error) {
-      if (!(error instanceof ClusterError)) throw error;
+      if (!(error instanceof ClusterError) || error.transient) throw error;
       surroundings.progress.detail(1, `Security group ${id} could not be deleted: ${error.message}`);
       left.push(id);
     }
   }
   return { machineIds, groupIds: left };
 }
+
+const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains): boolean =>
+  thing.clusterId === remains.clusterId && thing.creationId === remains.creationId;
 
 /** Polls until every machine of the creation is gone, the unseen ones included. Returns those that still are there at the limit. */
 async function awaitEnd(
@@ -59,12 +66,14 @@ async function awaitEnd(
   const startMs = clock.now();
   const told = new Set(remains.machineIds);
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
-    const instances = await describeInstances(api, { creationId: remains.creationId }, signal);
-    const present = instances.filter((instance) => nodeState(instance) !== "ended").map((one) => one.InstanceId ?? "");
-    const strays = present.filter((id) => !told.has(id));
+    const instances = await describeRemains(api, { remains, told }, signal);
+    const { machines } = readMachines(instances);
+    const own = machines.filter((machine) => isOf(machine, remains) && machine.state !== "ended").map(({ id }) => id);
+    const strays = own.filter((id) => !told.has(id));
     if (strays.length > 0) await terminate(api, strays, clock, signal);
     for (const id of strays) told.add(id);
-    const seen = new Set(instances.map((instance) => instance.InstanceId));
+    const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
+    const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");
     const unseen = clock.now() - startMs < visibilityLimitMs ? [...told].filter((id) => !seen.has(id)) : [];
     const left = [...present, ...unseen];
     if (left.length === 0 || clock.now() - startMs > endingLimitMs) {
@@ -74,4 +83,16 @@ async function awaitEnd(
     progress.waiting(`waiting for ${left.length} of ${told.size} machines to end`);
     await clock.sleep(pauseMs, signal);
   }
+}
+
+/** Those with the creation's tag, and those that were told to end though the tag was changed, or can't be seen yet. */
+async function describeRemains(
+  api: CloudApi,
+  { remains, told }: { readonly remains: Remains; readonly told: ReadonlySet<string> },
+  signal: AbortSignal,
+): Promise<readonly Instance[]> {
+  const tagged = await describeInstances(api, { creationId: remains.creationId }, signal);
+  const seen = new Set(tagged.map((instance) => instance.InstanceId));
+  const ids = [...told].filter((id) => !seen.has(id));
+  return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
 }

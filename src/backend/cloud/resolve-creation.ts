@@ -1,4 +1,4 @@
-import type { CreationRequest } from "../backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
 import { assertCgroups1, cgroups1Advice } from "../cgroups1.ts";
 import type { Environment } from "../../system/environment.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
@@ -20,11 +20,11 @@ export interface ResolvedCreation {
 /** Asks for image, subnets and this machine's address at once. Makes nothing. */
 export async function resolveCreation(
   api: CloudApi,
-  request: Pick<CreationRequest<CloudOptions>, "distribution" | "creation" | "needsCgroups1">,
+  request: Pick<CreationRequest<CloudOptions>, "distribution" | "options" | "needsCgroups1">,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
-  const { adminCidrs, image, subnetId } = request.creation;
+  const { adminCidrs, image, subnetId } = request.options;
   assertCgroups1(request.needsCgroups1, {
     name: request.distribution,
     // What an image of the user's own boots with shows on the node.

@@ -1,42 +1,53 @@
-import type { Instance, SecurityGroup } from "@aws-sdk/client-ec2";
-import type { Surroundings } from "../backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import { ClusterError } from "../../errors.ts";
 import type { CloudApi } from "./api.ts";
 import { describeGroups, describeInstances } from "./describe.ts";
 import { terminate } from "./end-machines.ts";
-import { nodeState, readExpiry } from "./records.ts";
+import { groupName } from "./group-name.ts";
+import { type Group, readGroups } from "./read-groups.ts";
+import { type Machine, readMachines } from "./read-machines.ts";
 import { removeCreation } from "./remove-creation.ts";
 import { removeGroup } from "./remove-group.ts";
-import { readTags } from "./tags.ts";
+import { type Stranger, strangerText } from "../stranger.ts";
 
 /** What of ours is in the region, as the API tells it now. */
 export interface Inventory {
-  readonly instances: readonly Instance[];
-  readonly groups: readonly SecurityGroup[];
+  readonly machines: readonly Machine[];
+  readonly groups: readonly Group[];
 }
 
 /** Machines that have ended are among them for as long as the API tells of them. */
-export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise<Inventory> {
+export async function takeInventory(
+  api: CloudApi,
+  signal: AbortSignal,
+): Promise<Inventory & { readonly strangers: readonly Stranger[] }> {
   const [instances, groups] = await Promise.all([
     describeInstances(api, "all", signal),
     describeGroups(api, "all", signal),
   ]);
-  return { instances, groups };
+  const [readInstances, readGroup] = [readMachines(instances), readGroups(groups)];
+  return { ...readInstances, ...readGroup, strangers: [...readInstances.strangers, ...readGroup.strangers] };
 }
 
-/** What ended clusters left: machines past their deadline, and groups past theirs that no machine uses. By id, never by name. */
-export function findLeftovers(inventory: Inventory, nowMs: number): { machineIds: string[]; groupIds: string[] } {
-  const isExpired = (thing: Instance | SecurityGroup): boolean =>
-    (readExpiry(readTags(thing.Tags))?.getTime() ?? Infinity) < nowMs;
-  const present = inventory.instances.filter((instance) => nodeState(instance) !== "ended");
-  const used = new Set(present.flatMap((instance) => instance.SecurityGroups ?? []).map((group) => group.GroupId));
-  const late = present.filter((instance) => isExpired(instance) && instance.State?.Name !== "shutting-down");
-  const idle = inventory.groups.filter((group) => isExpired(group) && !used.has(group.GroupId));
+/**
+ * What ended clusters left: machines past their deadline, and groups past theirs that no machine uses. By id, never by name. A machine must be
+ * in its cluster's security group as well: tags alone, which others may change, must not be enough to end it.
+ */
+export function findLeftovers(
+  { machines, groups }: Inventory,
+  nowMs: number,
+): { readonly machines: readonly Machine[]; readonly groups: readonly Group[] } {
+  const isExpired = ({ expiresAt }: Machine | Group): boolean => (expiresAt?.getTime() ?? Infinity) < nowMs;
+  const present = machines.filter((machine) => machine.state !== "ended");
+  const used = new Set(present.flatMap((machine) => machine.groups).map(({ id }) => id));
   return {
-    machineIds: late.map((instance) => instance.InstanceId ?? ""),
-    groupIds: idle.map((group) => group.GroupId ?? ""),
+    machines: present.filter((machine) => isExpired(machine) && !machine.isShuttingDown && isInItsGroup(machine)),
+    groups: groups.filter((group) => isExpired(group) && !used.has(group.id)),
   };
 }
+
+const isInItsGroup = (machine: Machine): boolean =>
+  machine.groups.some(({ name }) => name === groupName(machine.clusterId));
 
 /**
  * Removes what ended clusters left in the region. Best effort: what fails is left to the next create. Nothing of a cluster under way is
@@ -44,12 +55,14 @@ export function findLeftovers(inventory: Inventory, nowMs: number): { machineIds
  */
 export async function sweep(
   api: CloudApi,
-  inventory: Inventory,
+  inventory: Inventory & { readonly strangers: readonly Stranger[] },
   { clusterId, surroundings }: { readonly clusterId: string; readonly surroundings: Surroundings },
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, progress } = surroundings;
-  const { machineIds, groupIds } = findLeftovers(inventory, api.now());
+  for (const stranger of inventory.strangers) progress.detail(1, strangerText(stranger));
+  const left = findLeftovers(inventory, api.now());
+  const machineIds = left.machines.map(({ id }) => id);
   const inTheWay = expiredCreations(inventory, clusterId, api.now());
   const attempt = async (what: string, task: () => Promise<void>): Promise<void> => {
     try {
@@ -65,21 +78,20 @@ export async function sweep(
     ...(machineIds.length === 0
       ? []
       : [attempt(machineIds.join(", "), () => terminate(api, machineIds, clock, signal))]),
-    ...groupIds.map((id) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
+    ...left.groups.map(({ id }) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
     ...inTheWay.map((creationId) =>
       attempt(`creation ${creationId}`, async () => {
-        await removeCreation(api, { creationId, machineIds: [], groupId: undefined }, surroundings, signal);
+        await removeCreation(api, { clusterId, creationId, machineIds: [], groupId: undefined }, surroundings, signal);
       }),
     ),
   ]);
 }
 
 /** Ended creations of the very id that is wanted, whose machines are still about to end: their group, and so the name, must be waited for. */
-function expiredCreations({ instances }: Inventory, clusterId: string, nowMs: number): readonly string[] {
-  const creations = instances
-    .filter((instance) => nodeState(instance) !== "ended")
-    .map((instance) => readTags(instance.Tags))
-    .filter((tags) => tags.clusterId === clusterId && (readExpiry(tags)?.getTime() ?? Infinity) < nowMs)
-    .map((tags) => tags.creationId);
-  return [...new Set(creations.filter((creationId) => creationId !== undefined))];
+function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
+  const creations = machines
+    .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && isInItsGroup(machine))
+    .filter(({ expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs)
+    .map(({ creationId }) => creationId);
+  return [...new Set(creations)];
 }

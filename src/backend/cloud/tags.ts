@@ -33,7 +33,7 @@ export function toTags(name: string, values: TagValues, custom: readonly CustomT
   ];
 }
 
-/** Our own tags by the names that they have here; what is missing is undefined. */
+/** Our own tags by the names that they have here, as anybody may have changed them; what is missing is undefined. */
 export function readTags(tags: readonly Tag[] | undefined): TagValues {
   const values = new Map((tags ?? []).map((tag) => [tag.Key, tag.Value]));
   return Object.fromEntries(Object.entries(tagNames).map(([key, name]) => [key, values.get(name)]));

@@ -24,7 +24,7 @@ export interface ContainerBackendOptions {
 export function readContainerOptions(options: ContainerBackendOptions): {
   readonly engine: EngineName | undefined;
   readonly distribution: string;
-  readonly creation: ContainerOptions;
+  readonly options: ContainerOptions;
 } {
   const { engine } = options;
   const { linuxDistribution = defaultDistribution, nodeImage, customVolumes = [], memory } = options;
@@ -45,7 +45,7 @@ export function readContainerOptions(options: ContainerBackendOptions): {
   return {
     engine,
     distribution: linuxDistribution,
-    creation: {
+    options: {
       volumes: customVolumes,
       ...(memory !== undefined && { memory }),
       ...(cpus !== undefined && { cpus }),

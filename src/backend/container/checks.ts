@@ -1,6 +1,6 @@
 import { platform } from "node:os";
 import type { Check } from "../../doctor/check.ts";
-import type { Surroundings } from "../backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import { engineCheck } from "./checks/access.ts";
 import { containerFacts } from "./checks/facts.ts";
 import { hostChecks } from "./checks/host.ts";

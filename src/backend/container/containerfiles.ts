@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { ClusterError } from "../../errors.ts";
-import type { ImagePreparation } from "../backend.ts";
+import type { ImagePreparation } from "../../model/creation.ts";
 
 interface Source {
   readonly from: string;

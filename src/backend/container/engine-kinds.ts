@@ -1,7 +1,7 @@
 import { hostname, platform, release } from "node:os";
 import type { EngineFacts, EngineLocation } from "./engine-facts.ts";
-import type { Network } from "./describe.ts";
-import { readLabels } from "./labels.ts";
+import { isMapping } from "../../system/is-mapping.ts";
+import type { DescribedNetwork } from "./read-containers.ts";
 
 export const engineNames = ["docker", "podman"] as const;
 export type EngineName = (typeof engineNames)[number];
@@ -20,8 +20,8 @@ export interface EngineKind {
   isOwnAnswer(answer: object): boolean;
   /** What `info` says. */
   readFacts(information: unknown): EngineFacts;
-  /** One of those that `network inspect` describes. */
-  readNetwork(description: unknown): Network;
+  /** One of those that `network inspect` describes; nothing in it is judged yet. */
+  readNetwork(description: unknown): DescribedNetwork;
   /** Of every container with a system of its own. */
   readonly systemWords: readonly string[];
   /** Limits that containers can be given, the best first: which of them may be given is found by trying. */
@@ -64,8 +64,8 @@ const docker: EngineKind = {
     };
   },
   readNetwork: (description) => {
-    const { Id, Labels } = description as DockerNetwork;
-    return { id: Id, labels: readLabels(Labels) };
+    const { Id, Name, Labels } = isMapping(description) ? description : {};
+    return { id: Id, name: Name, labels: Labels };
   },
   systemWords: [],
   limits: [[]],
@@ -110,8 +110,8 @@ const podman: EngineKind = {
     };
   },
   readNetwork: (description) => {
-    const { id, labels } = description as PodmanNetwork;
-    return { id, labels: readLabels(labels) };
+    const { id, name, labels } = isMapping(description) ? description : {};
+    return { id, name, labels };
   },
   // What it would do for systemd by itself, it does for some commands only; the nodes are made ready as for Docker.
   systemWords: ["--systemd=false"],
@@ -163,11 +163,6 @@ interface DockerInformation {
   readonly MemTotal?: number;
 }
 
-interface DockerNetwork {
-  readonly Id: string;
-  readonly Labels: Readonly<Record<string, string>> | null;
-}
-
 interface PodmanHost {
   readonly cgroupVersion?: string;
   readonly distribution?: { readonly distribution?: string; readonly variant?: string; readonly version?: string };
@@ -186,9 +181,4 @@ interface PodmanInformation {
   readonly host?: PodmanHost;
   readonly store?: { readonly graphDriverName?: string; readonly graphRoot?: string };
   readonly version?: { readonly Version?: string };
-}
-
-interface PodmanNetwork {
-  readonly id: string;
-  readonly labels?: Readonly<Record<string, string>> | null;
 }

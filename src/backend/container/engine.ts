@@ -18,6 +18,8 @@ interface EngineRequest {
   readonly accepts?: (stderr: string) => boolean;
   /** Called with output as it comes. */
   readonly onOutput?: (chunk: string) => void;
+  /** Of what it prints, characters that are kept at least, where a node has a say in it: the end. */
+  readonly keptCharacters?: number;
   /** Milliseconds, for what may take longer than usual. */
   readonly limitMs?: number;
 }
@@ -90,12 +92,13 @@ interface Run {
 
 async function runWithin({ kind, request, environment, limitMs }: Run, signal: AbortSignal): Promise<ProgramEnd> {
   const limit = AbortSignal.timeout(limitMs);
-  const { words, stdin, onOutput } = request;
+  const { words, stdin, onOutput, keptCharacters } = request;
   const run = {
     argv: [kind.name, ...words] as const,
     environment,
     ...(stdin !== undefined && { stdin }),
     ...(onOutput !== undefined && { onOutput }),
+    ...(keptCharacters !== undefined && { keptCharacters }),
   };
   try {
     return await runProgram(run, AbortSignal.any([signal, limit]));

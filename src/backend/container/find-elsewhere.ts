@@ -1,4 +1,4 @@
-import type { Elsewhere } from "../backend.ts";
+import type { Elsewhere } from "../../model/backend.ts";
 import { openOwn } from "./choose-engine.ts";
 import type { Engine, EngineSurroundings } from "./engine.ts";
 import { isPresent } from "./engine-errors.ts";

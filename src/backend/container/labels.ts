@@ -1,3 +1,5 @@
+import { isMapping } from "../../system/is-mapping.ts";
+
 /** The names of our labels, in one place. Everything that a command must know of a cluster is read back from them. */
 export const labelNames = {
   clusterId: "cluster-e2e.cluster-id",
@@ -22,7 +24,9 @@ export function labelWords(values: LabelValues): readonly string[] {
   return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
 }
 
-export function readLabels(labels: Readonly<Record<string, string>> | null | undefined): LabelValues {
-  const found = Object.entries(labelNames).map(([key, name]) => [key, labels?.[name]] as const);
-  return Object.fromEntries(found.filter(([, value]) => value !== undefined && value !== ""));
+/** Our own labels by the names that they have here, as images or anybody else may have made them up; those without a text are left out. */
+export function readLabels(labels: unknown): LabelValues {
+  if (!isMapping(labels)) return {};
+  const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);
+  return Object.fromEntries(found.filter(([, value]) => typeof value === "string" && value !== "")) as LabelValues;
 }

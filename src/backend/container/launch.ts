@@ -1,11 +1,13 @@
-import { type Counts, type Role, roles } from "../../model/cluster-record.ts";
+import { type Counts, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
-import { clusterExists } from "../local-backend.ts";
+import { clusterExists } from "../cluster-exists.ts";
+import type { NodeName } from "../../model/creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { destroyCommand, type Engine } from "./engine.ts";
 import { isNameTaken } from "./engine-errors.ts";
 import type { Reach } from "./engine-facts.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
+import { containerName } from "./names.ts";
 import type { SystemFlags } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -15,71 +17,86 @@ const publishedPorts = [22, 80, 443];
 export interface LaunchPlan {
   readonly clusterId: string;
   readonly counts: Counts;
-  readonly creation: ContainerOptions;
+  readonly options: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
-  readonly networkId: string;
+  /** Its name. */
+  readonly network: string;
   readonly labels: LabelValues;
   readonly system: SystemFlags;
-  /** An archive, unpacked at the node's root before it starts. */
-  readonly identityOf: (node: NodeName) => Promise<Uint8Array>;
 }
 
 /**
- * Makes and starts all nodes. The first one alone, since its name is what two creates of one id at the same moment can't both have: the
- * second one fails as `cluster-exists`.
+ * Makes the first node, which takes the cluster's id: the engine gives its name to one of two creates only. The other one fails as
+ * `cluster-exists`.
  */
-export async function launchNodes(engine: Engine, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
-  const nodes = roles.flatMap((role) => Array.from({ length: plan.counts[role] }, (_, index) => ({ role, index })));
-  const [first, ...others] = nodes;
-  if (first === undefined) return;
-  signal.throwIfAborted();
-  const create = async (node: NodeName): Promise<string> => {
-    const words = createWords(plan, node);
-    try {
-      return await engine.change({ words });
-    } catch (error) {
-      if (!isNameTaken(error)) throw error;
-      throw clusterExists(plan.clusterId, { removal: destroyCommand(engine, plan.clusterId), cause: error });
-    }
-  };
+export async function createFirstNode(engine: Engine, plan: LaunchPlan): Promise<CreatedNode> {
+  const [first] = nodesOf(plan.counts);
+  if (first === undefined) throw new RangeError("A cluster has at least one node");
+  return { ...first, id: await createNode(engine, plan, first) };
+}
+
+/** Starts the first node; makes and starts all others. */
+export async function launchNodes(
+  engine: Engine,
+  { plan, first, identityOf }: Launch,
+  signal: AbortSignal,
+): Promise<void> {
   const begin = async (id: string, node: NodeName): Promise<void> => {
-    await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await plan.identityOf(node) });
+    await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await identityOf(node) });
     signal.throwIfAborted();
     await engine.change({ words: ["start", id] });
   };
-  const firstId = await create(first);
+  const [, ...others] = nodesOf(plan.counts);
   const tasks = [
-    async () => begin(firstId, first),
-    ...others.map((node) => async () => begin(await create(node), node)),
+    async () => begin(first.id, first),
+    ...others.map((node) => async () => begin(await createNode(engine, plan, node), node)),
   ];
   await runAtOnce(tasks, atOnce, async (task) => task(), signal);
 }
 
-interface NodeName {
-  readonly role: Role;
-  readonly index: number;
+export interface Launch {
+  readonly plan: LaunchPlan;
+  readonly first: CreatedNode;
+  /** An archive, unpacked at the node's root before it starts. */
+  readonly identityOf: (node: NodeName) => Promise<Uint8Array>;
+}
+
+export interface CreatedNode extends NodeName {
+  readonly id: string;
+}
+
+const nodesOf = (counts: Counts): readonly NodeName[] =>
+  roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
+
+async function createNode(engine: Engine, plan: LaunchPlan, node: NodeName): Promise<string> {
+  try {
+    return await engine.change({ words: createWords(plan, node) });
+  } catch (error) {
+    if (!isNameTaken(error)) throw error;
+    throw clusterExists(plan.clusterId, { removal: destroyCommand(engine, plan.clusterId), cause: error });
+  }
 }
 
 function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
-  const { creation, reach, system } = plan;
+  const { options, reach, system } = plan;
   const [program = "", ...rest] = system.command;
   const hostname = `${role.replace("_", "-")}-${index}`;
   return [
     "create",
-    `--name=cluster-e2e-${plan.clusterId}-${role}_${index}`,
+    `--name=${containerName(plan.clusterId, { role, index })}`,
     ...labelWords({ ...plan.labels, role, index: String(index) }),
     `--hostname=${hostname}`,
-    `--network=${plan.networkId}`,
+    `--network=${plan.network}`,
     `--network-alias=${hostname}`,
     // Whatever the image says of itself.
     "--user=0:0",
     `--entrypoint=${program}`,
     ...system.words,
     ...(reach === "published" ? publishedPorts.map((port) => `--publish=127.0.0.1::${port}`) : []),
-    ...creation.volumes.map((volume) => `--volume=${volume}`),
-    ...(creation.memory === undefined ? [] : [`--memory=${creation.memory}`]),
-    ...(creation.cpus === undefined ? [] : [`--cpus=${creation.cpus}`]),
+    ...options.volumes.map((volume) => `--volume=${volume}`),
+    ...(options.memory === undefined ? [] : [`--memory=${options.memory}`]),
+    ...(options.cpus === undefined ? [] : [`--cpus=${options.cpus}`]),
     plan.image,
     ...rest,
   ];

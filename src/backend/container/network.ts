@@ -1,21 +1,16 @@
 import type { Engine } from "./engine.ts";
+import { networkName } from "./names.ts";
 import type { CreationName } from "./remove-creation.ts";
 import { type LabelValues, labelWords } from "./labels.ts";
 
 /**
- * A bridge of the cluster's own; the engine picks its addresses. Throws `capacity-lacking` where it has none left. Returns its id. Its name is
+ * A bridge of the cluster's own; the engine picks its addresses. Throws `capacity-lacking` where it has none left.  Its name is
  * this creation's alone: version 20 lets two networks made at the same moment have one name, and then starts no container in either.
  */
 export async function createNetwork(
   engine: Engine,
   { clusterId, creationId, labels }: CreationName & { readonly labels: LabelValues },
-): Promise<string> {
-  const words = [
-    "network",
-    "create",
-    "--driver=bridge",
-    ...labelWords(labels),
-    `cluster-e2e-${clusterId}-${creationId}`,
-  ];
-  return engine.change({ words });
+): Promise<void> {
+  const words = ["network", "create", "--driver=bridge", ...labelWords(labels), networkName({ clusterId, creationId })];
+  await engine.change({ words });
 }

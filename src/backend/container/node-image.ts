@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { Progress } from "../../system/progress.ts";
-import type { CreationRequest } from "../backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
 import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
@@ -21,11 +21,11 @@ export interface NodeImage {
 export async function findNodeImage(
   engine: Engine,
   distribution: string,
-  { creation, imagePreparation }: Pick<CreationRequest<ContainerOptions>, "creation" | "imagePreparation">,
+  { options, imagePreparation }: Pick<CreationRequest<ContainerOptions>, "options" | "imagePreparation">,
   signal: AbortSignal,
 ): Promise<NodeImage> {
-  if (creation.nodeImage !== undefined) {
-    return { name: creation.nodeImage, isPresent: await isPresent(engine, creation.nodeImage, signal) };
+  if (options.nodeImage !== undefined) {
+    return { name: options.nodeImage, isPresent: await isPresent(engine, options.nodeImage, signal) };
   }
   const { image, containerfile } = nodeRecipe(distribution, imagePreparation);
   return { name: image, isPresent: await isPresent(engine, image, signal), containerfile };
@@ -33,7 +33,8 @@ export async function findNodeImage(
 
 async function isPresent(engine: Engine, image: string, signal: AbortSignal): Promise<boolean> {
   const words = ["image", "inspect", "--format={{.Id}}", image];
-  return (await engine.ask({ words, accepts: (stderr) => means(stderr, "gone") }, signal)) !== "";
+  const id = await engine.ask({ words, accepts: (stderr) => means(stderr, "gone") }, signal);
+  return /^(?:sha256:)?[0-9a-f]{64}$/.test(id);
 }
 
 /** Builds or pulls the image where it is missing, which takes minutes. Throws `image-not-found` where that fails. */

@@ -1,15 +1,16 @@
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
-import { type Container, describeContainers, describeNetworks, type Network, type Selection } from "./describe.ts";
+import { describe } from "./describe.ts";
 import type { Engine } from "./engine.ts";
 import { means } from "./engine-errors.ts";
-import { labelsOf, shortId } from "./records.ts";
+import { type ClusterNetwork, type ContainerReading, type NodeContainer, readContainers } from "./read-containers.ts";
+import { shortId } from "./records.ts";
 
 const tries = 8;
 const pauseMs = 300;
 const atOnce = 6;
 
-/** One creation of a cluster; what labels of another version lack is empty. */
+/** One creation of a cluster. */
 export interface CreationName {
   readonly clusterId: string;
   readonly creationId: string;
@@ -18,9 +19,9 @@ export interface CreationName {
 /** Stops all containers of a creation, and leaves them to be looked at. */
 export async function stopCreation(engine: Engine, name: CreationName, signal: AbortSignal): Promise<void> {
   const { containers } = await findCreation(engine, name, signal);
-  const running = containers.filter(({ State }) => State.Status === "running" || State.Status === "paused");
-  const kill = async ({ Id }: Container): Promise<unknown> =>
-    engine.change({ words: ["kill", Id], accepts: (stderr) => means(stderr, "gone") });
+  const running = containers.filter(({ status }) => status === "running" || status === "paused");
+  const kill = async ({ id }: NodeContainer): Promise<unknown> =>
+    engine.change({ words: ["kill", id], accepts: (stderr) => means(stderr, "gone") });
   await runAtOnce(running, atOnce, kill, signal);
 }
 
@@ -45,15 +46,16 @@ export async function removeCreation(
         problems.add(error instanceof Error ? error.message : String(error));
       });
     };
-    await runAtOnce(containers, atOnce, async ({ Id }) => remove([...engine.kind.removeWords, Id]), signal);
-    await runAtOnce(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
+    await runAtOnce(containers, atOnce, async ({ id }) => remove([...engine.kind.removeWords, id]), signal);
+    // Without its network a container isn't known as ours any more: it goes last.
+    if (problems.size === 0) await runAtOnce(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
     if (problems.size > 0) await clock.sleep(pauseMs, signal);
   }
 }
 
 function leftText(
-  containers: readonly Container[],
-  networks: readonly Network[],
+  containers: readonly NodeContainer[],
+  networks: readonly ClusterNetwork[],
   problems: ReadonlySet<string>,
 ): string {
   const things = [
@@ -67,14 +69,10 @@ async function findCreation(
   engine: Engine,
   { clusterId, creationId }: CreationName,
   signal: AbortSignal,
-): Promise<{ readonly containers: readonly Container[]; readonly networks: readonly Network[] }> {
-  const selection: Selection = { clusterId };
-  const [containers, networks] = await Promise.all([
-    describeContainers(engine, selection, signal),
-    describeNetworks(engine, selection, signal),
-  ]);
+): Promise<Pick<ContainerReading, "containers" | "networks">> {
+  const { containers, networks } = readContainers(await describe(engine, { clusterId }, signal));
   return {
-    containers: containers.filter((container) => (labelsOf(container).creationId ?? "") === creationId),
-    networks: networks.filter(({ labels }) => (labels.creationId ?? "") === creationId),
+    containers: containers.filter((container) => container.creationId === creationId),
+    networks: networks.filter((network) => network.creationId === creationId),
   };
 }

@@ -1,4 +1,4 @@
-import type { CreationRequest } from "../backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
 import { assertCgroups1 } from "../cgroups1.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { chooseDistribution, hostCgroupsAdvice } from "./containerfiles.ts";
@@ -19,13 +19,13 @@ export interface ResolvedCreation {
 
 type Resolving = Pick<
   CreationRequest<ContainerOptions>,
-  "distribution" | "creation" | "needsCgroups1" | "imagePreparation"
+  "distribution" | "options" | "needsCgroups1" | "imagePreparation"
 >;
 
 /** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, creation, needsCgroups1, imagePreparation }: Resolving,
+  { distribution: asked, options, needsCgroups1, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
@@ -36,8 +36,8 @@ export async function resolveCreation(
     advice: hostCgroupsAdvice,
   });
   const reach = await findReach(engine, facts, platform, signal);
-  const { nodeImage } = creation;
+  const { nodeImage } = options;
   const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;
-  const image = await findNodeImage(engine, distribution, { creation, imagePreparation }, signal);
+  const image = await findNodeImage(engine, distribution, { options, imagePreparation }, signal);
   return { kind: engine.kind, facts, reach, distribution, image };
 }

@@ -31,7 +31,7 @@ export interface VmBackendOptions {
 /** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
 export function readVmOptions(options: VmBackendOptions): {
   readonly distribution: string;
-  readonly creation: VmOptions;
+  readonly options: VmOptions;
 } {
   const { linuxDistribution = defaultDistribution, image, imageSha256 } = options;
   const problems = [
@@ -48,7 +48,7 @@ export function readVmOptions(options: VmBackendOptions): {
   if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
   return {
     distribution: linuxDistribution,
-    creation: {
+    options: {
       memoryMegabytes: readMegabytes(options.memory ?? "") ?? defaults.memoryMegabytes,
       cpus: options.cpus ?? defaults.cpus,
       diskMegabytes: readMegabytes(options.diskSize ?? "") ?? defaults.diskMegabytes,

@@ -2,7 +2,7 @@ import { freemem, platform, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Check } from "../../doctor/check.ts";
 import { stateFolder } from "../../system/state-folder.ts";
-import type { Surroundings } from "../backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import { hostArchitecture } from "./architecture.ts";
 import { acceleratorCheck, featuresCheck, firmwareCheck, qemuCheck } from "./checks/engine.ts";
 import { diskCheck, imageCheck, memoryCheck } from "./checks/host.ts";

@@ -1,8 +1,23 @@
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Counts, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
-import { creationOfDirectory } from "../../system/creation-folder.ts";
+import { type Counts, nodeReference, type Role, type Variant, type WebScheme } from "../../model/cluster-record.ts";
+import {
+  parseCountsObject,
+  parseDistribution,
+  parseIndex,
+  parseIpv4,
+  parseMoment,
+  parsePort,
+  parseRole,
+  parseVariant,
+  parseWebScheme,
+  toRemark,
+} from "../../model/parse-values.ts";
+import { assertOwnFolder, creationOfDirectory } from "../../system/creation-folder.ts";
+import { isMapping } from "../../system/is-mapping.ts";
 import { writePrivateFile } from "../../system/private-file.ts";
+import { clusterExists } from "../cluster-exists.ts";
+import { destroyCommand } from "./destroy-command.ts";
 import { machinesFolder } from "./machine-files.ts";
 
 const schemaVersion = 1;
@@ -72,30 +87,91 @@ async function readEitherWay(directory: string): Promise<StoredCluster | undefin
 /** A cluster of which no more is known than that it is there. */
 async function readRemains(directory: string): Promise<StoredCluster | undefined> {
   const ids = creationOfDirectory(directory);
-  const isThere = await stat(machinesFolder(directory)).catch(() => undefined);
-  if (ids === undefined || isThere === undefined) return undefined;
+  if (ids === undefined || !(await hasMachines(directory))) return undefined;
   const unknown = { variant: "oss", distribution: "unknown", createdAt: undefined, createdBy: "unknown" } as const;
   const counts = { master: 0, agent: 0, public_agent: 0 };
   return { directory, facts: { schemaVersion, ...ids, ...unknown, counts, nodes: [] } };
 }
 
+/** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
+export function assertIdIsFree(
+  clusters: readonly StoredCluster[],
+  clusterId: string,
+  leaving: readonly string[],
+): void {
+  const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
+  if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(clusterId) });
+}
+
+/** What a link to another place leads to isn't ours to remove. */
+async function hasMachines(directory: string): Promise<boolean> {
+  return assertOwnFolder(directory)
+    .then(() => stat(machinesFolder(directory)))
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
 /** `undefined` where its facts can't be read. */
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   try {
-    const facts: unknown = JSON.parse(await readFile(factsPath(directory), "utf8"));
-    return isClusterFacts(facts) ? { directory, facts } : undefined;
+    await assertOwnFolder(directory);
+    const facts = parseClusterFacts(JSON.parse(await readFile(factsPath(directory), "utf8")), directory);
+    return facts === undefined ? undefined : { directory, facts };
   } catch {
     return undefined;
   }
 }
 
-function isClusterFacts(value: unknown): value is ClusterFacts {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "schemaVersion" in value &&
-    value.schemaVersion === schemaVersion &&
-    "nodes" in value &&
-    Array.isArray(value.nodes)
-  );
+/** The text of `cluster.json` as JSON has it; `undefined` where it has another shape, or is another creation's than its folder. */
+export function parseClusterFacts(found: unknown, directory: string): ClusterFacts | undefined {
+  const name = creationOfDirectory(directory);
+  if (!isMapping(found) || name === undefined || found["schemaVersion"] !== schemaVersion) return undefined;
+  if (found["clusterId"] !== name.clusterId || found["creationId"] !== name.creationId) return undefined;
+  const required = {
+    variant: parseVariant(found["variant"]),
+    distribution: parseDistribution(found["distribution"]),
+    counts: parseCountsObject(found["counts"]),
+    createdBy: toRemark(found["createdBy"]),
+    nodes: parseNodes(found["nodes"]),
+  };
+  const optional = {
+    webScheme: parseWebScheme(found["webScheme"]),
+    createdAt: parseMoment(found["createdAt"])?.toISOString(),
+    bootId: toRemark(found["bootId"]),
+  };
+  const isWrong = Object.entries(optional).some(([key, value]) => value === undefined && found[key] !== undefined);
+  if (isWrong || !isComplete(required)) return undefined;
+  return { schemaVersion, ...name, ...required, ...optional };
 }
+
+function parseNodes(found: unknown): readonly NodeFacts[] | undefined {
+  if (!Array.isArray(found)) return undefined;
+  const nodes = found.map(parseNode).filter((node) => node !== undefined);
+  const names = new Set(nodes.map(nodeReference));
+  return nodes.length === found.length && names.size === nodes.length ? nodes : undefined;
+}
+
+function parseNode(found: unknown): NodeFacts | undefined {
+  if (!isMapping(found)) return undefined;
+  const { id } = found;
+  const ports: Readonly<Record<string, unknown>> = isMapping(found["ports"]) ? found["ports"] : {};
+  const numbers = {
+    ssh: parsePort(ports["ssh"]),
+    http: parsePort(ports["http"]),
+    https: parsePort(ports["https"]),
+  };
+  const known = {
+    role: parseRole(found["role"]),
+    index: parseIndex(found["index"]),
+    privateAddress: parseIpv4(found["privateAddress"]),
+  };
+  if (typeof id !== "string" || !/^vm-[0-9a-f]{8}-[0-9]{1,3}$/.test(id)) return undefined;
+  return isComplete(known) && isComplete(numbers) ? { id, ...known, ports: numbers } : undefined;
+}
+
+const isComplete = <Some extends object>(
+  values: Some,
+): values is { readonly [Key in keyof Some]: NonNullable<Some[Key]> } & Some =>
+  !Object.values(values).includes(undefined);

@@ -1,4 +1,6 @@
 import { ClusterError } from "../../errors.ts";
+import { toRemark } from "../../model/parse-values.ts";
+import { isMapping } from "../../system/is-mapping.ts";
 import { type Qemu, qemuFailure } from "./qemu.ts";
 
 /** What a disk can be a layer above. */
@@ -15,11 +17,10 @@ export interface ImageFacts extends LayeredImage {
 export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
   if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
-  const { format, "virtual-size": sizeBytes } = JSON.parse(end.stdout) as {
-    readonly format: string;
-    readonly "virtual-size": number;
-  };
-  if (format !== "qcow2" && format !== "raw") throw noImage(path, `it is of the format ${format}`);
+  const told: unknown = JSON.parse(end.stdout);
+  const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
+  if (format !== "qcow2" && format !== "raw") throw noImage(path, `it is of the format ${toRemark(format)}`);
+  if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
   return { path, format, sizeBytes };
 }
 

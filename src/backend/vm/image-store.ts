@@ -43,11 +43,11 @@ interface ImageSource {
 
 /** Looks only. Throws `image-not-found` where a file of the user's own isn't there. */
 export async function findImage(
-  { distribution, creation }: { readonly distribution: string; readonly creation: VmOptions },
+  { distribution, options }: { readonly distribution: string; readonly options: VmOptions },
   architecture: Architecture,
   environment: Environment,
 ): Promise<MachineImage> {
-  const { image } = creation;
+  const { image } = options;
   const folder = imageFolder(environment);
   if (image === undefined) {
     const prefix = `${distribution}-${architecture.name}`;

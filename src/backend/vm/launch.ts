@@ -24,7 +24,7 @@ const portTries = 5;
 export interface LaunchPlan {
   readonly directory: string;
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  readonly creation: VmOptions;
+  readonly options: VmOptions;
   readonly accelerator: Accelerator;
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
@@ -85,7 +85,7 @@ async function prepareFiles(
     boot: { ...plan.boot, hostKey: plan.firstHostKeys.of(node) },
   });
   if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
-  await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.creation.diskMegabytes }, signal);
+  await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes }, signal);
 }
 
 /** An underscore may not stand in one. */

@@ -13,7 +13,8 @@ export type MachineLife = "unstarted" | "running" | "ended" | "killed";
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
   if ((await runningPid(files)) !== undefined) return "running";
-  if (await isThere(files.pid)) return "killed";
+  // QEMU may have begun since, and writes its number after it has made the file.
+  if (await isWritten(files.pid)) return (await isRunning(files)) ? "running" : "killed";
   return (await isThere(files.started)) ? "ended" : "unstarted";
 }
 
@@ -58,6 +59,8 @@ async function endBy(
     await clock.sleep(pauseMs, signal);
   }
 }
+
+const isWritten = async (path: string): Promise<boolean> => (await readFile(path, "utf8").catch(() => "")) !== "";
 
 const isThere = async (path: string): Promise<boolean> =>
   access(path).then(

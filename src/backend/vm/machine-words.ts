@@ -11,7 +11,7 @@ import type { VmOptions } from "./vm-options.ts";
 export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
-  readonly creation: VmOptions;
+  readonly options: VmOptions;
   readonly files: MachineFiles;
   readonly node: NodeFacts;
   /** The node's place in the launch order. */
@@ -21,15 +21,15 @@ export interface MachinePlan {
 
 /** QEMU's command line. */
 export function machineWords(plan: MachinePlan): readonly string[] {
-  const { architecture, accelerator, creation, files, node, place } = plan;
+  const { architecture, accelerator, files, node, place } = plan;
   const options: readonly (readonly [string, string])[] = [
     ["-name", node.id],
     ["-display", "none"],
     ...firmwareOptions(plan),
     ["-accel", accelerator],
     ["-cpu", accelerator === "tcg" ? architecture.translatedCpu : "host"],
-    ["-m", String(creation.memoryMegabytes)],
-    ["-smp", String(creation.cpus)],
+    ["-m", String(plan.options.memoryMegabytes)],
+    ["-smp", String(plan.options.cpus)],
     ["-device", "virtio-rng-pci"],
     ["-chardev", `file,id=console,path=${escaped(files.console)}`],
     ["-serial", "chardev:console"],

@@ -26,7 +26,7 @@ export interface Wires {
 export const wirePath = (wires: Wires, place: number): string => join(wires.folder, `wire-${place}`);
 
 /** Writes down where the wires are, so that they can be removed where the program was killed before it could. */
-export async function noteWires(directory: string, { folder }: Wires): Promise<void> {
+export async function noteWires(directory: string, folder: string): Promise<void> {
   await mkdir(networkFolder(directory), { recursive: true, mode: 0o700 });
   await writeFile(wiresNote(directory), folder, { mode: 0o600 });
 }

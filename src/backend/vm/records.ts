@@ -1,7 +1,7 @@
 import { readBootId } from "../../system/boot-id.ts";
-import { type ClusterRecord, type NodeRecord, roles } from "../../model/cluster-record.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../system/creation-folder.ts";
-import { byRoleAndIndex, clusterState } from "../cluster-shape.ts";
+import { byRoleAndIndex, clusterState } from "../../model/cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
 import { machineFiles } from "./machine-files.ts";
 import { machineLife, type MachineLife } from "./machine-process.ts";
@@ -37,7 +37,6 @@ export function toCluster(
   const nodes = facts.nodes
     .map((node, index) => toNode(node, lives[index] ?? "unstarted", fate))
     .toSorted(byRoleAndIndex);
-  const asked = new Map(roles.map((role) => [role, facts.counts[role]]));
   const isLive = nodes.some((node) => node.state === "starting" || node.state === "running");
   return {
     id: facts.clusterId,
@@ -47,7 +46,7 @@ export function toCluster(
     variant: facts.variant,
     distribution: facts.distribution,
     // Machines that stopped stay until they are removed, so none of them is on its way out.
-    state: isLive ? clusterState(nodes, asked) : "incomplete",
+    state: isLive ? clusterState(nodes, facts.counts) : "incomplete",
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     expiresAt: undefined,
     ...(facts.webScheme !== undefined && { webScheme: facts.webScheme }),

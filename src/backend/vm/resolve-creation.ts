@@ -1,9 +1,9 @@
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
-import type { CreationRequest } from "../backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
 import { assertCgroups1, cgroups1Advice } from "../cgroups1.ts";
-import { nodeCount } from "../cluster-shape.ts";
 import { type Accelerator, bestAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
 import { findFirmware, type Firmware } from "./firmware.ts";
 import { cgroups1Distributions, cgroupVersionOf } from "./images.ts";
@@ -23,7 +23,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "creation" | "counts" | "needsCgroups1">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts" | "needsCgroups1">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
@@ -32,15 +32,15 @@ export async function resolveCreation(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
-  const { distribution, creation } = request;
+  const { distribution, options } = request;
   assertCgroups1(request.needsCgroups1, {
     name: distribution,
     // What an image of the user's own boots with shows on the node.
-    cgroupVersion: creation.image === undefined ? cgroupVersionOf(distribution) : undefined,
+    cgroupVersion: options.image === undefined ? cgroupVersionOf(distribution) : undefined,
     advice: cgroups1Advice(cgroups1Distributions),
   });
   const count = nodeCount(request.counts);
-  assertMemory(count * request.creation.memoryMegabytes, totalmem());
+  assertMemory(count * request.options.memoryMegabytes, totalmem());
   const [version, trials, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),

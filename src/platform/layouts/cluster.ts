@@ -22,6 +22,11 @@ export const clusterLayout: Layout = {
   caPath: "/ca/cluster-ca.crt",
   loginPath: "/acs/api/v1/auth/login",
   customCaKeyFile: "/var/lib/cluster/pki/tls/CA/private/custom_ca.key",
+  secretFiles: [
+    "/opt/cluster/etc/login.json",
+    "/var/lib/cluster/pki/tls/CA/private/ca.key",
+    "/var/lib/cluster/pki/tls/CA/private/custom_ca.key",
+  ],
   installedMarker: "/etc/systemd/system/cluster.target",
   masterPorts: [80, 443],
   publicPorts: [80, 443],

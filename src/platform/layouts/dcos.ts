@@ -30,6 +30,7 @@ export const dcosLayout: Layout = {
   caPath: "/ca/dcos-ca.crt",
   loginPath: "/acs/api/v1/auth/login",
   customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
+  secretFiles: ["/var/lib/dcos/dcos-oauth/auth-token-secret", "/var/lib/dcos/pki/tls/CA/private/custom_ca.key"],
   installedMarker: "/etc/systemd/system/dcos.target",
   // Of all releases together.
   masterPorts: [

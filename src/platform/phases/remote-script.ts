@@ -63,13 +63,16 @@ export async function runRemoteScript(
   });
 }
 
+const longestLine = 4096;
+
 /** Calls back with each whole line `now: …` of the standard output. */
 function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr", chunk: string) => void {
   const pending = { text: "" };
   return (stream, chunk) => {
     if (stream !== "stdout") return;
     const lines = `${pending.text}${chunk}`.split("\n");
-    pending.text = lines.pop() ?? "";
+    // Our own lines are short: what never ends is none.
+    pending.text = (lines.pop() ?? "").slice(0, longestLine);
     for (const line of lines) if (line.startsWith("now: ")) onNow(line.slice("now: ".length));
   };
 }

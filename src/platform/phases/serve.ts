@@ -1,33 +1,74 @@
-import { installPaths, installUnits } from "../install-paths.ts";
+import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { bootstrapServer } from "./bootstrap-server.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
 
-const unitFile = `/etc/systemd/system/${installUnits.bootstrap}.service`;
+export interface BootstrapServer {
+  /** The first master's private address. */
+  readonly address: string;
+  readonly port: number;
+  /** The first part of every path, 32 hexadecimal digits. Whoever knows it, on a node, can read the cluster's secrets. */
+  readonly secret: string;
+  /** The private addresses of all nodes: nobody else gets an answer. */
+  readonly nodeAddresses: readonly string[];
+  /** Relative to `genconf/serve`; asked for to see that the server works. */
+  readonly installScript: string;
+}
+
+/** No installation takes longer. A node that never says that it is done must not keep the server up for the cluster's whole life. */
+const longestSeconds = 2 * 60 * 60;
+
+const unitFile = unitFileOf(installUnits.bootstrap);
+const enabledLink = `/etc/systemd/system/multi-user.target.wants/${installUnits.bootstrap}.service`;
 
 /**
- * Arguments: address, port, the install script's name. The address may come up after the unit at boot: hence the restarts without a limit,
- * in the spelling that systemd 219 knows.
+ * The server's address may come up after the unit at boot: hence the restarts without a limit. All is spelled as systemd 219 knows it. No
+ * argument list holds the secret.
  */
-export const serveScript = `
+export const serveScript = (server: BootstrapServer): string => `
 main() {
   python=$(find_python)
   [ -n "$python" ] || fail 'there is no Python on this machine'
+  rm -f ${installPaths.bootstrapState}
+  write_settings
   write_server
-  write_unit "$1" "$2"
+  write_end
+  write_unit
   systemctl daemon-reload
   systemctl enable ${installUnits.bootstrap}
   systemctl restart ${installUnits.bootstrap}
   tries=0
-  until curl -fsS --noproxy '*' --max-time 10 -o /dev/null "http://$1:$2/$3" 2>/dev/null; do
+  until answers; do
     tries=$((tries + 1))
-    [ "$tries" -lt 50 ] || fail "it does not answer at $1:$2: $(journalctl -q -n 1 -o cat -u ${installUnits.bootstrap})"
+    [ "$tries" -lt 50 ] || fail "it does not answer at ${server.address}:${server.port}: $(journalctl -q -n 1 -o cat -u ${installUnits.bootstrap})"
     sleep 0.2
   done
 }
 
-# /usr/libexec/platform-python: RHEL 8 and later; python2.7: CentOS 7.
+answers() {
+  curl -fsS --noproxy '*' --max-time 10 -o /dev/null --config - 2>/dev/null <<'CLUSTER_E2E_END'
+url = "http://${server.address}:${server.port}/${server.secret}/${server.installScript}"
+CLUSTER_E2E_END
+}
+
+write_settings() {
+  cat >${installPaths.bootstrapSettings} <<CLUSTER_E2E_END
+{
+  "folder": "${installPaths.serve}",
+  "state": "${installPaths.bootstrapState}",
+  "address": "${server.address}",
+  "port": ${server.port},
+  "secret": "${server.secret}",
+  "nodes": ${JSON.stringify(server.nodeAddresses)},
+  "deadline": $(($(date +%s) + ${longestSeconds}))
+}
+CLUSTER_E2E_END
+}
+
+${fixedFunctions}`;
+
+const fixedFunctions = `# /usr/libexec/platform-python: RHEL 8 and later; python2.7: CentOS 7.
 find_python() {
   for name in python3 /usr/libexec/platform-python python2.7 python; do
     command -v "$name" || continue
@@ -40,6 +81,19 @@ write_server() {
 ${bootstrapServer}CLUSTER_E2E_END
 }
 
+# Runs whenever the server stops, also for a reboot. The shell has read all of it before it removes itself.
+write_end() {
+  cat >${installPaths.bootstrapEnd} <<'CLUSTER_E2E_END'
+grep -qx finished ${installPaths.bootstrapState} || exit 0
+{
+  rm -f ${enabledLink} ${unitFile}
+  rm -rf ${installPaths.serve}
+  rm -f ${installPaths.bootstrapSettings} ${installPaths.bootstrapServer} ${installPaths.bootstrapState} ${installPaths.bootstrapEnd}
+  exit
+}
+CLUSTER_E2E_END
+}
+
 write_unit() {
   cat >${unitFile} <<CLUSTER_E2E_END
 [Unit]
@@ -48,10 +102,14 @@ Wants=network-online.target
 After=network-online.target
 
 [Service]
-ExecStart=$python ${installPaths.bootstrapServer} ${installPaths.serve} $1 $2
-Restart=always
+ExecStart=$python ${installPaths.bootstrapServer} ${installPaths.bootstrapSettings}
+ExecStopPost=/bin/sh ${installPaths.bootstrapEnd}
+Restart=on-failure
 RestartSec=1
 StartLimitInterval=0
+LimitNOFILE=8192
+LimitCORE=0
+CapabilityBoundingSet=CAP_CHOWN CAP_FOWNER CAP_DAC_OVERRIDE CAP_SETUID CAP_SETGID CAP_SYS_CHROOT
 PrivateTmp=yes
 NoNewPrivileges=yes
 
@@ -62,16 +120,16 @@ CLUSTER_E2E_END
 }
 `;
 
-/** Serves what genconf wrote, inside the cluster only: on the first master's private address. */
-export const serve = (layout: Layout, address: string, port: number): Phase => ({
+/** Serves what genconf wrote to the cluster's own nodes, until all of them are done. */
+export const serve = (server: BootstrapServer): Phase => ({
   title: "Serve",
   run: async ({ connection, reference }, signal) => {
     await runRemoteScript(
       connection,
       {
         name: "e2e-serve",
-        text: serveScript,
-        arguments: [address, String(port), layout.installScript],
+        text: serveScript(server),
+        arguments: [],
         limitMs: 60_000,
         task: "starting the bootstrap server",
         failure: `${reference}: the bootstrap server could not be started`,

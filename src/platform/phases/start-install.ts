@@ -1,5 +1,5 @@
 import type { Role } from "../../model/cluster-record.ts";
-import { installPaths, installUnits } from "../install-paths.ts";
+import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
@@ -12,32 +12,77 @@ export interface InstallSource {
   readonly release: string;
 }
 
-/** What the install unit runs. Its status and log outlive it, the machine's reboot too. A unit has neither HOME nor USER. */
+const bootstrapSeconds = 5 * 60;
+const setUpSeconds = 2 * 60 * 60;
+const reportSeconds = 30 * 60;
+
+/**
+ * What the install unit runs. A unit has neither HOME nor USER. Its status and log outlive it and the machine's reboot; after a reboot in the
+ * middle it begins again where that is possible. The install script, and what goes on after it, need the bootstrap server, so the node tells
+ * the server when both have ended, well or not. The server's URL is a secret: it stands in no argument list.
+ */
 export const installRunner = (layout: Layout, role: Role, { url, release }: InstallSource): string => `#!/bin/sh
 cd ${installPaths.folder} || exit 1
 umask 022
-exec >${installPaths.installLog} 2>&1 </dev/null
-echo running >${installPaths.installStatus}
+exec >>${installPaths.installLog} 2>&1 </dev/null
 HOME=/root USER=root LOGNAME=root
 export HOME USER LOGNAME
+bootstrap_url='${url}'
 
-finish() {
-  echo "exit $1" >${installPaths.installStatus}.new
-  mv -f ${installPaths.installStatus}.new ${installPaths.installStatus}
-  exit "$1"
+ask() {
+  path=$1
+  shift
+  curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 --config - "$@" <<END
+url = "$bootstrap_url/$path"
+END
 }
 
-tries=0
-until curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 -o ${layout.installScript} ${url}/${layout.installScript}; do
-  tries=$((tries + 1))
-  if [ "$tries" -ge 30 ]; then
-    echo 'The install script could not be read from the bootstrap server ${url}.'
-    finish 1
+limit() { deadline=$(($(date +%s) + $1)); }
+
+# Fails once the limit has passed.
+pause() { [ "$(date +%s)" -lt "$deadline" ] && sleep 2; }
+
+install() {
+  if [ "$1" = running ]; then
+    echo 'The machine was restarted during the installation, which begins again.'
+    [ ! -e ${layout.installedMarker} ] || return 0
   fi
-  sleep 2
-done
-${shims(layout.installShims(release))}bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
-finish $?
+  echo running >${installPaths.installStatus}
+  limit ${bootstrapSeconds}
+  until ask ${layout.installScript} -o ${layout.installScript}; do
+    pause || {
+      echo 'The install script could not be read from the bootstrap server.'
+      return 1
+    }
+  done
+${shims(layout.installShims(release))}  bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
+}
+
+# Whether nothing is at work any more that the install script began.
+is_set_up() {
+  for unit in ${layout.setupUnits.join(" ")}; do
+    case $(systemctl show -p ActiveState "$unit.service") in
+      *=failed) return 0 ;;
+      *=activating | *=reloading) return 1 ;;
+    esac
+  done
+  [ -e ${layout.installedMarker} ]
+}
+
+before=$(cat ${installPaths.installStatus} 2>/dev/null)
+status=0
+if [ "$before" != 'exit 0' ]; then
+  install "$before"
+  status=$?
+  echo "exit $status" >${installPaths.installStatus}.new
+  mv -f ${installPaths.installStatus}.new ${installPaths.installStatus}
+fi
+limit ${setUpSeconds}
+until [ "$status" -ne 0 ] || is_set_up || ! pause; do :; done
+limit ${reportSeconds}
+until ask installed --data '' -o /dev/null 2>/dev/null || ! pause; do :; done
+systemctl disable ${installUnits.install} 2>/dev/null
+exit "$status"
 `;
 
 /** Puts each program's stand-in first on the path; the node's own is `$real` in it. */
@@ -59,24 +104,40 @@ export PATH
     .join("");
 
 /**
- * Begins the installation unless it is under way or ended well, so that it can be asked again after a lost answer. A success of an earlier
- * boot counts; a failure is tried anew.
+ * Begins the installation unless it is under way, so that it can be asked again after a lost answer. Where it ended well, in an earlier boot
+ * or just now, only the bootstrap server is told so; a failure is tried again.
  */
 export const startInstallScript = (layout: Layout, role: Role, source: InstallSource): string => `
 main() {
   mkdir -p ${installPaths.folder}
-  [ "$(cat ${installPaths.installStatus} 2>/dev/null || :)" != 'exit 0' ] || return 0
-  ! systemctl is-active --quiet ${installUnits.install} || return 0
-  # The name of an ended unit is free only after these.
+  status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
+  if [ "$status" = running ] && systemctl is-active --quiet ${installUnits.install}; then return 0; fi
   systemctl stop ${installUnits.install} 2>/dev/null || :
   systemctl reset-failed ${installUnits.install} 2>/dev/null || :
   cat >${installPaths.installRunner} <<'CLUSTER_E2E_END'
 ${installRunner(layout, role, source)}CLUSTER_E2E_END
   echo ${layout.name} >${installPaths.layout}
-  rm -f ${installPaths.installLog} ${installPaths.installStatus}
-  # A file, not a command: systemd would expand what looks like its variables.
-  systemd-run --unit=${installUnits.install} --description='Installs the platform' --remain-after-exit \\
-    /bin/sh ${installPaths.installRunner} </dev/null || fail 'systemd-run failed'
+  [ "$status" = 'exit 0' ] || rm -f ${installPaths.installLog} ${installPaths.installStatus}
+  write_unit
+  systemctl daemon-reload
+  systemctl enable ${installUnits.install} || fail 'the install unit cannot be enabled'
+  systemctl start ${installUnits.install} || fail 'the install unit does not start'
+}
+
+write_unit() {
+  cat >${unitFileOf(installUnits.install)} <<'CLUSTER_E2E_END'
+[Unit]
+Description=Installs the platform
+After=network.target
+
+[Service]
+ExecStart=/bin/sh ${installPaths.installRunner}
+RemainAfterExit=yes
+
+[Install]
+WantedBy=multi-user.target
+CLUSTER_E2E_END
+  chmod 644 ${unitFileOf(installUnits.install)}
 }
 `;
 

@@ -42,7 +42,8 @@ export async function askNode(
       },
       limit.signal,
     );
-    if (result.status !== 0) return unanswered(`asking it failed: ${result.stderr.trim().slice(-200)}`);
+    if (result.status !== 0)
+      return unanswered(`asking it failed: ${result.stderr.trim().split("\n").at(-1)?.slice(-200)}`);
     const report = parseNodeReport(result.stdout);
     return { node, verdict: judgeNode(report), report };
   } catch (error) {

@@ -5,8 +5,10 @@ import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
 import type { Layout } from "../layout.ts";
+import { askOnMaster } from "./ask-on-master.ts";
+import type { SuperuserAnswers, SuperuserQuestion } from "./ask-on-master.ts";
 import { askWeb } from "./web-request.ts";
-import type { WebAccess } from "./web-request.ts";
+import type { WebAccess, WebAnswer } from "./web-request.ts";
 
 export interface Superuser {
   readonly username: string;
@@ -99,21 +101,25 @@ async function checkAsSuperuser(
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
   const { layout, variant, login, refusals } = request;
-  const token = login === undefined ? undefined : await logIn(master, { layout, login, refusals }, access, signal);
-  if (token?.wait !== undefined) return [waitFor(master, token.wait)];
-  if (!layout.agentsRegistered.variants.includes(variant)) return [];
-  const headers = token === undefined ? {} : { authorization: `token=${token.token}` };
-  const answer = await askWeb(master, access, { method: "GET", path: layout.agentsRegistered.path, headers }, signal);
+  const asksAgents = layout.agentsRegistered.variants.includes(variant);
+  const question = { method: "GET", path: layout.agentsRegistered.path } as const;
+  if (login === undefined)
+    return asksAgents ? agentWaits(master, request, await askWeb(master, access, question, signal)) : [];
+  const body = JSON.stringify({ uid: login.username, password: login.password });
+  const answers = access.isTlsEnabled
+    ? await askOverTls(master, { layout, loginBody: body }, access, signal)
+    : await askOnMaster(master, { layout, loginBody: body }, request.connections, signal);
+  const wait = loginWait(master, login, answers, refusals);
+  if (wait !== undefined) return [waitFor(master, wait)];
+  return asksAgents && answers.agents !== undefined ? agentWaits(master, request, answers.agents) : [];
+}
+
+function agentWaits(master: NodeRecord, { layout, agentCount }: MastersCheck, answer: WebAnswer): readonly Wait[] {
   if (answer.problem !== undefined || answer.status !== 200)
     return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
   const count = layout.agentsRegistered.count(parsed(answer.body));
-  if (count >= request.agentCount) return [];
-  return [waitFor(master, `${count} of ${request.agentCount} agents are registered`)];
+  return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
 }
-
-type LoginAnswer =
-  | { readonly token: string; readonly wait?: undefined }
-  | { readonly wait: string; readonly token?: undefined };
 
 /** Knows whether a login is refused for good: a platform that has just started may refuse the right password for a while. */
 interface RefusalWatch {
@@ -133,37 +139,39 @@ function createRefusalWatch(clock: Clock): RefusalWatch {
   };
 }
 
-interface LoginRequest {
-  readonly layout: Layout;
-  readonly login: Superuser;
-  readonly refusals: RefusalWatch;
+/** Fails as `login-refused` where the platform has said for 30 s that name or password is wrong; anything else may pass. */
+function loginWait(
+  master: NodeRecord,
+  { username }: Superuser,
+  { login, agents }: SuperuserAnswers,
+  refusals: RefusalWatch,
+): string | undefined {
+  if (login.problem !== undefined) return `login: ${login.problem}`;
+  const isRefused = login.status === 401;
+  if (refusals.isFinal(isRefused)) {
+    throw new ClusterError("login-refused", `The cluster refuses the superuser "${username}" with this password.`, {
+      hint: "Give --superuser-username and --superuser-password as the cluster's configuration has them.",
+      facts: { node: nodeReference(master), username },
+    });
+  }
+  if (isRefused) return "login: the superuser is refused";
+  return agents === undefined ? `login: status ${login.status}` : undefined;
 }
 
-/** Fails as `login-refused` where the platform has said for 30 s that name or password is wrong; anything else may pass. */
-async function logIn(
+async function askOverTls(
   master: NodeRecord,
-  { layout, login, refusals }: LoginRequest,
+  { layout, loginBody }: SuperuserQuestion,
   access: WebAccess,
   signal: AbortSignal,
-): Promise<LoginAnswer> {
-  const body = JSON.stringify({ uid: login.username, password: login.password });
-  const headers = { "content-type": "application/json" };
-  const answer = await askWeb(master, access, { method: "POST", path: layout.loginPath, headers, body }, signal);
-  if (answer.problem !== undefined) return { wait: `login: ${answer.problem}` };
-  const isRefused = answer.status === 401;
-  if (refusals.isFinal(isRefused)) {
-    throw new ClusterError(
-      "login-refused",
-      `The cluster refuses the superuser "${login.username}" with this password.`,
-      {
-        hint: "Give --superuser-username and --superuser-password as the cluster's configuration has them.",
-        facts: { node: nodeReference(master), username: login.username },
-      },
-    );
-  }
-  if (isRefused) return { wait: "login: the superuser is refused" };
-  const token = answer.status === 200 ? tokenIn(parsed(answer.body)) : undefined;
-  return token === undefined ? { wait: `login: status ${answer.status}` } : { token };
+): Promise<SuperuserAnswers> {
+  const json = { "content-type": "application/json" };
+  const posted = { method: "POST", path: layout.loginPath, headers: json, body: loginBody } as const;
+  const login = await askWeb(master, access, posted, signal);
+  const token = login.status === 200 ? tokenIn(parsed(login.body)) : undefined;
+  if (token === undefined) return { login, agents: undefined };
+  const headers = { authorization: `token=${token}` };
+  const question = { method: "GET", path: layout.agentsRegistered.path, headers } as const;
+  return { login, agents: await askWeb(master, access, question, signal) };
 }
 
 const tokenIn = (body: unknown): string | undefined =>

@@ -29,8 +29,7 @@ export function judgeNode(report: NodeReport): NodeVerdict {
 function failureOf(report: NodeReport): string | undefined {
   const exit = /^exit (\d+)$/.exec(report.status)?.[1];
   if (exit !== undefined && exit !== "0") return `the install script ended with status ${exit}`;
-  if (report.status === "running" && !isAtWork(report.unit))
-    return "the installer was cut off (did the machine restart?)";
+  if (report.status === "running" && !isAtWork(report.unit)) return "the installer was cut off";
   const failed = Object.entries(report.setup).find(([, state]) => state === "failed");
   return failed === undefined ? undefined : `the unit ${failed[0]} failed`;
 }

@@ -17,29 +17,40 @@ export interface NodeReport {
   readonly log: readonly string[];
 }
 
-/** Reads what `nodeScript` printed. Lines of another form are passed over. */
+/** What systemd calls a state, what a layout or a unit may be called. */
+const word = /^[\w.@-]{0,100}$/;
+const installStatus = /^(running|exit \d{1,3})$/;
+const exitStatus = /^\d{1,3}$/;
+const longestLine = 2000;
+
+/** Reads what `nodeScript` printed. Lines and values of another form are passed over. */
 export function parseNodeReport(stdout: string): NodeReport {
   const pairs = stdout.split("\n").flatMap(pairOf);
   const all = (key: string): string[] => pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
-  const value = (key: string): string => all(key)[0] ?? "";
-  const checkStatus = value("check.status");
+  const value = (key: string, shape: RegExp): string | undefined =>
+    all(key)
+      .slice(0, 1)
+      .find((text) => shape.test(text));
+  const checkStatus = value("check.status", exitStatus);
   return {
-    layout: value("layout"),
-    status: value("status"),
-    unit: value("unit"),
+    layout: value("layout", word) ?? "",
+    status: value("status", installStatus) ?? "",
+    unit: value("unit", word) ?? "",
     setup: Object.fromEntries(
-      pairs.filter(({ key }) => key.startsWith("setup.")).map((pair) => [pair.key.slice("setup.".length), pair.value]),
+      pairs
+        .filter((pair) => pair.key.startsWith("setup.") && word.test(pair.key) && word.test(pair.value))
+        .map((pair) => [pair.key.slice("setup.".length), pair.value]),
     ),
-    checkStatus: checkStatus === "" ? undefined : Number(checkStatus),
+    checkStatus: checkStatus === undefined ? undefined : Number(checkStatus),
     checkOutput: all("check").join("\n"),
-    isTlsEnabled: saysTls(value("config")),
+    isTlsEnabled: saysTls(all("config")[0] ?? ""),
     log: all("log"),
   };
 }
 
 function pairOf(line: string): readonly { readonly key: string; readonly value: string }[] {
   const end = line.indexOf("=");
-  return end < 0 ? [] : [{ key: line.slice(0, end), value: line.slice(end + 1) }];
+  return end < 0 ? [] : [{ key: line.slice(0, end), value: line.slice(end + 1, end + 1 + longestLine) }];
 }
 
 /** Both layouts keep `ssl_enabled` there, as a boolean or as its text. */

@@ -32,16 +32,20 @@ status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
 unit=$(state_of ${installUnits.install})
 # The status is written before the unit ends: read again, it can't be older than the unit's state.
 [ "$status" != running ] || [ "$unit" = active ] || status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
-echo "layout=$layout"
-echo "status=$status"
-echo "unit=$unit"
+# A machine that was restarted in the middle goes on by itself, but not at once.
+[ "$status:$unit" != running:inactive ] || ! systemctl is-enabled --quiet ${installUnits.install} 2>/dev/null || unit=activating
+# Not echo: some shells' makes a line break of a backslash and an n.
+say() { printf '%s=%s\\n' "$1" "$(printf '%s' "$2" | tr -d '\\n')"; }
+say layout "$layout"
+say status "$status"
+say unit "$unit"
 failed=no
 case $status in '' | running | 'exit 0') ;; *) failed=yes ;; esac
 [ "$status" != running ] || [ "$unit" = active ] || [ "$unit" = activating ] || failed=yes
 
 run_check() {
   output=$(timeout ${checkSeconds} "$@" 2>&1 </dev/null)
-  echo "check.status=$?"
+  say check.status "$?"
   printf '%s\\n' "$output" | tail -c 16000 | lines_of check
 }
 
@@ -55,13 +59,13 @@ esac
 function layoutCase(layout: Layout): string {
   const units = layout.setupUnits.map(
     (unit) => `    state=$(state_of ${quote([unit])}.service)
-    echo ${quote([`setup.${unit}=`])}"$state"
+    say ${quote([`setup.${unit}`])} "$state"
     [ "$state" != failed ] || { failed=setup; journalctl -q -o cat -n ${tailLines} -u ${quote([unit])}.service | lines_of log; }`,
   );
   return [
     `  ${layout.name})`,
     ...units,
-    `    echo "config=$(tr -d '\\n' 2>/dev/null <${quote([layout.bootstrapConfigFile])})"`,
+    `    say config "$(cat ${quote([layout.bootstrapConfigFile])} 2>/dev/null)"`,
     `    if [ "$status" != running ] && [ "$failed" = no ]; then`,
     `      ${checkChain(layout)}`,
     "    fi",

@@ -10,6 +10,8 @@ import {
 } from "../../../src/system/creation-folder.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
+const creationId = "0123456789abcdef";
+
 interface Owner {
   readonly host: string;
   readonly pid: number;
@@ -18,8 +20,8 @@ interface Owner {
 
 /** A creation whose owner is another one than this process. */
 async function creationOf(root: string, change: (owner: Owner) => Owner | undefined): Promise<string> {
-  const directory = creationDirectory(root, "default", "c1");
-  await beginCreation(directory, "default", "c1");
+  const directory = creationDirectory(root, "default", creationId);
+  await beginCreation(directory, "default", creationId);
   const path = creationFiles(directory).creation;
   const creation = JSON.parse(await readFile(path, "utf8")) as { owner: Owner };
   await writeFile(path, JSON.stringify({ ...creation, owner: change(creation.owner) }));

@@ -105,8 +105,8 @@ test("an expired session is told as such", async () => {
 test("one account sees nothing of another's clusters", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
-  await backend.provision(request, request.onNode, neverAborted);
+  const request = fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
+  await fixture.create(backend, request, neverAborted);
   const { other } = accounts;
   const environment = {
     ...fixture.surroundings.environment,

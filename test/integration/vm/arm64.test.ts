@@ -71,7 +71,7 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
       createdBy: "1",
       nodes: [node],
     },
-    creation: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
+    options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
     accelerator: "tcg",
     firmware,
     image: await readImageFacts(qemu, join(directory, "empty.img"), never),

@@ -84,10 +84,10 @@ test("an old QEMU runs single machines only", async () => {
   });
   const qemu = openQemu(surroundings(folder.path), x64);
   const image = join(folder.path, "qemu-img");
-  const creation = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
+  const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
   const resolve = (agents: number) => {
     const counts = { master: 1, agent: agents, public_agent: 0 };
-    const request = { distribution: "debian-12", creation, counts, needsCgroups1: false };
+    const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
     return resolveCreation(qemu, request, surroundings(folder.path).environment, never);
   };
   expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg" });
@@ -97,8 +97,8 @@ test("an old QEMU runs single machines only", async () => {
 test("nodes that want more memory than there is are refused", async () => {
   await using folder = await scratchFolder();
   const counts = { master: 1, agent: 0, public_agent: 0 };
-  const creation = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
-  const request = { distribution: "debian-12", creation, counts, needsCgroups1: false };
+  const options = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
+  const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
   const { environment } = surroundings(folder.path);
   const failure = await failureOf(
     resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),

@@ -41,6 +41,13 @@ test("a start that failed, as where a port was taken meanwhile, is no machine's 
   expect(await machineLife(files)).toBe("unstarted");
 });
 
+test("a process file that QEMU has made and not yet written is no machine's end", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await writeFile(files.pid, "");
+  expect(await machineLife(files)).toBe("unstarted");
+});
+
 test("a process that has got the number of a dead machine's is neither taken for it nor ended", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);

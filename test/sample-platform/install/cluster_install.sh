@@ -2,7 +2,8 @@
 # Sets up this machine as a node: bash cluster_install.sh [--no-block] master|agent|public_agent
 #
 # Everything comes from the bootstrap server; no other address is asked. Returns when the node's services run, or with
-# --no-block when they are about to be started. Run again after a failure, it begins anew; on a node that stands, it refuses.
+# --no-block when they are about to be started. Run again after a failure, or a reboot in the middle, it starts over; on a node
+# that is installed, it refuses.
 set -euo pipefail
 
 # Under systemd there is no HOME, and PATH may lack the sbin folders.
@@ -55,10 +56,11 @@ check_machine() {
   flock --nonblock 9 || fail "another cluster_install.sh is at work on this node"
 }
 
+# The URL is a secret: no argument list holds it, and no message. The server's machine may be restarting.
 fetch() {
-  curl --fail --silent --show-error --noproxy '*' --connect-timeout 10 --retry 5 --retry-connrefused --max-time 600 \
-    --output "$work/$1" "$bootstrap_url/$1" || fail "cannot fetch $bootstrap_url/$1"
-  echo "$2  $work/$1" | sha256sum --check --status || fail "$bootstrap_url/$1 is damaged: its sum is wrong"
+  curl --fail --silent --show-error --noproxy '*' --connect-timeout 10 --retry 60 --retry-delay 2 --retry-connrefused --max-time 600 \
+    --output "$work/$1" --config - <<<"url = \"$bootstrap_url/$1\"" || fail "cannot fetch $1 from the bootstrap server"
+  echo "$2  $work/$1" | sha256sum --check --status || fail "$1 is damaged: its sum is wrong"
   mkdir -p "$work/${1%.tar}"
   tar -x -f "$work/$1" -C "$work/${1%.tar}" --no-same-owner --same-permissions
   rm "$work/$1"
@@ -123,8 +125,9 @@ install_packages() {
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
   echo "deb [trusted=yes] file:$work/software/pool ./" >"$apt/sources.list"
   forbid_starts
+  # A reboot may have cut off an earlier run.
   {
-    apt-get "${options[@]}" update && apt-get "${options[@]}" install --yes --no-install-recommends "${wanted[@]}"
+    dpkg --configure --pending --force-confold && apt-get "${options[@]}" update && apt-get "${options[@]}" install --yes --no-install-recommends "${wanted[@]}"
   } >"$work/apt.log" 2>&1 || status=$?
   allow_starts
   [ "$status" -eq 0 ] || fail "the packages (${wanted[*]}) could not be installed:"$'\n'"$(tail -n 20 "$work/apt.log")"
@@ -266,9 +269,10 @@ main() {
   parse_arguments "$@"
   check_machine
   umask 077
+  rm -rf /var/tmp/cluster-install.*
   work=$(mktemp -d /var/tmp/cluster-install.XXXXXX)
   trap clean_up EXIT
-  say "fetching from $bootstrap_url"
+  say "fetching from the bootstrap server"
   fetch_all
   identify
   check_custom_ca

@@ -48,7 +48,7 @@ test.each([
   ["short", "short"],
   ["exactly ten", "exactly t…"],
   ["日本語日本語", "日本語日…"],
-  ["a\nb\tc\x1b", "a b c "],
+  ["a\nb\tc\x1b", "a b c\uFFFD"],
 ])("%j fits ten columns as %j", (text, expected) => {
   expect(fit(text, 10)).toBe(expected);
 });

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
-import { bootstrapUrlOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
+import { bootstrapOriginOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
 import { layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { splitLogs } from "../../../src/platform/node-logs.ts";
 import { curlConfig } from "../../../src/platform/phases/curl-config.ts";
 import { megabytes } from "../../../src/platform/phases/fetch-artifact.ts";
 import { lastLines, reasonOf } from "../../../src/platform/phases/remote-script.ts";
@@ -22,10 +21,15 @@ const node = (role: NodeRecord["role"], privateAddress: string | undefined): Nod
 });
 const cluster = exampleCluster([node("master", "10.0.0.1"), node("agent", "10.0.0.2")], "enterprise");
 
-const found = { resolvers: ["10.0.0.53"], layout: layoutOf("cluster"), release: "1.0" };
+const facts = {
+  resolvers: ["10.0.0.53"],
+  bootstrapUrl: "http://10.0.0.1:18080/0123456789abcdef",
+  layout: layoutOf("cluster"),
+  release: "1.0",
+};
 
 async function configOf(changes: Partial<InstallPlan>): Promise<unknown> {
-  const files = await genconfFiles(examplePlan("/a", { variant: "enterprise", ...changes }), cluster, found);
+  const files = await genconfFiles(examplePlan("/a", { variant: "enterprise", ...changes }), cluster, facts);
   const [config] = files;
   expect(config).toMatchObject({ path: "config.yaml", mode: 0o600 });
   return Bun.YAML.parse((config!.source as { text: string }).text);
@@ -39,7 +43,7 @@ describe("what goes into genconf", () => {
       securityMode: "strict",
     } as const;
     expect(await configOf(changes)).toMatchObject({
-      bootstrap_url: "http://10.0.0.1:18080",
+      bootstrap_url: "http://10.0.0.1:18080/0123456789abcdef",
       master_list: ["10.0.0.1"],
       agent_list: ["10.0.0.2"],
       public_agent_list: [],
@@ -53,19 +57,28 @@ describe("what goes into genconf", () => {
     expect(await configOf({ completeConfiguration: { a: 1 }, licenseKey: "key" })).toEqual({ a: 1 });
   });
 
+  test.each([
+    ["http://10.0.0.1:18080", "http://10.0.0.1:18080/0123456789abcdef"],
+    ["http://10.0.0.1:18080/", "http://10.0.0.1:18080/0123456789abcdef"],
+    ["http://10.0.0.1:80", "http://10.0.0.1:80"],
+    ["http://example.org/own", "http://example.org/own"],
+  ])("leads to the secret path where the library's configuration names our server: %s", async (given, expected) => {
+    expect(await configOf({ completeConfiguration: { bootstrap_url: given } })).toEqual({ bootstrap_url: expected });
+  });
+
   test("names the public detector where there is one, the user's before the backend's", async () => {
     expect(await configOf({ ipDetectPublic: "#!/bin/sh\n" })).toMatchObject({
       ip_detect_public_filename: "genconf/ip-detect-public",
     });
     const own = { source: "/own", target: "ip-detect-public", mode: 0o755, sizeBytes: 1 };
     const plan = examplePlan("/a", { ipDetectPublic: "#!/bin/sh\n", genconfFiles: [own] });
-    const files = await genconfFiles(plan, cluster, found);
+    const files = await genconfFiles(plan, cluster, facts);
     const detectors = files.filter((file) => file.path === "ip-detect-public");
     expect(detectors).toEqual([{ path: "ip-detect-public", source: { file: "/own" }, mode: 0o755 }]);
   });
 
   test("needs a private address of every node", () => {
-    expect(() => bootstrapUrlOf(node("master", undefined))).toThrow("master_0 (i-master) has no private address.");
+    expect(() => bootstrapOriginOf(node("master", undefined))).toThrow("master_0 (i-master) has no private address.");
   });
 });
 
@@ -119,12 +132,4 @@ describe("why a script failed", () => {
   test("the last lines leave out empty ones", () => {
     expect(lastLines("a\n\nb  \n\n\nc\n", 2)).toEqual(["b", "c"]);
   });
-});
-
-test("logs are parted at their marks", () => {
-  const mark = "--- 123";
-  expect(splitLogs(`cut off\n${mark} a.log\none\n${mark} b.log\n--- other\n`, mark)).toEqual([
-    { name: "a.log", text: "one\n" },
-    { name: "b.log", text: "--- other\n" },
-  ]);
 });

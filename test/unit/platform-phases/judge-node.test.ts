@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { hostileOutputs } from "../../support/hostile-output.ts";
 import { judgeNode } from "../../../src/platform/readiness/judge-node.ts";
 import type { NodeReport } from "../../../src/platform/readiness/node-report.ts";
 import { parseNodeReport } from "../../../src/platform/readiness/node-report.ts";
@@ -27,11 +28,7 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
   ["an installer at work", { status: "running", checkStatus: undefined }, waiting("the installer is at work")],
   ["an installer that was just begun", { status: "", checkStatus: undefined }, waiting("the installer is at work")],
   ["an installer that failed", { status: "exit 7", unit: "failed" }, failed("the install script ended with status 7")],
-  [
-    "an installer without its unit",
-    { status: "running", unit: "inactive" },
-    failed("the installer was cut off (did the machine restart?)"),
-  ],
+  ["an installer without its unit", { status: "running", unit: "inactive" }, failed("the installer was cut off")],
   [
     "a unit at work after it",
     { setup: { "dcos-setup": "activating" }, checkStatus: undefined },
@@ -86,6 +83,31 @@ log=x=1
     isTlsEnabled: true,
     log: ["x=1"],
   });
+});
+
+test("3000 hostile checks and logs say nothing but what a check and a log say", () => {
+  for (const text of hostileOutputs(12, 3000)) {
+    const lines = (key: string): string =>
+      text
+        .split("\n")
+        .map((line) => `${key}=${line}\n`)
+        .join("");
+    const head = "layout=cluster\nstatus=running\nunit=active\ncheck.status=7\n";
+    const { checkOutput, log, ...others } = parseNodeReport(`${head}${lines("check")}${lines("log")}`);
+    const said = { layout: "cluster", status: "running", unit: "active", setup: {}, checkStatus: 7 };
+    expect(others).toEqual({ ...said, isTlsEnabled: undefined });
+    expect([checkOutput.split("\n").length, log.length]).toEqual([text.split("\n").length, text.split("\n").length]);
+  }
+});
+
+test("3000 hostile reports: every value has its shape", () => {
+  for (const text of hostileOutputs(13, 3000)) {
+    const report = parseNodeReport(text.replaceAll(" ", "="));
+    expect(report.status).toMatch(/^(|running|exit \d+)$/);
+    for (const word of [report.layout, report.unit, ...Object.entries(report.setup).flat()])
+      expect(word).toMatch(/^[\w.@-]*$/);
+    expect(report.checkStatus ?? 0).toBeInteger();
+  }
 });
 
 test.each([

@@ -1,64 +1,42 @@
 import { expect, test } from "bun:test";
 import { renderSshConfig } from "../../../src/ssh/config.ts";
-import type { Destination } from "../../../src/ssh/pool.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { hostileTexts } from "../../support/hostile-text.ts";
 
-const node = (role: string, index: number, host: string): Destination => ({
-  id: `i-${index}`,
-  role,
-  index,
-  ssh: { host, port: 22, user: "admin" },
-});
-const files = { identityFile: "/state of 100%/key", knownHostsFile: "/state of 100%/known_hosts" };
+const files = { identityFile: "/state/id_ed25519", knownHostsFile: "/state/known_hosts" };
+const node = { id: "i-0", role: "master", index: 0, ssh: { host: "192.0.2.1", port: 22, user: "admin" } };
 
-test("each node with an address has a block", () => {
-  const nodes = [node("master", 0, "203.0.113.5"), node("agent", 1, ""), node("public_agent", 0, "2001:db8::7")];
-  expect(renderSshConfig(nodes, files)).toMatchInlineSnapshot(`
-    "Host master_0
-      HostName 203.0.113.5
-      Port 22
-      User admin
-      IdentityFile "/state of 100%%/key"
-      IdentitiesOnly yes
-      IdentityAgent none
-      PreferredAuthentications publickey
-      HostKeyAlgorithms ssh-ed25519
-      KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,diffie-hellman-group-exchange-sha256
-      StrictHostKeyChecking yes
-      UserKnownHostsFile "/state of 100%%/known_hosts"
-      GlobalKnownHostsFile /dev/null
-      CheckHostIP no
-      UpdateHostKeys no
-      ConnectTimeout 15
-      ServerAliveInterval 10
-      LogLevel ERROR
+const refusal = async (change: object, changedFiles: object = {}) =>
+  failureOf((async () => renderSshConfig([{ ...node, ...change }], { ...files, ...changedFiles }))());
 
-    Host public_agent_0
-      HostName 2001:db8::7
-      Port 22
-      User admin
-      IdentityFile "/state of 100%%/key"
-      IdentitiesOnly yes
-      IdentityAgent none
-      PreferredAuthentications publickey
-      HostKeyAlgorithms ssh-ed25519
-      KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,diffie-hellman-group-exchange-sha256
-      StrictHostKeyChecking yes
-      UserKnownHostsFile "/state of 100%%/known_hosts"
-      GlobalKnownHostsFile /dev/null
-      CheckHostIP no
-      UpdateHostKeys no
-      ConnectTimeout 15
-      ServerAliveInterval 10
-      LogLevel ERROR
-    "
-  `);
+test("a value with white space or a control character is refused, and shown so that it can be printed", async () => {
+  const error = await refusal({ ssh: { ...node.ssh, user: "admin\n  ProxyCommand id" } });
+  expect([error.id, error.message]).toEqual([
+    "connection-failed",
+    String.raw`ssh can't be given the user "admin\n  ProxyCommand id".`,
+  ]);
+  expect((await refusal({ ssh: { ...node.ssh, host: "192.0.2.1 x" } })).id).toBe("connection-failed");
+  expect((await refusal({ role: "master x" })).id).toBe("connection-failed");
+  expect((await refusal({}, { identityFile: "/state/a\rb" })).id).toBe("machine-not-set-up");
 });
 
-test.each(['/a"b', "/a\\b", "/a${HOME}", "/a\nb"])(
-  "the path %j, which ssh can't be given, is refused",
-  (identityFile) => {
-    expect(() => renderSshConfig([node("master", 0, "203.0.113.5")], { ...files, identityFile })).toThrow(
-      expect.objectContaining({ id: "machine-not-set-up" }),
-    );
-  },
-);
+test("no value becomes another word or line of the configuration", () => {
+  const lines = renderSshConfig([node], files).split("\n").length;
+  for (const text of hostileTexts(11, 5000)) {
+    for (const change of [{ ssh: { ...node.ssh, user: text } }, { ssh: { ...node.ssh, host: text } }, { role: text }]) {
+      const rendered = attempt(() => renderSshConfig([{ ...node, ...change }], files));
+      if (rendered === undefined || rendered === "") continue;
+      expect(rendered.split(/[\n\r\u2028\u2029]/).length).toBe(lines);
+      for (const key of ["Host", "HostName", "User"])
+        expect(rendered).toMatch(new RegExp(String.raw`^ *${key} [A-Za-z0-9_.:][A-Za-z0-9_.:-]*$`, "m"));
+    }
+  }
+});
+
+function attempt(render: () => string): string | undefined {
+  try {
+    return render();
+  } catch {
+    return undefined;
+  }
+}

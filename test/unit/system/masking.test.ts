@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { hostileOutputs } from "../../support/hostile-output.ts";
 import { Masker } from "../../../src/system/masking.ts";
 
 const hiding = (...secrets: readonly string[]): Masker => {
@@ -86,5 +87,17 @@ test("data is masked in texts and keys, and becomes what JSON can hold", () => {
     map: { key: "***" },
     nothing: null,
     yes: true,
+  });
+});
+
+test("2000 hostile texts: a secret anywhere in them is masked, however many others there are", () => {
+  const masker = new Masker();
+  const secrets = ["s3cret-word", "s3cret-word-and-more", "a+b/c==", "line one\nline two", "zwei\u00e9"];
+  for (const secret of secrets) masker.hide(secret);
+  for (let index = 0; index < 500; index += 1) masker.hide(`other-${index}-secret`);
+  hostileOutputs(5, 2000).forEach((text, index) => {
+    const secret = secrets[index % secrets.length]!;
+    const masked = masker.text(`${text}${secret}${text}`);
+    expect(masked).toBe(`${masker.text(text)}***${masker.text(text)}`);
   });
 });

@@ -1,14 +1,14 @@
 import { access } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import type { Instance, SecurityGroup } from "@aws-sdk/client-ec2";
 import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
 import { creationDirectory, creationFiles } from "../../../system/creation-folder.ts";
 import { stateFolder } from "../../../system/state-folder.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { nodeState } from "../records.ts";
+import { cidrProblem } from "../admin-cidrs.ts";
+import type { Group } from "../read-groups.ts";
+import type { Machine } from "../read-machines.ts";
 import { isAdmitted } from "../silence.ts";
-import { readTags } from "../tags.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf } from "./with-cloud.ts";
 
@@ -29,7 +29,7 @@ async function compare(facts: CloudFacts, place: Place): Promise<Outcome> {
   const seen = `This machine is seen from ${address}`;
   const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
   if (failures.some((failure) => failure !== undefined)) return pass(`${seen}; clusters could not be compared with it`);
-  const clusters = await clustersMadeHere(await facts.instances(), await facts.groups(), place);
+  const clusters = await clustersMadeHere((await facts.instances()).machines, (await facts.groups()).groups, place);
   const closed = clusters.filter(({ cidrs }) => !isAdmitted(address, cidrs));
   if (closed.length === 0) return pass(clusters.length === 0 ? seen : `${seen}, and the clusters made here let it in`);
   const named = closed.map(
@@ -56,26 +56,26 @@ interface LivingCluster {
 
 /** Only those whose key is here: nobody logs in to others from here, wherever they let people in from. */
 async function clustersMadeHere(
-  instances: readonly Instance[],
-  groups: readonly SecurityGroup[],
+  machines: readonly Machine[],
+  groups: readonly Group[],
   { region, environment }: Place,
 ): Promise<readonly LivingCluster[]> {
-  const living = instances.filter((instance) => ["starting", "running"].includes(nodeState(instance)));
-  const used = new Set(living.flatMap((instance) => instance.SecurityGroups ?? []).map((group) => group.GroupId));
+  const living = machines.filter(({ state }) => ["starting", "running"].includes(state));
+  const used = new Set(living.flatMap((machine) => machine.groups).map(({ id }) => id));
   const root = join(stateFolder(environment), "cloud", region);
   const found = await Promise.all(
     groups.map(async (group): Promise<LivingCluster | undefined> => {
-      const { clusterId = "", creationId = "" } = readTags(group.Tags);
+      const { clusterId, creationId } = group;
       const { privateKey } = creationFiles(creationDirectory(root, clusterId, creationId));
-      if (!used.has(group.GroupId) || !(await isThere(privateKey))) return undefined;
-      return { id: clusterId, groupId: group.GroupId ?? "", cidrs: loginRanges(group) };
+      if (!used.has(group.id) || !(await isThere(privateKey))) return undefined;
+      return { id: clusterId, groupId: group.id, cidrs: loginRanges(group) };
     }),
   );
   return found.filter((cluster) => cluster !== undefined);
 }
 
-function loginRanges(group: SecurityGroup): readonly string[] {
-  const rules = (group.IpPermissions ?? []).filter(
+function loginRanges(group: Group): readonly string[] {
+  const rules = group.rules.filter(
     ({ IpProtocol, FromPort = 0, ToPort = 65_535 }) =>
       IpProtocol === "-1" || (IpProtocol === "tcp" && FromPort <= sshPort && ToPort >= sshPort),
   );
@@ -83,7 +83,8 @@ function loginRanges(group: SecurityGroup): readonly string[] {
     ...(rule.IpRanges ?? []).map((range) => range.CidrIp),
     ...(rule.Ipv6Ranges ?? []).map((range) => range.CidrIpv6),
   ]);
-  return [...new Set(ranges.filter((range) => range !== undefined))];
+  const known = ranges.filter((range) => range !== undefined).filter((range) => cidrProblem(range) === undefined);
+  return [...new Set(known)];
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -1,13 +1,15 @@
-import type { Instance, SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
+import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../backend.ts";
+import type { Surroundings } from "../../../system/surroundings.ts";
 import type { CloudApi } from "../api.ts";
 import { checkAddress } from "../check-address.ts";
 import { describeGroups, describeInstances } from "../describe.ts";
 import { findImage, type LaunchImage } from "../images.ts";
 import { openApi } from "../open-api.ts";
 import { collectPages } from "../pages.ts";
+import { type GroupReading, readGroups } from "../read-groups.ts";
+import { type MachineReading, readMachines } from "../read-machines.ts";
 import { withRegionAdvice } from "../region-advice.ts";
 
 /** What `create` takes where its options say nothing. */
@@ -30,10 +32,10 @@ export interface CloudFacts {
    * Throws `region-not-enabled` where it is the region that is at fault.
    */
   readonly defaultGroups: () => Promise<readonly SecurityGroup[]>;
-  /** Ours. */
-  readonly instances: () => Promise<readonly Instance[]>;
-  /** Ours. */
-  readonly groups: () => Promise<readonly SecurityGroup[]>;
+  /** Ours, and those that only look like ours. */
+  readonly instances: () => Promise<MachineReading>;
+  /** Ours, and those that only look like ours. */
+  readonly groups: () => Promise<GroupReading>;
   /** Those of the default network. */
   readonly subnets: () => Promise<readonly Subnet[]>;
   /** The newest of the default distribution. */
@@ -79,8 +81,8 @@ export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings
     api,
     inTime,
     defaultGroups,
-    instances: asked((here, bounded) => describeInstances(here, "all", bounded)),
-    groups: asked((here, bounded) => describeGroups(here, "all", bounded)),
+    instances: asked(async (here, bounded) => readMachines(await describeInstances(here, "all", bounded))),
+    groups: asked(async (here, bounded) => readGroups(await describeGroups(here, "all", bounded))),
     subnets: asked(describeDefaultSubnets),
     image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
     zones: asked((here, bounded) => describeZones(here, defaults.instanceType, bounded)),

@@ -1,24 +1,27 @@
-import type { Instance, SecurityGroup } from "@aws-sdk/client-ec2";
 import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
-import { readExpiry } from "../records.ts";
+import { withStrangers } from "../../with-strangers.ts";
+import type { Group } from "../read-groups.ts";
+import type { Machine } from "../read-machines.ts";
 import { findLeftovers } from "../sweep.ts";
-import { readTags } from "../tags.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, withCloud } from "./with-cloud.ts";
 
-/** What ended clusters left in the region. Groups cost nothing, machines that outlived their deadline do. */
+/** What ended clusters left in the region, and what only looks like ours. Groups cost nothing, machines that outlived their deadline do. */
 export function leftoversCheck(facts: CloudFacts, region: string): Check {
   return { name: "leftovers", limitMs: cloudLimitMs, run: () => withCloud(facts, () => find(facts, region)) };
 }
 
 async function find(facts: CloudFacts, region: string): Promise<Outcome> {
   const [api, instances, groups] = await Promise.all([facts.api(), facts.instances(), facts.groups()]);
-  const { machineIds, groupIds } = findLeftovers({ instances, groups }, api.now());
-  const machines = instances.filter((instance) => machineIds.includes(instance.InstanceId ?? ""));
-  const idle = groups.filter((group) => groupIds.includes(group.GroupId ?? ""));
+  const advice = `Find out who made or changed that in region ${region}, and remove its tags that begin with cluster-e2e:`;
+  const outcome = judge(findLeftovers({ ...instances, ...groups }, api.now()), region);
+  return withStrangers(outcome, [...instances.strangers, ...groups.strangers], advice);
+}
+
+function judge(left: ReturnType<typeof findLeftovers>, region: string): Outcome {
   const things = [
-    ...machines.map((machine) => `machine ${machine.InstanceId} ${origin(machine)}`),
-    ...idle.map((group) => `security group ${group.GroupId} ${origin(group)}`),
+    ...left.machines.map((machine) => `machine ${machine.id} ${origin(machine)}`),
+    ...left.groups.map((group) => `security group ${group.id} ${origin(group)}`),
   ];
   if (things.length === 0) return pass("None");
   return warn(
@@ -27,7 +30,5 @@ async function find(facts: CloudFacts, region: string): Promise<Outcome> {
   );
 }
 
-function origin(thing: Instance | SecurityGroup): string {
-  const tags = readTags(thing.Tags);
-  return `(cluster ${tags.clusterId}, ended ${readExpiry(tags)?.toISOString()})`;
-}
+const origin = ({ clusterId, expiresAt }: Machine | Group): string =>
+  `(cluster ${clusterId}, ended ${expiresAt?.toISOString()})`;

@@ -6,7 +6,7 @@ import { version } from "../../../version.ts";
 import { failureCode } from "../api-errors.ts";
 import type { Action } from "../calls.ts";
 import { launchRequest } from "../launch.ts";
-import { groupName } from "../network.ts";
+import { groupName } from "../group-name.ts";
 import { toTags } from "../tags.ts";
 import type { CheckedDefaults, CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";

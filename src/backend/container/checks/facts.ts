@@ -1,13 +1,12 @@
 import { type Check, type Outcome, skip } from "../../../doctor/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../backend.ts";
+import type { Surroundings } from "../../../system/surroundings.ts";
 import { chooseEngine } from "../choose-engine.ts";
 import type { Engine } from "../engine.ts";
 import { type EngineFacts, findReach, type Reach, readEngineFacts } from "../engine-facts.ts";
 import type { EngineName } from "../engine-kinds.ts";
 import { creationsRoot, readInventory } from "../inventory.ts";
-import type { Inventory } from "../records.ts";
 
 /** For checks that wait for the engine. */
 const engineLimitMs = 20_000;
@@ -19,8 +18,8 @@ export interface ContainerFacts {
   readonly reach: () => Promise<Reach>;
   /** The folder of the creations that this machine has made with it. */
   readonly root: () => Promise<string>;
-  /** Ours. */
-  readonly inventory: () => Promise<Inventory>;
+  /** Ours, and what only looks like ours. */
+  readonly inventory: () => ReturnType<typeof readInventory>;
 }
 
 export function containerFacts(

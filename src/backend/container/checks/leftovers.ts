@@ -1,18 +1,25 @@
 import type { Check } from "../../../doctor/check.ts";
+import { withStrangers } from "../../with-strangers.ts";
 import { leftovers } from "../../leftovers.ts";
 import { destroyCommand } from "../engine.ts";
 import { toClusters } from "../records.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
-/** What creates that were cut short have left, and clusters of which no container runs. */
+/** What creates that were cut short have left, clusters of which no container runs, and what only looks like ours. */
 export function leftoversCheck(facts: ContainerFacts): Check {
   return checkOfEngine("leftovers", facts, async (_, engine) => {
-    const root = await facts.root();
-    return leftovers({
-      clusters: toClusters(await facts.inventory(), root),
+    const [root, inventory] = await Promise.all([facts.root(), facts.inventory()]);
+    const outcome = await leftovers({
+      clusters: toClusters(inventory, root),
       root,
       removal: (clusterId) => destroyCommand(engine, clusterId),
       troubleOf: async () => Promise.resolve(undefined),
     });
+    const { name } = engine.kind;
+    return withStrangers(
+      outcome,
+      inventory.strangers,
+      `If nobody needs it, remove it with ${name} rm or ${name} network rm`,
+    );
   });
 }

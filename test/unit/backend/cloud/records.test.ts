@@ -23,7 +23,7 @@ function instance(sketch: Sketch): Instance {
   const id = made.count;
   const tags = {
     clusterId: sketch.clusterId ?? "default",
-    creationId: sketch.creationId ?? "c1",
+    creationId: sketch.creationId ?? "00000000000000c1",
     role: sketch.role ?? "master",
     indexBase: "0",
     counts: sketch.counts ?? "master=1 agent=2 public_agent=0",
@@ -52,7 +52,7 @@ test("reads a cluster back from its tags", () => {
   );
   expect(cluster).toMatchObject({
     id: "default",
-    creationId: "c1",
+    creationId: "00000000000000c1",
     backend: "cloud",
     region: "us-west-2",
     variant: "oss",
@@ -62,7 +62,7 @@ test("reads a cluster back from its tags", () => {
     createdAt: new Date("2026-01-01T00:00:00Z"),
     expiresAt: new Date("2026-01-01T02:00:00Z"),
     maximumCost: 0.72,
-    directory: "/state/cloud/us-west-2/default-c1",
+    directory: "/state/cloud/us-west-2/default-00000000000000c1",
   });
   expect(cluster?.nodes.map(nodeReference)).toEqual(["master_0", "agent_0", "agent_1"]);
   expect(cluster?.nodes[0]).toMatchObject({
@@ -102,23 +102,23 @@ test("keeps an ended node of a living cluster, with the cloud's reason, under it
   ]);
 });
 
-test("knows no cluster whose machines have all ended, nor machines with half of our tags", () => {
+test("knows no cluster whose machines have all ended, nor machines with other tags than ours", () => {
   const stranger = instance({ role: "president" });
   expect(toClusters([instance({ state: "terminated" }), stranger], place)).toEqual([]);
 });
 
 test("of two clusters with one id, the one that is not on its way out is meant", () => {
   const instances = [
-    instance({ creationId: "old", state: "shutting-down" }),
-    instance({ creationId: "new", launchTime: "2026-01-01T01:00:00Z" }),
+    instance({ creationId: "aaaaaaaaaaaaaaaa", state: "shutting-down" }),
+    instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }),
   ];
-  expect(pickCluster(toClusters(instances, place), "default")?.creationId).toBe("new");
+  expect(pickCluster(toClusters(instances, place), "default")?.creationId).toBe("bbbbbbbbbbbbbbbb");
 });
 
 test("of two that both live, the elder is meant: the later creation yields", () => {
   const instances = [
-    instance({ creationId: "a", launchTime: "2026-01-01T01:00:00Z" }),
-    instance({ creationId: "b", launchTime: "2026-01-01T00:00:00Z" }),
+    instance({ creationId: "aaaaaaaaaaaaaaaa", launchTime: "2026-01-01T01:00:00Z" }),
+    instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T00:00:00Z" }),
   ];
-  expect(pickCluster(toClusters(instances, place), "default")?.creationId).toBe("b");
+  expect(pickCluster(toClusters(instances, place), "default")?.creationId).toBe("bbbbbbbbbbbbbbbb");
 });

@@ -95,10 +95,11 @@ test.each([
 
 test("both describe networks in words of their own", () => {
   const Labels = { "cluster-e2e.cluster-id": "a", "cluster-e2e.creation-id": "b", other: "c" };
-  const network = { id: "0123", labels: { clusterId: "a", creationId: "b" } };
+  const network = { id: "0123", name: "n", labels: Labels };
   expect(docker.readNetwork({ Id: "0123", Name: "n", Labels })).toEqual(network);
   expect(podman.readNetwork({ id: "0123", name: "n", labels: Labels })).toEqual(network);
-  expect(podman.readNetwork({ id: "0123", name: "n" })).toEqual({ id: "0123", labels: {} });
+  expect(podman.readNetwork({ id: "0123", name: "n" })).toEqual({ id: "0123", name: "n", labels: undefined });
+  expect(docker.readNetwork("nonsense")).toEqual({ id: undefined, name: undefined, labels: undefined });
 });
 
 const unasked = async (): Promise<never> => Promise.reject(new Error("nothing is asked"));

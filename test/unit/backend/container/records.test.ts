@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Container } from "../../../../src/backend/container/describe.ts";
-import { labelNames, readLabels } from "../../../../src/backend/container/labels.ts";
+import { labelNames } from "../../../../src/backend/container/labels.ts";
+import { readContainers } from "../../../../src/backend/container/read-containers.ts";
 import { toClusters } from "../../../../src/backend/container/records.ts";
 import { nodeReference } from "../../../../src/model/cluster-record.ts";
 
@@ -12,44 +12,67 @@ interface Sketch {
   readonly outOfMemory?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   readonly address?: string;
-  readonly ports?: Container["NetworkSettings"]["Ports"];
+  readonly ports?: object;
+  readonly creationId?: string;
 }
 
-const shared = {
+const first = "00000000000000c1";
+const second = "00000000000000c2";
+
+const shared = (creationId: string) => ({
   [labelNames.clusterId]: "default",
-  [labelNames.creationId]: "c1",
+  [labelNames.creationId]: creationId,
   [labelNames.counts]: "master=1 agent=1 public_agent=0",
   [labelNames.variant]: "enterprise",
   [labelNames.distribution]: "debian-12",
-};
+});
 
-function container(sketch: Sketch): Container {
-  const { role = "master", index = "0", status = "running", address = "172.18.0.2" } = sketch;
+/** As Docker describes it. */
+function container(sketch: Sketch) {
+  const { role = "master", index = "0", status = "running", address = "172.18.0.2", creationId = first } = sketch;
   return {
-    Id: `${role}${index}`.padEnd(64, "0"),
+    Id: Buffer.from(`${creationId}${role}${index}`).toString("hex").padEnd(64, "0").slice(-64),
+    Name: `/cluster-e2e-default-${role}_${index}`,
     Created: "2026-01-01T00:00:00.5Z",
     State: { Status: status, ExitCode: sketch.exitCode ?? 0, OOMKilled: sketch.outOfMemory ?? false, Error: "" },
-    Config: { Labels: { ...shared, [labelNames.role]: role, [labelNames.index]: index, ...sketch.labels } },
-    NetworkSettings: { Networks: { own: { IPAddress: address } }, Ports: sketch.ports ?? {} },
+    Config: {
+      Labels: { ...shared(creationId), [labelNames.role]: role, [labelNames.index]: index, ...sketch.labels },
+    },
+    NetworkSettings: {
+      Networks: { [`cluster-e2e-default-${creationId}`]: { IPAddress: address } },
+      Ports: sketch.ports ?? {},
+    },
   };
 }
 
-const read = (...containers: readonly Container[]) =>
-  toClusters({ containers, networks: [], abandoned: new Set() }, "/state/container");
+const network = (creationId: string) => ({
+  id: "0123456789abcdef".repeat(4),
+  name: `cluster-e2e-default-${creationId}`,
+  labels: shared(creationId),
+});
+
+const inventory = (containers: readonly object[], abandoned: readonly string[] = []) => {
+  const networks = [network(first), network(second)].filter(({ name }) =>
+    containers.some((one) => JSON.stringify(one).includes(name)),
+  );
+  return { ...readContainers({ containers, networks }), abandoned: new Set(abandoned) };
+};
+
+const read = (...containers: readonly object[]) => toClusters(inventory(containers), "/state/container");
 
 test("reads a cluster back from labels, its nodes in order, at their own addresses", () => {
   const [cluster, ...others] = read(container({ role: "agent", address: "172.18.0.3" }), container({}));
   expect(others).toEqual([]);
   expect(cluster).toMatchObject({
     id: "default",
-    creationId: "c1",
+    creationId: first,
     backend: "container",
     variant: "enterprise",
     distribution: "debian-12",
     state: "running",
     createdAt: new Date("2026-01-01T00:00:00.500Z"),
     expiresAt: undefined,
-    directory: "/state/container/default-c1",
+    directory: "/state/container/default-00000000000000c1",
   });
   expect(cluster!.nodes.map(nodeReference)).toEqual(["master_0", "agent_0"]);
   expect(cluster!.nodes[1]).toMatchObject({
@@ -102,27 +125,25 @@ test("where all have stopped there still is a cluster to destroy", () => {
   expect(read(container({ status: "exited" }))[0]!.state).toBe("incomplete");
 });
 
-test("a network alone is a cluster without nodes, as are labels that tell little", () => {
-  const labels = readLabels({ [labelNames.clusterId]: "default" });
-  const old = container({ labels: { [labelNames.role]: "captain", [labelNames.creationId]: "" } });
-  const clusters = toClusters({ containers: [old], networks: [{ id: "n", labels }], abandoned: new Set() }, "/state");
-  expect(clusters).toMatchObject([{ id: "default", creationId: "", state: "incomplete", nodes: [] }]);
+test("a network alone is a cluster without nodes", () => {
+  const reading = readContainers({ containers: [], networks: [network(first)] });
+  const clusters = toClusters({ ...reading, abandoned: new Set() }, "/state");
+  expect(clusters).toMatchObject([{ id: "default", creationId: first, state: "incomplete", nodes: [] }]);
 });
 
 test("two creations of one id are two clusters", () => {
-  const clusters = read(container({}), container({ labels: { [labelNames.creationId]: "c2" } }));
-  expect(clusters.map(({ creationId }) => creationId)).toEqual(["c1", "c2"]);
+  const clusters = read(container({}), container({ creationId: second }));
+  expect(clusters.map(({ creationId }) => creationId)).toEqual([first, second]);
 });
 
 test("what a create that was cut short never started is over, and what it started runs", () => {
   const containers = [container({}), container({ role: "agent", status: "created" })];
-  const abandoned = new Set(["c1"]);
-  const [cluster] = toClusters({ containers, networks: [], abandoned }, "/state");
+  const [cluster] = toClusters(inventory(containers, [first]), "/state");
   expect(cluster!.state).toBe("incomplete");
   expect(cluster!.nodes.map(({ state, stateReason }) => [state, stateReason])).toEqual([
     ["running", undefined],
     ["ended", "the container was never started: its create was cut short"],
   ]);
-  const [other] = toClusters({ containers, networks: [], abandoned: new Set(["c2"]) }, "/state");
+  const [other] = toClusters(inventory(containers, [second]), "/state");
   expect(other!.state).toBe("starting");
 });

@@ -21,12 +21,12 @@ const node = (place: number): NodeFacts => ({
 
 function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg", name = "x64"): string {
   const architecture = architectureOf(name);
-  const creation = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
+  const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
   const files = machineFiles(directory, node(place));
   return machineWords({
     architecture,
     accelerator,
-    creation,
+    options,
     files,
     node: node(place),
     place,

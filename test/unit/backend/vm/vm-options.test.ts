@@ -46,7 +46,7 @@ test("the library tells everything that is wrong at once", () => {
   expect(read).toThrow(/beos-5.*; "1k".*; "disk.img" is no absolute path/);
   expect(readVmOptions({})).toEqual({
     distribution: "debian-12",
-    creation: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
+    options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
   });
 });
 

@@ -1,0 +1,10 @@
+import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
+import type { CreationName } from "./remove-creation.ts";
+
+/** One creation has one network. */
+export const networkName = ({ clusterId, creationId }: CreationName): string =>
+  `cluster-e2e-${clusterId}-${creationId}`;
+
+/** Two creations of one cluster id can't both have it. */
+export const containerName = (clusterId: string, node: Pick<NodeRecord, "role" | "index">): string =>
+  `cluster-e2e-${clusterId}-${nodeReference(node)}`;

@@ -1,0 +1,62 @@
+import type { Connection } from "../ssh/connection.ts";
+import { quote } from "../ssh/quote.ts";
+import { parseConfiguration } from "./configuration-file.ts";
+import { configurationSecrets } from "./configuration-secrets.ts";
+import { frameFunction, parseFrames } from "./framed-output.ts";
+import { installPaths } from "./install-paths.ts";
+import { layouts } from "./layouts/find-layout.ts";
+
+/** A file that is longer holds more than secrets. */
+const mostBytes = 64_000;
+const limitMs = 10_000;
+
+const configuration = `${installPaths.genconf}/config.yaml`;
+/** What the platform itself keeps as secrets, by the name of its text. */
+const platformFiles = [...new Set(layouts.flatMap((layout) => layout.secretFiles))].map(
+  (path, index) => [`secret-${index}`, path] as const,
+);
+const files = [["configuration", configuration] as const, ...platformFiles];
+
+/** Prints the files that hold the cluster's secrets; see framed-output.ts. */
+export const secretsScript = `
+${frameFunction}
+${files.map(([name, path]) => `head -c ${mostBytes} ${quote([path])} 2>/dev/null | frame ${name}`).join("\n")}
+exit 0
+`;
+
+export interface ClusterSecrets {
+  /** For `Progress.hide`. */
+  readonly values: readonly string[];
+  /** Whether the node has the cluster's configuration: only then are these all that there are. */
+  readonly areComplete: boolean;
+}
+
+/**
+ * Reads what must be hidden of everything that the cluster's nodes say, from its first master: the secrets in its configuration, such as license
+ * and password hash, and those that the platform has made for itself. They are told to nobody.
+ */
+export async function readClusterSecrets(connection: Connection, signal: AbortSignal): Promise<ClusterSecrets> {
+  const argv = ["sh", "-s", "--", "e2e-secrets"];
+  const { stdout } = await connection.run(
+    { argv, sudo: true, stdin: secretsScript, isOutputHidden: true, limitMs, task: "reading what to mask" },
+    signal,
+  );
+  return parseSecrets(stdout);
+}
+
+/** What `secretsScript` printed. */
+export async function parseSecrets(stdout: string): Promise<ClusterSecrets> {
+  const texts = parseFrames(
+    stdout,
+    files.map(([name]) => name),
+  );
+  const values = await Promise.all([...texts.values()].map(secretsIn));
+  return { values: values.flat(), areComplete: texts.has("configuration") };
+}
+
+/** Of a mapping (YAML, or JSON, which is YAML) the values that are secret by their keys; of any other text all of it, such as a key's. */
+async function secretsIn(text: string): Promise<readonly string[]> {
+  const parsed = await parseConfiguration(text, "");
+  if (parsed.problems === undefined && Object.keys(parsed.value).length > 0) return configurationSecrets(parsed.value);
+  return [text];
+}
