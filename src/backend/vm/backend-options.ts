@@ -14,7 +14,7 @@ import {
 
 /** What clusters of the library's VmBackend are made of. */
 export interface VmBackendOptions {
-  /** The operating system of the nodes, such as `debian-12`, which is the default. */
+  /** The operating system of the nodes, such as `debian-12`, which is the default where the platform does not need another one. */
   readonly linuxDistribution?: string;
   /** Memory of each node, such as `4g`; default: `2g`. */
   readonly memory?: string;
@@ -35,7 +35,7 @@ export function readVmOptions(options: VmBackendOptions): {
 } {
   const { linuxDistribution = defaultDistribution, image, imageSha256 } = options;
   const problems = [
-    distributions.includes(linuxDistribution)
+    linuxDistribution === defaultDistribution || distributions.includes(linuxDistribution)
       ? undefined
       : `No cloud image is known for the distribution "${linuxDistribution}"; known: ${distributions.join(", ")}`,
     options.memory === undefined ? undefined : memoryProblem(options.memory),

@@ -32,7 +32,15 @@ const sources: Readonly<Record<string, Source>> = {
 export const distributions: readonly string[] = Object.keys(sources);
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
 export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
-export const defaultDistribution = "debian-12";
+/** Stands for the one that suits the artifact's platform, where nobody has named one. */
+export const defaultDistribution = "by-artifact";
+const suiting = { usual: "debian-12", cgroups1: "almalinux-8" } as const;
+export const defaultDistributionText = `${suiting.usual}; ${suiting.cgroups1} for platforms that need cgroups 1`;
+
+export function chooseDistribution(asked: string, needsCgroups1: boolean): string {
+  if (asked !== defaultDistribution) return asked;
+  return needsCgroups1 ? suiting.cgroups1 : suiting.usual;
+}
 
 /** Throws `bad-usage` for an unknown one. */
 export function publishedImage(distribution: string, architecture: Architecture): PublishedImage {

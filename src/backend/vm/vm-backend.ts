@@ -8,7 +8,7 @@ import { cgroups1Advice } from "../cgroups1.ts";
 import { hostArchitecture } from "./architecture.ts";
 import { assertIdIsFree, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
-import { cgroups1Distributions } from "./images.ts";
+import { cgroups1Distributions, chooseDistribution } from "./images.ts";
 import { ipDetect } from "./ip-detect.ts";
 import { openQemu } from "./qemu.ts";
 import { observeCluster } from "./records.ts";
@@ -29,7 +29,8 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> 
     ipDetectPublic: undefined,
     nodesKeepTime: false,
     cgroups1Advice: cgroups1Advice(cgroups1Distributions),
-    plan: async (request, signal) => {
+    plan: async (asked, signal) => {
+      const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
       const [resolved, clusters, abandoned] = await Promise.all([
         resolveCreation(qemu, request, environment, signal),
         readClusters(root),

@@ -107,6 +107,19 @@ test("nodes that want more memory than there is are refused", async () => {
   expect(failure.hint).toContain("--memory");
 });
 
+test("a distribution with version 2 of the control groups is refused where version 1 is needed, with those that fit", async () => {
+  await using folder = await scratchFolder();
+  const counts = { master: 1, agent: 0, public_agent: 0 };
+  const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024 };
+  const request = { distribution: "debian-12", options, counts, needsCgroups1: true };
+  const { environment } = surroundings(folder.path);
+  const failure = await failureOf(
+    resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
+  );
+  expect(failure).toMatchObject({ id: "machine-not-set-up" });
+  expect(failure.hint).toContain("almalinux-8, rocky-8");
+});
+
 test("the fastest accelerator that works is taken, and why others don't is told", async () => {
   await using folder = await scratchFolder();
   const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
