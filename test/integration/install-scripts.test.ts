@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { layouts } from "../../src/platform/layouts/find-layout.ts";
+import { imagePreparation } from "../../src/platform/image-preparation.ts";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
 import { prepareScript } from "../../src/platform/phases/prepare-script.ts";
 import { completeScript } from "../../src/platform/phases/remote-script.ts";
@@ -32,6 +33,7 @@ const server = {
 };
 const superuser = superuserScript({ layout: layouts[0], loginBody: '{"uid": "a\\\\"b"}' });
 const scripts: readonly (readonly [name: string, text: string])[] = [
+  ["image preparation", imagePreparation(dcosLayout)!.script],
   ["selinux", completeScript(selinuxScript)],
   ["serve", completeScript(serveScript(server))],
   ["fetch", fetchScript],

@@ -52,7 +52,7 @@ test("the library tells everything that is wrong at once", () => {
   const read = () => readVmOptions({ linuxDistribution: "beos-5", memory: "1k", image: "disk.img" });
   expect(read).toThrow(/beos-5.*; "1k".*; "disk.img" is no absolute path/);
   expect(readVmOptions({})).toEqual({
-    distribution: "debian-12",
+    distribution: "by-artifact",
     options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
   });
 });
