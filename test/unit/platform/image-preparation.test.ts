@@ -13,5 +13,5 @@ test("an image gets what a layout's nodes need beside what every image has, of b
 });
 
 test("the same layout gives the same script, since an image is known by it", () => {
-  expect(imagePreparation(dcosLayout)).toEqual(imagePreparation(dcosLayout)!);
+  expect(imagePreparation(dcosLayout)).toEqual(imagePreparation(dcosLayout));
 });

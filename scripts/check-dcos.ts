@@ -2,13 +2,13 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { exampleConfigurations } from "./example-configurations.ts";
-import { readReleaseFacts } from "./release-facts.ts";
-import type { ReleaseFacts } from "./release-facts.ts";
+import { exampleConfigurations } from "./dcos/example-configurations.ts";
+import { readReleaseFacts } from "./dcos/release-facts.ts";
+import type { ReleaseFacts } from "./dcos/release-facts.ts";
 
-const repository = join(import.meta.dir, "..", "..");
+const repository = join(import.meta.dir, "..");
 const tableFile = join(repository, "test/dcos-platform/releases.json");
-const generator = join(import.meta.dir, "generate.py");
+const generator = join(import.meta.dir, "dcos/generate.py");
 /** A tag, where a branch may have the same name. */
 const revision = (tag: string): string => `refs/tags/${tag}`;
 
@@ -37,13 +37,16 @@ if (checkout === undefined || unknown.length > 0) {
 async function main(folder: string): Promise<number> {
   const table = JSON.parse(await readFile(tableFile, "utf8")) as Table;
   const names = tags.length > 0 ? tags : Object.keys(table.releases);
-  const found = Object.fromEntries(names.map((tag) => [tag, factsOf(folder, tag)]));
+  const found = names.map((tag) => ({ tag, facts: factsOf(folder, tag) }));
   if (flags.has("--write")) {
-    await writeFile(tableFile, `${JSON.stringify({ ...table, releases: found }, undefined, 2)}\n`);
+    await writeFile(
+      tableFile,
+      `${JSON.stringify({ ...table, releases: Object.fromEntries(found.map(({ tag, facts }) => [tag, facts])) }, undefined, 2)}\n`,
+    );
     process.stdout.write(`${relative(process.cwd(), tableFile)}: ${names.length} releases\n`);
     return 0;
   }
-  const problems = names.flatMap((tag) => differences(tag, table.releases[tag], found[tag]!));
+  const problems = found.flatMap(({ tag, facts }) => differences(tag, table.releases[tag], facts));
   if (!flags.has("--facts-only")) for (const tag of names) problems.push(...(await generatorProblems(folder, tag)));
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   process.stdout.write(`${names.length} releases, ${problems.length} differences\n`);
@@ -112,7 +115,7 @@ function wrongValues(configuration: Readonly<Record<string, unknown>>, { values 
   return Object.entries(values).flatMap(([key, value]) => {
     const given = configuration[key];
     if (given === undefined || value === "None") return [];
-    const expected = typeof given === "object" ? JSON.stringify(given).replaceAll(",", ", ") : String(given);
+    const expected = typeof given === "string" ? given : JSON.stringify(given).replaceAll(",", ", ");
     return value === expected ? [] : [`${key} became ${value}`];
   });
 }
