@@ -74,7 +74,10 @@ test("the cluster layout runs on an image of its own, which shares all but the l
     stderr: "",
   });
   const waited = await containers().run(["wait", "-c", id, "--timeout", "5m"], { limitMs: 400_000 });
-  expect(waited.status).toBe(0);
+  expect({ status: waited.status, stderr: waited.status === 0 ? "" : waited.stderr }).toEqual({
+    status: 0,
+    stderr: "",
+  });
   const [own] = (await images()).filter((name) => /:debian-12-[0-9a-f]{16}$/.test(name));
   const [dcos] = (await images()).filter((name) => name.includes(":debian-12-dcos-"));
   const layersOf = async (name: string): Promise<readonly string[]> =>
