@@ -53,12 +53,9 @@ interface Compilation {
 
 /** Makes one executable as every one of ours is made. Gives the files that went into it. Throws with the bundler's own lines. */
 export async function compile({ source, outfile, version, platform }: Compilation): Promise<readonly string[]> {
-  const built = await Bun.build({
-    entrypoints: [source],
-    target: "bun",
+  return await bundle(source, {
     minify: true,
     sourcemap: "linked",
-    metafile: true,
     // Start-up: byte code and lazy chunks; either without the other two gains nothing or breaks top-level await.
     bytecode: true,
     format: "esm",
@@ -70,7 +67,6 @@ export async function compile({ source, outfile, version, platform }: Compilatio
       __dirname: '"/"',
       __filename: '"/x"',
     },
-    plugins: [withoutNativeModules],
     compile: {
       outfile,
       ...(platform !== undefined && { target: platform.target, executablePath: platform.base }),
@@ -78,6 +74,17 @@ export async function compile({ source, outfile, version, platform }: Compilatio
       autoloadDotenv: false,
       autoloadBunfig: false,
     },
+  });
+}
+
+/** Gives the files that went into it. */
+async function bundle(source: string, options: Partial<Bun.BuildConfig>): Promise<readonly string[]> {
+  const built = await Bun.build({
+    ...options,
+    entrypoints: [source],
+    target: "bun",
+    metafile: true,
+    plugins: [withoutNativeModules],
     throw: false,
   });
   if (!built.success) throw new Error([`${source} could not be built:`, ...built.logs.map(logLine)].join("\n"));
@@ -107,6 +114,13 @@ export async function buildProgram(program: string, version: string): Promise<st
     for (const signal of signals) process.off(signal, onSignal);
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The files that go into the executables, from the repository's top, without making any. */
+export async function bundledFiles(): Promise<readonly string[]> {
+  const names = await programs();
+  const files = await Promise.all(names.map((name) => bundle(join(root, "src", "bin", `${name}.ts`), {})));
+  return [...new Set(files.flat())].toSorted();
 }
 
 /** Names of the programs whose sources are here, in order. */

@@ -69,6 +69,7 @@ async function main(): Promise<void> {
     { name: "unused code", argv: tool("knip", "--no-progress") },
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
     { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
+    { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
     { name: "laws", argv: [process.execPath, "test", "--only-failures", "test/unit/tidy.test.ts"] },
   ];
   const results = await Promise.all(

@@ -1,19 +1,22 @@
 /**
- * Writes the manual pages and completions of all programs below a folder, as `share/…`, where `man` and the shells look below a prefix.
+ * Writes the manual pages and completions of all programs, and their licences, below a folder, as `share/…`, where `man` and the shells look below a prefix.
  * Usage: bun run scripts/documents.ts FOLDER
  */
 import { join } from "node:path";
 import { buildVersion } from "./build.ts";
 import { declaredPrograms } from "./release/declarations.ts";
-import { documents } from "./release/documents.ts";
+import { documents, licenseDocuments } from "./release/documents.ts";
 
 async function main([folder]: readonly string[]): Promise<void> {
   if (folder === undefined) throw new Error("usage: bun run scripts/documents.ts FOLDER");
   const edition = { version: await buildVersion(), date: new Date().toISOString().slice(0, 10) };
-  for (const program of await declaredPrograms(join(import.meta.dir, ".."))) {
-    for (const { name, from } of documents(program, edition)) {
-      if ("text" in from) await Bun.write(join(folder, name), from.text);
-    }
+  const root = join(import.meta.dir, "..");
+  const programs = await declaredPrograms(root);
+  for (const { name, from } of [
+    ...programs.flatMap((program) => documents(program, edition)),
+    ...licenseDocuments(root),
+  ]) {
+    await Bun.write(join(folder, name), "text" in from ? from.text : Bun.file(from.path));
   }
 }
 

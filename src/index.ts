@@ -3,7 +3,7 @@
  * everything comes by parameter.
  */
 import type { Backend } from "./model/backend.ts";
-import type { ClusterBackend } from "./cluster/cluster-backend.ts";
+import type { ClusterBackend } from "./cluster/library/cluster-backend.ts";
 import type { Surroundings } from "./system/surroundings.ts";
 import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
 import { readCloudOptions } from "./backend/cloud/backend-options.ts";
@@ -11,12 +11,12 @@ import type { CloudOptions } from "./backend/cloud/cloud-options.ts";
 import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
 import { readContainerOptions } from "./backend/container/backend-options.ts";
 import type { ContainerOptions } from "./backend/container/container-options.ts";
-import type { EngineName } from "./backend/container/engine-kinds.ts";
+import type { EngineName } from "./backend/container/engine/engine-kind.ts";
 import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
 import { readVmOptions } from "./backend/vm/backend-options.ts";
 import type { VmOptions } from "./backend/vm/vm-options.ts";
-import type { SurroundingOptions } from "./cluster/library-surroundings.ts";
-import { librarySurroundings } from "./cluster/library-surroundings.ts";
+import type { SurroundingOptions } from "./cluster/library/library-surroundings.ts";
+import { librarySurroundings } from "./cluster/library/library-surroundings.ts";
 
 export type {
   Backend,
@@ -26,14 +26,14 @@ export type {
   SurroundingOptions,
   VmBackendOptions,
 };
-export type { ClusterNode } from "./cluster/cluster-node.ts";
-export { Cluster } from "./cluster/cluster.ts";
-export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/cluster.ts";
-export type { Installation } from "./cluster/install-from-path.ts";
-export type { NodeCommand, NodeCommandResult } from "./cluster/node-command.ts";
-export type { ClusterRequest } from "./cluster/open-cluster.ts";
+export type { ClusterNode } from "./cluster/library/cluster-node.ts";
+export { Cluster } from "./cluster/library/cluster.ts";
+export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/library/cluster.ts";
+export type { Installation } from "./cluster/library/install-from-path.ts";
+export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
+export type { ClusterRequest } from "./cluster/library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
-export type { SavedLogs } from "./cluster/save-logs.ts";
+export type { SavedLogs } from "./cluster/logs/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
 export type { ErrorId } from "./errors.ts";

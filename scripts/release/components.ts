@@ -25,7 +25,7 @@ export function packagesOf(inputs: Iterable<string>): readonly string[] {
 }
 
 /** Their folders: one package may be there in several versions. */
-function packageFolders(inputs: Iterable<string>): readonly string[] {
+export function packageFolders(inputs: Iterable<string>): readonly string[] {
   const folders = [...inputs].map((path) => /.*(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]);
   return [...new Set(folders.filter((folder) => folder !== undefined))].toSorted();
 }

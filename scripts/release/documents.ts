@@ -1,4 +1,5 @@
 /** What comes along with each executable, where shells and `man` look for it below a prefix. */
+import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
 import { completionScript } from "../../src/cli/completion-script.ts";
 import { manualPage } from "../../src/cli/manual.ts";
@@ -19,4 +20,14 @@ export function documents(program: Program, edition: Edition): readonly Entry[] 
     entry(`zsh/site-functions/_${name}`, completionScript(name, "zsh")),
     entry(`fish/vendor_completions.d/${name}.fish`, completionScript(name, "fish")),
   ];
+}
+
+/** What has to come along with every copy of the programs. */
+export function licenseDocuments(root: string): readonly Entry[] {
+  const entry = (name: string, path: string): Entry => ({
+    name: `share/doc/cluster-e2e/${name}`,
+    from: { path: join(root, path) },
+    mode: 0o644,
+  });
+  return [entry("LICENSE", "LICENSE"), entry("THIRD-PARTY-NOTICES", "src/commands/third-party-notices.txt")];
 }

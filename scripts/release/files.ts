@@ -2,11 +2,11 @@
 import { copyFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
-import { sha256OfFile } from "../../src/system/file-hash.ts";
+import { sha256OfFile } from "../../src/system/files/file-hash.ts";
 import type { Entry } from "./archive.ts";
 import { writeTarGz, writeTarXz } from "./archive.ts";
 import { billOfMaterials } from "./components.ts";
-import { documents } from "./documents.ts";
+import { documents, licenseDocuments } from "./documents.ts";
 import type { PlatformBuild } from "./executables.ts";
 import { formula } from "./formula.ts";
 import { installer } from "./installer.ts";
@@ -35,7 +35,10 @@ export async function writeReleaseFiles(
 ): Promise<void> {
   const { root, folder, tag, time } = release;
   const date = new Date(time).toISOString().slice(0, 10);
-  const shared = programs.flatMap((program) => documents(program, { version: tag, date }));
+  const shared = [
+    ...programs.flatMap((program) => documents(program, { version: tag, date })),
+    ...licenseDocuments(root),
+  ];
   await writeTarGz(join(folder, `cluster-e2e-${tag}-share.tar.gz`), shared, time);
   // At most two at once: each takes a core, and memory for its dictionary.
   const waiting = [...builds];

@@ -48,6 +48,7 @@ ${system(
     bash_completion.install Dir["#{share_folder}/bash-completion/completions/*"]
     zsh_completion.install Dir["#{share_folder}/zsh/site-functions/*"]
     fish_completion.install Dir["#{share_folder}/fish/vendor_completions.d/*"]
+    doc.install Dir["#{share_folder}/doc/cluster-e2e/*"]
   end
 
   # Everything is what bun.lock pins: Bun itself by its checksum, then the packages by Bun.

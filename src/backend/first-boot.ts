@@ -7,19 +7,18 @@ export const usualFirstBootLimitMs = 10 * 60_000;
 const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
 
 /**
- * Waits for the end of cloud-init, and looks at what it did. `cloud-init status` is missing from old versions; its exit status 2 and many of
- * its errors (such as a locale that isn't there) mean little: what counts is whether the deadline stands.
- * $1: the deadline's unit, or nothing.
+ * Waits for the end of cloud-init, and looks at what it did. Many of its errors (such as a locale that isn't there) mean little: what counts is
+ * whether the deadline stands. `cloud-init status --wait` would do as well where it exists, but starts Python, which takes a translated machine ten
+ * seconds and more.
+ * $1: the deadline's unit, or nothing. $2: the folder that cloud-init keeps its state in.
  */
-const script = `
+export const firstBootScript = `
 error=
-if cloud-init status --help >/dev/null 2>&1; then
-  cloud-init status --wait >/dev/null 2>&1
-  [ $? -ne 1 ] || error=yes
-else
-  until [ -e /var/lib/cloud/instance/boot-finished ]; do sleep 1; done
-  ! grep -q '"errors": *\\[ *"' /run/cloud-init/result.json 2>/dev/null || error=yes
-fi
+until [ -e "$2/result.json" ] || [ -e "$2/disabled" ]; do
+  ! systemctl is-failed --quiet cloud-final.service 2>/dev/null || { error=yes; break; }
+  sleep 0.5
+done
+! tr -d '\\n' 2>/dev/null <"$2/result.json" | grep -q '"errors": *\\[ *"' || error=yes
 show() {
   cloud-init status --long 2>/dev/null | tail -n 12
   tail -n 20 /var/log/cloud-init-output.log 2>/dev/null
@@ -40,7 +39,14 @@ export async function awaitFirstBoot(
   machine: { readonly name: string; readonly hasDeadline: boolean; readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const argv = ["sh", "-c", script, "e2e-first-boot", machine.hasDeadline ? deadlineUnit : ""];
+  const argv = [
+    "sh",
+    "-c",
+    firstBootScript,
+    "e2e-first-boot",
+    machine.hasDeadline ? deadlineUnit : "",
+    "/run/cloud-init",
+  ];
   const result = await shell.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
   const lines = result.stdout.trim();
   switch (result.status) {

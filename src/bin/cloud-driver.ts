@@ -1,6 +1,6 @@
 import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
-import { tagProblem } from "../backend/cloud/custom-tags.ts";
-import { defaultDistribution, distributions } from "../backend/cloud/distributions.ts";
+import { tagProblem } from "../backend/cloud/launch/custom-tags.ts";
+import { defaultDistribution, distributions } from "../backend/cloud/launch/distributions.ts";
 import { BadValue, flag, option } from "../cli/option.ts";
 import { quoted, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
@@ -109,7 +109,7 @@ function customTag(given: string): { readonly key: string; readonly value: strin
 }
 
 async function cidr(given: string): Promise<string> {
-  const { cidrProblem } = await import("../backend/cloud/admin-cidrs.ts");
+  const { cidrProblem } = await import("../backend/cloud/launch/admin-cidrs.ts");
   const problem = cidrProblem(given);
   if (problem !== undefined) throw new BadValue(problem);
   return given;

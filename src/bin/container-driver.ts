@@ -1,6 +1,10 @@
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../backend/container/container-options.ts";
-import { defaultDistribution, defaultDistributionText, distributions } from "../backend/container/containerfiles.ts";
-import { engineNames } from "../backend/container/engine-kinds.ts";
+import {
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+} from "../backend/container/launch/containerfiles.ts";
+import { engineNames } from "../backend/container/engine/engine-kind.ts";
 import { BadValue, option } from "../cli/option.ts";
 import { choice, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";

@@ -3,8 +3,9 @@ import {
   defaultDistribution,
   defaultDistributionText,
   distributions,
-} from "../backend/vm/images.ts";
+} from "../backend/vm/images/images.ts";
 import {
+  accelerators,
   cpusProblem,
   defaults,
   diskProblem,
@@ -15,7 +16,7 @@ import {
   sumProblem,
 } from "../backend/vm/vm-options.ts";
 import { BadValue, option } from "../cli/option.ts";
-import { value } from "../cli/value-types.ts";
+import { choice, value } from "../cli/value-types.ts";
 import { defineDriver } from "../commands/driver.ts";
 
 /** What only `cluster-vm` has: disk images and the size of machines. */
@@ -53,6 +54,11 @@ export const vmDriver = defineDriver({
       default: defaults.diskMegabytes,
       defaultText: `${defaults.diskMegabytes / 1024}g`,
     }),
+    accelerator: option(choice(accelerators), {
+      flag: "--accelerator",
+      summary: "QEMU's accelerator: kvm, hvf or tcg; no other is tried",
+      defaultText: "the best that works",
+    }),
     image: option(value(imageSource, "file"), {
       flag: "--image",
       placeholder: "<path or URL>",
@@ -73,10 +79,11 @@ export const vmDriver = defineDriver({
     const { createVmBackend } = await import("../backend/vm/vm-backend.ts");
     return createVmBackend(surroundings);
   },
-  creation: ({ memory, cpus, diskSize, image, imageSha256 }) => ({
+  creation: ({ memory, cpus, diskSize, accelerator, image, imageSha256 }) => ({
     memoryMegabytes: memory,
     cpus,
     diskMegabytes: diskSize,
+    ...(accelerator !== undefined && { accelerator }),
     ...(image !== undefined && {
       image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
     }),

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { ClusterError } from "../errors.ts";
+import { minimalEnvironment } from "../system/processes/child-environment.ts";
 import type { Environment } from "../system/environment.ts";
 import { printableLine } from "../system/printable.ts";
 import type { Answers } from "./context.ts";
@@ -36,7 +37,8 @@ export function answers(parts: Parts): Answers {
 
 async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Promise<string> {
   const stty = (word: string): boolean =>
-    spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: { ...parts.environment } }).status === 0;
+    spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: minimalEnvironment(parts.environment) })
+      .status === 0;
   if (!stty("-echo"))
     throw new ClusterError("machine-not-set-up", "stty can't stop the terminal from showing a secret.", {
       hint: "Give the secret on the first line of stdin instead.",

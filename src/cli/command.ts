@@ -38,6 +38,8 @@ export interface Program {
   readonly name: string;
   readonly summary: string;
   readonly commands: readonly Command[];
+  /** What `--licenses` prints. */
+  readonly licenses: () => Promise<string>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Command, Program } from "./command.ts";
-import { helpOption, versionOption } from "./describe.ts";
+import { helpOption, licensesOption, versionOption } from "./describe.ts";
 import type { Argument, Option } from "./option.ts";
 import { readWords, textsOf } from "./words.ts";
 import type { Words } from "./words.ts";
@@ -28,7 +28,7 @@ const nothing: Offer = { lines: ["words"] };
 
 function commandOffer(program: Program): Offer {
   const commands = program.commands.map((command) => `${command.name}\t${command.summary}`);
-  return { lines: ["words", ...commands, ...[helpOption, versionOption].flatMap(flagLines)] };
+  return { lines: ["words", ...commands, ...[helpOption, versionOption, licensesOption].flatMap(flagLines)] };
 }
 
 function wordOffer(program: Program, command: Command, words: readonly string[]): Offer {

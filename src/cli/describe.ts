@@ -8,6 +8,11 @@ export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show thi
 /** The program's own, beside `--help`. */
 export const versionOption = flag({ flag: "--version", summary: "Print the version" });
 
+export const licensesOption = flag({
+  flag: "--licenses",
+  summary: "Print the licences of all that the program contains",
+});
+
 /** `cluster-cloud create [OPTIONS] ARTIFACT_URL` */
 export function usageOf(program: Program, command: Command): string {
   return [program.name, command.name, "[OPTIONS]", ...Object.values(command.positionals).map(argumentLabel)].join(" ");

@@ -1,11 +1,14 @@
 import type { Command, Program } from "./command.ts";
-import { argumentLabel, helpOption, notesOf, optionLabel, usageOf, versionOption } from "./describe.ts";
+import { argumentLabel, helpOption, licensesOption, notesOf, optionLabel, usageOf, versionOption } from "./describe.ts";
 import { columns, wrap } from "./wrap.ts";
 
 /** What the program prints with `--help`, and with no arguments. */
 export function programHelp(program: Program, width: number): string {
   const commands = program.commands.map((command): [string, string] => [command.name, command.summary]);
-  const options = [versionOption, helpOption].map((each): [string, string] => [optionLabel(each), each.summary]);
+  const options = [versionOption, licensesOption, helpOption].map((each): [string, string] => [
+    optionLabel(each),
+    each.summary,
+  ]);
   return paragraphs([
     [`Usage: ${program.name} [OPTIONS] COMMAND [ARGS]...`],
     wrap(program.summary, width),

@@ -19,6 +19,7 @@ export async function runProgram(program: Program, host: ProcessLike): Promise<v
   if (first === undefined || first === "--help" || first === "-h") {
     return console.log(programHelp(program, helpWidth(host)).trimEnd());
   }
+  if (first === "--licenses") return console.log((await program.licenses()).trimEnd());
   if (first === completeWord) return await answerShell(program, argv.slice(1), host);
   const { runCommandLine } = await import("./run-command-line.ts");
   await runCommandLine(program, argv, host);

@@ -1,5 +1,13 @@
 import type { Command, Program } from "./command.ts";
-import { argumentLabel, flagWithPlaceholder, helpOption, notesOf, usageOf, versionOption } from "./describe.ts";
+import {
+  argumentLabel,
+  flagWithPlaceholder,
+  helpOption,
+  licensesOption,
+  notesOf,
+  usageOf,
+  versionOption,
+} from "./describe.ts";
 import type { Option } from "./option.ts";
 
 /** Title, source and the like of the page's head and foot. */
@@ -20,7 +28,7 @@ export function manualPage(program: Program, edition: Edition): string {
     `.B ${escaped(program.name)}`,
     "[OPTIONS] COMMAND [ARGS]...",
     ".SH OPTIONS",
-    ...[helpOption, versionOption].flatMap(optionEntry),
+    ...[helpOption, versionOption, licensesOption].flatMap(optionEntry),
     ".SH COMMANDS",
     ...program.commands.flatMap((command) => commandEntry(program, command)),
     "",

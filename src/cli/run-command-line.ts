@@ -1,10 +1,10 @@
 import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
-import { disableCoreDumps } from "../system/core-dumps.ts";
+import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { Masker } from "../system/masking.ts";
 import { maskedPrintable } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";
-import { helpOption, versionOption } from "./describe.ts";
+import { helpOption, licensesOption, versionOption } from "./describe.ts";
 import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
 import { commandHelp } from "./help.ts";
@@ -66,7 +66,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
   if (command !== undefined) return command;
   const problems = new Problems(`${program.name} --help`);
   if (name.startsWith("-")) {
-    const { positionals, problems: found } = readWords([helpOption, versionOption], argv, true);
+    const { positionals, problems: found } = readWords([helpOption, versionOption, licensesOption], argv, true);
     for (const problem of found) problems.add(problem);
     if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: it is required");
     problems.throwIfAny();

@@ -13,16 +13,16 @@ import {
   creationFiles,
   endCreation,
   makeCreationFolder,
-} from "../system/creation-folder.ts";
-import { writePrivateFile } from "../system/private-file.ts";
-import { stateFolder } from "../system/state-folder.ts";
+} from "../system/files/creation-folder.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
+import { stateFolder } from "../system/files/state-folder.ts";
 import { timeLimit } from "../system/time-limit.ts";
-import { openConnections } from "./cluster-connections.ts";
+import { openConnections } from "./connections/cluster-connections.ts";
 import { firstLogin } from "./create/first-login.ts";
 import { type CreationInstaller, raiseNodes } from "./create/raise-nodes.ts";
 import { removeLeftovers } from "./create/remove-leftovers.ts";
 import { undoCreation } from "./create/undo-creation.ts";
-import { saveEvidence } from "./evidence.ts";
+import { saveEvidence } from "./logs/evidence.ts";
 
 export interface ClusterCreation<Options> extends CreationRequest<Options> {
   /** Path of a private key of the user's own; undefined: one is made for this cluster. */
@@ -61,17 +61,17 @@ export async function createCluster<Options>(
     for (const [label, value] of creation.summary.lines) progress.detail(1, `${label}: ${value}`);
     await removeLeftovers(backend, { root: folder.root, clusterId: request.clusterId }, surroundings, either);
     await creation.claim(folder, either);
-    const cluster = await raiseNodes(
-      {
-        creation,
-        count: nodeCount(request.counts),
-        publicKey: folder.publicKey,
-        logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, surroundings),
-        installer: (inner) => request.installer(connections, inner),
-      },
-      surroundings,
-      either,
-    );
+    const raising = {
+      creation,
+      count: nodeCount(request.counts),
+      publicKey: folder.publicKey,
+      logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, surroundings),
+      installer: (inner: AbortSignal) => request.installer(connections, inner),
+    };
+    const cluster = await raiseNodes(raising, surroundings, either).catch(async (failure: unknown) => {
+      if (either.aborted || (await creation.recover?.(failure, either)) !== true) throw failure;
+      return raiseNodes(raising, surroundings, either);
+    });
     await endCreation(directory, "finished");
     return cluster;
   } catch (error) {

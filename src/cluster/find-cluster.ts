@@ -1,7 +1,7 @@
 import type { Backend, Elsewhere } from "../model/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { assertOwnFolder } from "../system/creation-folder.ts";
+import { assertOwnFolder } from "../system/files/creation-folder.ts";
 
 /**
  * The cluster with this id. Throws `cluster-not-found`, which names the other places that have one, or that could not be asked; and

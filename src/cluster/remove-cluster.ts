@@ -1,5 +1,5 @@
 import type { Backend, ClusterName } from "../model/backend.ts";
-import { endCreation } from "../system/creation-folder.ts";
+import { endCreation } from "../system/files/creation-folder.ts";
 
 /** Removes a cluster, and notes in its folder on this machine that it is gone. Safe to repeat. */
 export async function removeCluster(

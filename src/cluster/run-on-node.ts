@@ -10,15 +10,15 @@ import { findSsh } from "../ssh/local-ssh.ts";
 import { runSession } from "../ssh/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { creationFiles } from "../system/creation-folder.ts";
+import { creationFiles } from "../system/files/creation-folder.ts";
 import type { Environment } from "../system/environment.ts";
-import { writePrivateFile } from "../system/private-file.ts";
-import { openConnections, withAdvice } from "./cluster-connections.ts";
-import { openMaskedConnections } from "./masked-connections.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
+import { openConnections, withAdvice } from "./connections/cluster-connections.ts";
+import { openMaskedConnections } from "./connections/masked-connections.ts";
 import { findNode } from "./node-reference.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import { sshConfig } from "./ssh-config.ts";
+import { sshConfig } from "./connections/ssh-config.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {

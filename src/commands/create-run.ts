@@ -17,10 +17,10 @@ import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
 import { layoutOf, layoutNeeds } from "../platform/layouts/find-layout.ts";
 import { resolveLicense } from "../platform/license.ts";
-import { freeSpaceProblem } from "../system/free-space.ts";
+import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
-import { licenseSources } from "./create.ts";
+import { licenseSources } from "./create-options.ts";
 import type { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
 

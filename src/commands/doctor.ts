@@ -2,7 +2,7 @@ import { type Colours, isColoured, loadColours, noColours } from "../cli/colours
 import { defineCommand } from "../cli/command.ts";
 import { formatDuration } from "../cli/duration.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import type { CheckResult } from "../doctor/check.ts";
+import type { CheckResult } from "../model/check.ts";
 import type { Driver } from "./driver.ts";
 
 /** For all checks together; those of the cloud have shorter limits of their own, which is what usually tells. */

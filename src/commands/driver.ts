@@ -3,7 +3,7 @@ import type { Surroundings } from "../system/surroundings.ts";
 import type { Context } from "../cli/context.ts";
 import type { Option, Options, ValuesOf } from "../cli/option.ts";
 import type { Problems } from "../cli/problems.ts";
-import type { Check } from "../doctor/check.ts";
+import type { Check } from "../model/check.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -6,6 +6,7 @@ import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
+import { readLicenses } from "./read-licenses.ts";
 import { logsCommand } from "./logs.ts";
 import { runCommand } from "./run.ts";
 import { syncCommand } from "./sync.ts";
@@ -27,5 +28,5 @@ export function programFor(driver: Driver): Program {
     ...(driver.canDestroy ? [destroyCommand(driver)] : []),
     completionCommand,
   ];
-  return { name: driver.program, summary: driver.summary, commands };
+  return { name: driver.program, summary: driver.summary, commands, licenses: readLicenses };
 }

@@ -1,5 +1,5 @@
-import { freeSpaceProblem } from "../system/free-space.ts";
-import { type Check, fail, localLimitMs, pass } from "./check.ts";
+import { freeSpaceProblem } from "../system/files/free-space.ts";
+import { type Check, fail, localLimitMs, pass } from "../model/check.ts";
 
 /** What `create` may need where the nodes cannot download the artifact themselves. */
 export const neededBytes = 2_000_000_000;

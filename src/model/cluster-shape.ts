@@ -1,5 +1,5 @@
-import type { ClusterState, Counts, NodeRecord } from "../model/cluster-record.ts";
-import { roles } from "../model/cluster-record.ts";
+import type { ClusterState, Counts, NodeRecord } from "./cluster-record.ts";
+import { roles } from "./cluster-record.ts";
 
 export function nodeCount(counts: Counts): number {
   return roles.reduce((sum, role) => sum + counts[role], 0);

@@ -27,7 +27,7 @@ export interface ImagePreparation {
 
 /**
  * One cluster in the making. It knows what it has asked for; nobody else does. Its owner calls `claim`, then `launch` and at the same time `look`,
- * and if anything fails, `stop` and `remove`. Every request that makes something is on the disk before it is sent.
+ * and if anything fails, `recover`, or `stop` and `remove`. Every request that makes something is on the disk before it is sent.
  */
 export interface Creation {
   readonly summary: CreationSummary;
@@ -50,6 +50,12 @@ export interface Creation {
   finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void>;
   /** Why a node may never have answered, and what to do about it. `undefined`: nothing is known. */
   whyUnreachable(signal: AbortSignal): Promise<{ readonly reason: string; readonly hint: string } | undefined>;
+
+  /**
+   * After a failure of the launch or of a machine: whether the machines can be launched once more, in another way; then `launch` is called again.
+   * May throw the failure with better advice. Absent: no.
+   */
+  readonly recover?: (failure: unknown, signal: AbortSignal) => Promise<boolean>;
 
   /** Tells all machines to end. Safe to repeat. */
   stop(signal: AbortSignal): Promise<void>;

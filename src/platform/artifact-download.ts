@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ClusterError } from "../errors.ts";
-import { sha256OfFile } from "../system/file-hash.ts";
-import { temporaryFolder } from "../system/temporary-folder.ts";
+import { sha256OfFile } from "../system/files/file-hash.ts";
+import { temporaryFolder } from "../system/files/temporary-folder.ts";
 import { parseHead } from "./artifact-head.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import { readFileStart } from "./artifact-start.ts";

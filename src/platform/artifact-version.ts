@@ -1,12 +1,13 @@
 import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
+import { toRemark } from "../model/parse-values.ts";
 import { isMapping } from "../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "./release-numbers.ts";
 
 /** What an artifact says of itself. */
 export interface ArtifactVersion {
   readonly variant: Variant;
-  /** Such as `1.13.0`; free text of the artifact's maker. */
+  /** Such as `1.13.0`; free text of the artifact's maker, on one line. */
   readonly version: string;
 }
 
@@ -42,7 +43,8 @@ export function licenseNeeded(version: string): boolean {
 
 function versionIn(text: string): ArtifactVersion | undefined {
   const found = parsedJson(text);
-  if (!isMapping(found) || typeof found["version"] !== "string" || !("variant" in found)) return undefined;
+  const version = isMapping(found) ? toRemark(found["version"]) : undefined;
+  if (!isMapping(found) || version === undefined || !("variant" in found)) return undefined;
   const variant = artifactVariant(found["variant"]);
   if (variant === undefined) {
     throw new ClusterError(
@@ -50,7 +52,7 @@ function versionIn(text: string): ArtifactVersion | undefined {
       `The artifact says it is of the variant ${JSON.stringify(found["variant"])}, which is unknown.`,
     );
   }
-  return { variant, version: found["version"] };
+  return { variant, version };
 }
 
 function parsedJson(text: string): unknown {

@@ -1,7 +1,7 @@
 import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Connection, RemoteResult } from "../ssh/connection.ts";
-import type { FileSums } from "../system/file-hash.ts";
+import type { FileSums } from "../system/files/file-hash.ts";
 import { checkoutArchive } from "./checkout-archive.ts";
 import { changedFiles, isSettled } from "./checkout-manifest.ts";
 import { syncPlan } from "./checkout-plan.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
-import { listFiles } from "../system/list-files.ts";
+import { listFiles } from "../system/files/list-files.ts";
 
 /** A file of this machine and the place on a node that it is copied to. */
 export interface FileToCopy {

@@ -1,5 +1,5 @@
-import { isIPv4 } from "node:net";
 import { ClusterError } from "../errors.ts";
+import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection.ts";
 import { lastLines, reasonOf } from "./phases/remote-script.ts";
 
@@ -31,5 +31,11 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
       },
     );
   }
-  return [...new Set(lastLines(result.stdout, 100).filter((line) => isIPv4(line)))];
+  return parseResolvers(result.stdout);
+}
+
+/** What the node printed, one address a line. They end up in the configuration: anything else is passed over. */
+export function parseResolvers(stdout: string): readonly string[] {
+  const addresses = lastLines(stdout, 100).map(parseIpv4);
+  return [...new Set(addresses.filter((address) => address !== undefined))];
 }

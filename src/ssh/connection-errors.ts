@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import type { ServerOffer } from "./server-offer.ts";
 import { fingerprint } from "./wire.ts";
 
 /** Where a connection goes, for messages. */
@@ -25,19 +26,53 @@ const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
 
 /**
  * Why no connection came about. Refusal, silence, reset and unknown names pass by themselves while machines boot; a refused login or a
- * handshake that doesn't fit only where `mayStillBoot`.
+ * handshake that doesn't fit only where `mayStillBoot`. `offer` is what the server said last of what it offers.
  */
-export function connectFailure(target: Target, error: Ssh2Error, mayStillBoot: boolean): ClusterError {
-  const { message, transient } = describeFailure(target, error, mayStillBoot);
-  return new ClusterError("connection-failed", message, { transient, facts: factsOf(target), cause: error });
+export function connectFailure(
+  target: Target,
+  error: Ssh2Error,
+  { mayStillBoot, offer }: { readonly mayStillBoot: boolean; readonly offer: ServerOffer | undefined },
+): ClusterError {
+  const failure = describeFailure(target, error, { mayStillBoot, offer });
+  const { message, transient, hint } = failure;
+  return new ClusterError("connection-failed", message, {
+    ...(hint !== undefined && { hint }),
+    transient,
+    facts: factsOf(target),
+    cause: error,
+  });
+}
+
+interface FailureText {
+  readonly message: string;
+  readonly transient: boolean;
+  readonly hint?: string;
+}
+
+/** What the server would have to be told, as lines of OpenSSH's sshd_config. Each is known to this program, and to OpenSSH since 6.5. */
+const remedies: Readonly<Record<ServerOffer["part"], string>> = {
+  "key exchange": "KexAlgorithms +curve25519-sha256@libssh.org",
+  "host key": "HostKey /etc/ssh/ssh_host_ed25519_key",
+  cipher: "Ciphers +aes256-gcm@openssh.com",
+  MAC: "MACs +hmac-sha2-256",
+};
+
+function noAgreement(address: string, offer: ServerOffer): Omit<FailureText, "transient"> {
+  const { part, names } = offer;
+  const offered = names.length === 0 ? "nothing that this program knows" : names.join(", ");
+  return {
+    message: `The SSH server of ${address} and this program have no ${part} in common. It offers ${offered}.`,
+    hint: `Choose an image whose SSH server allows another ${part}, or add this to its sshd_config: ${remedies[part]}`,
+  };
 }
 
 function describeFailure(
   target: Target,
   error: Ssh2Error,
-  mayStillBoot: boolean,
-): { message: string; transient: boolean } {
+  { mayStillBoot, offer }: { readonly mayStillBoot: boolean; readonly offer: ServerOffer | undefined },
+): FailureText {
   const address = addressOf(target);
+  if (error.message.startsWith("Bad packet length")) return tooMuchAtOnce(address);
   switch (error.level) {
     case "client-authentication":
       return {
@@ -45,6 +80,10 @@ function describeFailure(
         transient: mayStillBoot,
       };
     case "handshake":
+      if (offer !== undefined && /no matching/.test(error.message)) {
+        // Host keys may still be made; what else a server offers stands in its image.
+        return { ...noAgreement(address, offer), transient: mayStillBoot && offer.part === "host key" };
+      }
       return {
         message: `${address} and this program don't agree on how to speak: ${error.message}.`,
         transient: mayStillBoot,
@@ -58,6 +97,13 @@ function describeFailure(
       return { message: `${address} can't be reached: ${reasonOf(error)}.`, transient: true };
   }
 }
+
+/** ssh2 1.17 reads no packet above 35,000 bytes. During a login only a banner can be as long. */
+const tooMuchAtOnce = (address: string): FailureText => ({
+  message: `The SSH server of ${address} sends a banner that is too long, more than 35,000 bytes.`,
+  hint: "Shorten or remove the Banner in the sshd_config of its image, or choose another image.",
+  transient: false,
+});
 
 const tryAgain =
   "Try again. If it comes again, the machine is overloaded or about to end: its console output may say more.";

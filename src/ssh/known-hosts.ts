@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
-import { writePrivateFile } from "../system/private-file.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
 import { readPublicKey } from "./wire.ts";
 
 /** One cluster's own known_hosts file, ed25519 keys only. `~/.ssh/known_hosts` is never touched. */
@@ -21,7 +21,7 @@ export function createKnownHosts(path: string): KnownHosts {
   const writing: { current?: Promise<void> | undefined; next?: Promise<void> } = {};
 
   const load = async (): Promise<void> => {
-    for (const [name, key] of parse(await readIfThere(path))) if (!pinned.has(name)) pinned.set(name, key);
+    for (const [name, key] of parseKnownHosts(await readIfThere(path))) if (!pinned.has(name)) pinned.set(name, key);
   };
   const write = async (): Promise<void> => {
     await load();
@@ -60,11 +60,15 @@ const keyType = "ssh-ed25519";
 /** The form in which OpenSSH looks a host up. */
 const hostName = (host: string, port: number): string => (port === 22 ? host : `[${host}]:${port}`);
 
-function parse(text: string): [string, Buffer][] {
+/** As `hostName` writes them: nothing that OpenSSH takes for a mark, a pattern or a list. */
+const hostShape = /^[A-Za-z0-9.:-]+$|^\[[A-Za-z0-9.:-]+\]:\d{1,5}$/;
+
+/** The keys in the text of such a file, by host. Lines of another form are passed over. */
+export function parseKnownHosts(text: string): [string, Buffer][] {
   return text.split("\n").flatMap((line): [string, Buffer][] => {
     const [name, ...rest] = line.trim().split(/\s+/);
     const key = readPublicKey(rest.join(" "), keyType);
-    return name === undefined || key === undefined ? [] : [[name, key]];
+    return name === undefined || !hostShape.test(name) || key === undefined ? [] : [[name, key]];
   });
 }
 

@@ -9,9 +9,3 @@ export function findSsh(environment: Environment): string {
     hint: "Install OpenSSH's client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients).",
   });
 }
-
-/** What ssh, and what it starts, is given. BUN_OPTIONS and BUN_BE_BUN are meant for Bun's own executables, of which this program is one. */
-export function childEnvironment(environment: Environment): Environment {
-  const { BUN_OPTIONS: _options, BUN_BE_BUN: _beBun, ...rest } = environment;
-  return rest;
-}

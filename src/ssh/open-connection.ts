@@ -8,6 +8,7 @@ import type { Connection } from "./connection.ts";
 import type { Link } from "./link.ts";
 import { openSocket } from "./open-socket.ts";
 import { runCommand } from "./run-command.ts";
+import { readServerOffer, type ServerOffer } from "./server-offer.ts";
 import { createTurns } from "./turns.ts";
 import { uploadOver } from "./upload.ts";
 
@@ -40,7 +41,7 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   const socket = await connectSocket(options, signal);
   const client = new Ssh2Client();
   const lost = new AbortController();
-  const seen: HostKeySeen = {};
+  const seen: ServerSeen = {};
   const failure = new Promise<never>((_resolve, reject) => {
     const onDown = (error?: Error): void => {
       if (lost.signal.aborted) return;
@@ -62,8 +63,11 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   return connectionOver(link, socket, lost);
 }
 
-interface HostKeySeen {
+/** What the server showed of itself. */
+interface ServerSeen {
+  /** A host key that isn't accepted. */
   refused?: Buffer;
+  offer?: ServerOffer;
 }
 
 async function connectSocket(options: ConnectionOptions, signal: AbortSignal): Promise<Socket> {
@@ -71,17 +75,17 @@ async function connectSocket(options: ConnectionOptions, signal: AbortSignal): P
     return await openSocket(options, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof Error ? connectFailure(options, error, options.authenticationMayComeLater) : error;
+    const mayStillBoot = options.authenticationMayComeLater;
+    throw error instanceof Error ? connectFailure(options, error, { mayStillBoot, offer: undefined }) : error;
   }
 }
 
-function loginFailure(options: ConnectionOptions, seen: HostKeySeen, error: Error | undefined): Error {
+function loginFailure(options: ConnectionOptions, seen: ServerSeen, error: Error | undefined): Error {
   if (seen.refused !== undefined) return hostKeyChanged(options, options.hostKeys, seen.refused);
-  return connectFailure(
-    options,
-    error ?? new Error("connection closed during the login"),
-    options.authenticationMayComeLater,
-  );
+  return connectFailure(options, error ?? new Error("connection closed during the login"), {
+    mayStillBoot: options.authenticationMayComeLater,
+    offer: seen.offer,
+  });
 }
 
 interface Attempt {
@@ -118,7 +122,7 @@ const loginMethod = (options: ConnectionOptions): PublicKeyAuthMethod => ({
   key: options.privateKey,
 });
 
-function configuration(options: ConnectionOptions, socket: Socket, seen: HostKeySeen): ConnectConfig {
+function configuration(options: ConnectionOptions, socket: Socket, seen: ServerSeen): ConnectConfig {
   return {
     sock: socket,
     username: options.user,
@@ -129,6 +133,10 @@ function configuration(options: ConnectionOptions, socket: Socket, seen: HostKey
       if (isAccepted) options.onHostKey?.(key);
       else seen.refused = key;
       return isAccepted;
+    },
+    debug: (line: string) => {
+      const offer = readServerOffer(line);
+      if (offer !== undefined) seen.offer = offer;
     },
     readyTimeout: options.readyTimeoutMs,
     keepaliveInterval: options.keepaliveMs,

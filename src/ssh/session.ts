@@ -1,9 +1,10 @@
 import { ClusterError } from "../errors.ts";
+import { minimalEnvironment } from "../system/processes/child-environment.ts";
 import type { Environment } from "../system/environment.ts";
 import type { Connection } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
-import { childEnvironment, findSsh } from "./local-ssh.ts";
+import { findSsh } from "./local-ssh.ts";
 import { createLoginMark } from "./login-mark.ts";
 import type { LoginMark } from "./login-mark.ts";
 import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";
@@ -86,7 +87,7 @@ function start(request: SessionRequest, carriage: SessionCarriage, mark: LoginMa
   const [stdin, stdout, stderr] = request.stdio;
   const child = Bun.spawn([ssh, "-F", request.sshConfigFile, ...mark.options, mode, request.host, line], {
     stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
-    env: { ...childEnvironment(request.environment), ...mark.environment },
+    env: { ...minimalEnvironment(request.environment), ...mark.environment },
   });
   const ended = new AbortController();
   const status = child.exited.then((code) => {
@@ -112,7 +113,7 @@ async function feed(
 ): Promise<void> {
   const sink = child.stdin;
   if (typeof sink !== "object") throw new TypeError("ssh was started without a pipe for its stdin");
-  await feedStdin({ head: script, source: stdio[0], sink, environment: childEnvironment(environment) }, signal);
+  await feedStdin({ head: script, source: stdio[0], sink, environment: minimalEnvironment(environment) }, signal);
 }
 
 async function deliver(

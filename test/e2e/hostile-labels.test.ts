@@ -31,13 +31,14 @@ function attackWith(name: "docker" | "podman"): void {
     const context = `${containers().folder}/context`;
     await Bun.write(`${context}/Containerfile`, [`FROM ${nodeImage}`, ...lines, ""].join("\n"));
     await engine("build", `--tag=${state.image}`, `--file=${context}/Containerfile`, context);
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
-    for (const id of state.made) await engine("rm", "--force", "--volumes", id).catch(() => "");
+    // Most are gone by now, which the engine may call an error.
+    await engine("rm", "--force", "--volumes", ...state.made).catch(() => "");
     if (state.image !== undefined) await engine("rmi", "--force", state.image).catch(() => "");
     await state.containers?.[Symbol.asyncDispose]();
-  });
+  }, 120_000);
 
   async function makeContainer(...words: readonly string[]): Promise<string> {
     const id = await engine("create", ...words, state.image!, "/bin/sleep", "600");

@@ -7,7 +7,7 @@ import { readCheckout } from "../../src/platform/checkout.ts";
 import type { Layout } from "../../src/platform/layout.ts";
 import { clusterLayout } from "../../src/platform/layouts/cluster.ts";
 import type { Connection, RemoteCommand } from "../../src/ssh/connection.ts";
-import { createFileSums } from "../../src/system/file-hash.ts";
+import { createFileSums } from "../../src/system/files/file-hash.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 
 const signal = new AbortController().signal;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Surroundings } from "../../src/system/surroundings.ts";
 import { cloudChecks } from "../../src/backend/cloud/checks.ts";
 import type { CheckedDefaults } from "../../src/backend/cloud/checks/facts.ts";
-import type { CheckResult } from "../../src/doctor/check.ts";
+import type { CheckResult } from "../../src/model/check.ts";
 import { runChecks } from "../../src/doctor/run-checks.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";

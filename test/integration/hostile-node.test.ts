@@ -2,11 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { openMaskedConnections } from "../../src/cluster/masked-connections.ts";
-import { saveLogs } from "../../src/cluster/save-logs.ts";
+import { openMaskedConnections } from "../../src/cluster/connections/masked-connections.ts";
+import { saveLogs } from "../../src/cluster/logs/save-logs.ts";
 import type { NamedText } from "../../src/model/backend.ts";
 import type { Surroundings } from "../../src/system/surroundings.ts";
-import { LineProgress } from "../../src/cluster/line-progress.ts";
+import { LineProgress } from "../../src/cluster/library/line-progress.ts";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { collectNodeLogs } from "../../src/platform/node-logs.ts";
 import { systemClock } from "../../src/system/clock.ts";

@@ -9,7 +9,7 @@ import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../src/ssh/pool.ts";
-import { creationFiles } from "../../src/system/creation-folder.ts";
+import { creationFiles } from "../../src/system/files/creation-folder.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";

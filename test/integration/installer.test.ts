@@ -7,7 +7,7 @@ import type { InstallPlan } from "../../src/platform/install-plan.ts";
 import { createInstaller } from "../../src/platform/installer.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
-import type { TemporaryFolder } from "../../src/system/temporary-folder.ts";
+import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { exampleArtifact, exampleCluster, examplePlan } from "./install-example.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";

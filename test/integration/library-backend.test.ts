@@ -7,10 +7,10 @@ import type { Creation, CreationFolder, CreationRequest } from "../../src/model/
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { Cluster } from "../../src/index.ts";
 import type { Backend, ClusterBackend, Installation } from "../../src/index.ts";
-import { librarySurroundings } from "../../src/cluster/library-surroundings.ts";
+import { librarySurroundings } from "../../src/cluster/library/library-surroundings.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../src/system/creation-folder.ts";
+import { creationFiles } from "../../src/system/files/creation-folder.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { exampleArtifact, exampleCluster } from "./install-example.ts";
@@ -139,7 +139,13 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       await writeFile(ipDetectPath, "#!/bin/sh\necho 192.0.2.8\n");
       const clusterConfig = { ...base, resolvers: ["192.0.2.53"], own: { key: [1, "two"] } };
       await cluster.installFromPath({ buildArtifact: await artifactIn(folder), clusterConfig, ipDetectPath });
-      expect(Bun.YAML.parse(await genconf(master!, "config.yaml"))).toEqual(clusterConfig);
+      expect(Bun.YAML.parse(await genconf(master!, "config.yaml"))).toEqual({
+        ...clusterConfig,
+        // The way to our own server gets a secret path, which is made when the installation starts.
+        bootstrap_url: expect.stringMatching(
+          new RegExp(`^${RegExp.escape(String(base["bootstrap_url"]))}/[0-9a-f]{32}$`),
+        ),
+      });
       expect(await genconf(master!, "ip-detect")).toBe("#!/bin/sh\necho 192.0.2.8\n");
       await cluster.waitForClusterOss({ skipHttpChecks: true });
       const { stdout } = await cluster.agents[0]!.run({ args: ["cat", "/opt/cluster/etc/version.json"] });

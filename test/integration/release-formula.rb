@@ -57,6 +57,7 @@ class Formula
   def bash_completion = Place.new("bash_completion")
   def zsh_completion = Place.new("zsh_completion")
   def fish_completion = Place.new("fish_completion")
+  def doc = Place.new("doc")
   def system(*words) = DONE["commands"] << words
   def shell_output(line) = (DONE["asked"] ||= []).push(line) && (HEAD ? "0.0.0+abc" : self.class.facts["version"])
   def assert_match(expected, got) = got.include?(expected) || raise("#{got} lacks #{expected}")

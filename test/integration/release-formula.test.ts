@@ -47,11 +47,12 @@ const shared = (top: string): readonly string[] => [
   `${top}/bash-completion/completions/cluster-cloud`,
   `${top}/zsh/site-functions/_cluster-cloud`,
   `${top}/fish/vendor_completions.d/cluster-cloud.fish`,
+  `${top}/doc/cluster-e2e/LICENSE`,
 ];
 
 const installs = (programs: readonly string[], top: string): object => {
-  const [man1, bash, zsh, fish] = shared(top).map((path) => [path]);
-  return { bin: programs, man1, bash_completion: bash, zsh_completion: zsh, fish_completion: fish };
+  const [man1, bash, zsh, fish, doc] = shared(top).map((path) => [path]);
+  return { bin: programs, man1, bash_completion: bash, zsh_completion: zsh, fish_completion: fish, doc };
 };
 
 const asked = ["/bin/cluster-cloud --version", "/bin/cluster-other --version"];

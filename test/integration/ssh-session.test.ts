@@ -10,7 +10,7 @@ import type { SessionSettings } from "../../src/ssh/session-script.ts";
 import { runSession } from "../../src/ssh/session.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
-import type { TemporaryFolder } from "../../src/system/temporary-folder.ts";
+import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { freePort } from "../support/free-port.ts";
 import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";

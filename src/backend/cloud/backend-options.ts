@@ -1,10 +1,10 @@
 import { ClusterError } from "../../errors.ts";
 import { parseRegion, parseUserName } from "../../model/parse-values.ts";
-import { cidrProblem } from "./admin-cidrs.ts";
+import { cidrProblem } from "./launch/admin-cidrs.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
-import { tagProblem } from "./custom-tags.ts";
-import { defaultDistribution, distributions } from "./distributions.ts";
+import { tagProblem } from "./launch/custom-tags.ts";
+import { defaultDistribution, distributions } from "./launch/distributions.ts";
 
 /** What clusters of the library's CloudBackend are made of. */
 export interface CloudBackendOptions {

@@ -1,4 +1,4 @@
-import type { Check } from "../../doctor/check.ts";
+import type { Check } from "../../model/check.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { accessChecks } from "./checks/access.ts";
 import { adminAddressCheck } from "./checks/admin-address.ts";

@@ -1,6 +1,6 @@
 import { type ClusterRecord, nodeReference, type NodeRecord, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/concurrency.ts";
-import { creationDirectory } from "../../system/creation-folder.ts";
+import { creationDirectory } from "../../system/files/creation-folder.ts";
 import { version } from "../../version.ts";
 import type {
   Creation,
@@ -16,26 +16,26 @@ import { hasErrorId } from "../../errors.ts";
 import { countsText, nodeCount } from "../../model/cluster-shape.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerRole } from "../first-host-keys.ts";
-import { wasRefused } from "./api-errors.ts";
-import type { CloudApi } from "./api.ts";
+import { wasRefused } from "./api/api-errors.ts";
+import type { CloudApi } from "./api/api.ts";
 import type { CloudOptions } from "./cloud-options.ts";
-import { describeInstances } from "./describe.ts";
-import { describePlan } from "./describe-plan.ts";
-import { endLaunches } from "./end-machines.ts";
-import { launchRole, type LaunchLedger, type LaunchPlan } from "./launch.ts";
-import { leftoversText } from "./leftovers-text.ts";
-import { lifetimeMs } from "./lifetime.ts";
-import { lookAtMachines } from "./look-at-machines.ts";
-import { createGroup, type GroupRequest, type LaunchSubnet, openGroup } from "./network.ts";
-import { withGrace } from "./patience.ts";
-import { costText } from "./prices.ts";
-import { type Place, toClusters } from "./records.ts";
-import { metadata2Requirer, type RequireMetadata2 } from "./require-metadata2.ts";
-import { removeCreation } from "./remove-creation.ts";
-import type { ResolvedCreation } from "./resolve-creation.ts";
-import { silenceText } from "./silence.ts";
-import { sweep, takeInventory } from "./sweep.ts";
-import { assertIdIsFree } from "./taken-id.ts";
+import { describeInstances } from "./api/describe.ts";
+import { describePlan } from "./launch/describe-plan.ts";
+import { endLaunches } from "./removal/end-machines.ts";
+import { launchRole, type LaunchLedger, type LaunchPlan } from "./launch/launch.ts";
+import { leftoversText } from "./removal/leftovers-text.ts";
+import { lifetimeMs } from "./launch/lifetime.ts";
+import { lookAtMachines } from "./launch/look-at-machines.ts";
+import { createGroup, type GroupRequest, type LaunchSubnet, openGroup } from "./launch/network.ts";
+import { withGrace } from "./api/patience.ts";
+import { costText } from "./launch/prices.ts";
+import { type Place, toClusters } from "./records/records.ts";
+import { removeCreation } from "./removal/remove-creation.ts";
+import { metadata2Requirer, type RequireMetadata2 } from "./launch/require-metadata2.ts";
+import type { ResolvedCreation } from "./launch/resolve-creation.ts";
+import { silenceText } from "./launch/silence.ts";
+import { sweep, takeInventory } from "./removal/sweep.ts";
+import { assertIdIsFree } from "./launch/taken-id.ts";
 
 const groupGraceMs = 5_000;
 

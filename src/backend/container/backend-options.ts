@@ -1,8 +1,8 @@
 import { ClusterError } from "../../errors.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-options.ts";
-import { type EngineName, engineNames } from "./engine-kinds.ts";
-import { defaultDistribution, distributions } from "./containerfiles.ts";
+import { type EngineName, engineNames } from "./engine/engine-kind.ts";
+import { defaultDistribution, distributions } from "./launch/containerfiles.ts";
 
 /** What clusters of the library's ContainerBackend are made of. */
 export interface ContainerBackendOptions {

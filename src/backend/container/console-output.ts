@@ -1,7 +1,7 @@
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import type { NamedText } from "../../model/backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./engine/engine.ts";
 
 const mostLines = 2000;
 const keptCharacters = 1_000_000;

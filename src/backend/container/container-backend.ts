@@ -1,25 +1,25 @@
 import { platform } from "node:os";
 import { ClusterError } from "../../errors.ts";
-import { abandonedCreations } from "../../system/creation-folder.ts";
+import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { CreationRequest } from "../../model/creation.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { ipDetect } from "../ip-detect.ts";
-import { chooseEngine } from "./choose-engine.ts";
+import { chooseEngine } from "./engine/choose-engine.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
 import { ContainerCreation } from "./container-creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { Selection } from "./describe.ts";
+import type { Selection } from "./records/describe.ts";
 import { strangerText } from "../stranger.ts";
-import type { Engine } from "./engine.ts";
-import type { EngineName } from "./engine-kinds.ts";
-import { hostCgroupsAdvice } from "./containerfiles.ts";
-import { findElsewhere } from "./find-elsewhere.ts";
-import { assertIdIsFree, creationsRoot, readInventory } from "./inventory.ts";
-import { toClusters } from "./records.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { EngineName } from "./engine/engine-kind.ts";
+import { hostCgroupsAdvice } from "./launch/containerfiles.ts";
+import { findElsewhere } from "./records/find-elsewhere.ts";
+import { assertIdIsFree, creationsRoot, readInventory } from "./records/inventory.ts";
+import { toClusters } from "./records/records.ts";
 import { removeCreation } from "./remove-creation.ts";
-import { resolveCreation } from "./resolve-creation.ts";
+import { resolveCreation } from "./launch/resolve-creation.ts";
 
 /** Clusters of containers on this machine, of the engine that is named, or else found. Throws `machine-not-set-up` where there is none. */
 export async function openContainerBackend(

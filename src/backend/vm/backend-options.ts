@@ -1,7 +1,8 @@
 import { ClusterError } from "../../errors.ts";
-import { defaultDistribution, distributions } from "./images.ts";
-import type { VmOptions } from "./vm-options.ts";
+import { defaultDistribution, distributions } from "./images/images.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 import {
+  accelerators,
   cpusProblem,
   defaults,
   diskProblem,
@@ -22,6 +23,8 @@ export interface VmBackendOptions {
   readonly cpus?: number;
   /** How large each node's disk may become, such as `40g`; default: `20g`. */
   readonly diskSize?: string;
+  /** `kvm`, `hvf` or `tcg`: QEMU uses this one only; default: the best that works. */
+  readonly accelerator?: Accelerator;
   /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which needs the sum. */
   readonly image?: string;
   /** The image's SHA-256 sum, hexadecimal. */
@@ -33,7 +36,7 @@ export function readVmOptions(options: VmBackendOptions): {
   readonly distribution: string;
   readonly options: VmOptions;
 } {
-  const { linuxDistribution = defaultDistribution, image, imageSha256 } = options;
+  const { linuxDistribution = defaultDistribution, image, imageSha256, accelerator } = options;
   const problems = [
     linuxDistribution === defaultDistribution || distributions.includes(linuxDistribution)
       ? undefined
@@ -41,6 +44,9 @@ export function readVmOptions(options: VmBackendOptions): {
     options.memory === undefined ? undefined : memoryProblem(options.memory),
     options.cpus === undefined ? undefined : cpusProblem(String(options.cpus)),
     options.diskSize === undefined ? undefined : diskProblem(options.diskSize),
+    accelerator === undefined || accelerators.includes(accelerator)
+      ? undefined
+      : `"${accelerator}" is no accelerator; known: ${accelerators.join(", ")}`,
     imageSha256 === undefined ? undefined : sumProblem(imageSha256),
     imageProblem(image, imageSha256),
     image === undefined || isUrl(image) || image.startsWith("/") ? undefined : `"${image}" is no absolute path`,
@@ -52,6 +58,7 @@ export function readVmOptions(options: VmBackendOptions): {
       memoryMegabytes: readMegabytes(options.memory ?? "") ?? defaults.memoryMegabytes,
       cpus: options.cpus ?? defaults.cpus,
       diskMegabytes: readMegabytes(options.diskSize ?? "") ?? defaults.diskMegabytes,
+      ...(accelerator !== undefined && { accelerator }),
       ...(image !== undefined && {
         image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
       }),

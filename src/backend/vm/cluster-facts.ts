@@ -1,5 +1,5 @@
 import { readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type Counts, nodeReference, type Role, type Variant, type WebScheme } from "../../model/cluster-record.ts";
 import {
   parseCountsObject,
@@ -13,12 +13,13 @@ import {
   parseWebScheme,
   toRemark,
 } from "../../model/parse-values.ts";
-import { assertOwnFolder, creationOfDirectory } from "../../system/creation-folder.ts";
+import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
 import { isMapping } from "../../system/is-mapping.ts";
-import { writePrivateFile } from "../../system/private-file.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
 import { destroyCommand } from "./destroy-command.ts";
-import { machinesFolder } from "./machine-files.ts";
+import type { Stranger } from "../stranger.ts";
+import { machinesFolder } from "./machines/machine-files.ts";
 
 const schemaVersion = 1;
 
@@ -80,6 +81,19 @@ export async function readClusters(root: string): Promise<readonly StoredCluster
   return found.filter((cluster) => cluster !== undefined);
 }
 
+/** Links by the name of a cluster's folder to other places: nothing there is ours. */
+export async function foreignFolders(root: string): Promise<readonly Stranger[]> {
+  const names = await readdir(root).catch(() => []);
+  const found = await Promise.all(
+    names
+      .map((name) => join(root, name))
+      .filter((directory) => creationOfDirectory(directory) !== undefined)
+      .map(async (directory) => ({ directory, isOwn: await isOwnFolder(directory) })),
+  );
+  const why = "it is a link to another place";
+  return found.filter(({ isOwn }) => !isOwn).map(({ directory }) => ({ what: `folder ${basename(directory)}`, why }));
+}
+
 async function readEitherWay(directory: string): Promise<StoredCluster | undefined> {
   return (await readCluster(directory)) ?? (await readRemains(directory));
 }
@@ -105,18 +119,17 @@ export function assertIdIsFree(
 
 /** What a link to another place leads to isn't ours to remove. */
 async function hasMachines(directory: string): Promise<boolean> {
-  return assertOwnFolder(directory)
-    .then(() => stat(machinesFolder(directory)))
-    .then(
-      () => true,
-      () => false,
-    );
+  if (!(await isOwnFolder(directory))) return false;
+  return stat(machinesFolder(directory)).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** `undefined` where its facts can't be read. */
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   try {
-    await assertOwnFolder(directory);
+    if (!(await isOwnFolder(directory))) return undefined;
     const facts = parseClusterFacts(JSON.parse(await readFile(factsPath(directory), "utf8")), directory);
     return facts === undefined ? undefined : { directory, facts };
   } catch {

@@ -1,17 +1,18 @@
 import { roles } from "../../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../../model/creation.ts";
 import { nodeCount } from "../../model/cluster-shape.ts";
+import { whyTranslated } from "./qemu/accelerator.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
 
 /** What a creation would make, for people and as data. */
 export function describePlan(
   { clusterId, counts, options }: CreationRequest<VmOptions>,
-  { qemuVersion, accelerator, image }: ResolvedCreation,
+  { qemuVersion, accelerator, choice, image }: ResolvedCreation,
 ): CreationSummary {
   const { memoryMegabytes, cpus, diskMegabytes } = options;
   const isPresent = image.path !== undefined;
-  const slowly = accelerator === "tcg" ? "; no hardware acceleration works here" : "";
+  const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
   return {
     lines: [
       ["Cluster", clusterId],

@@ -1,10 +1,10 @@
-import { readBootId } from "../../system/boot-id.ts";
+import { readBootId } from "../../system/processes/boot-id.ts";
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
-import { isAbandonedCreation } from "../../system/creation-folder.ts";
+import { isAbandonedCreation } from "../../system/files/creation-folder.ts";
 import { byRoleAndIndex, clusterState } from "../../model/cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
-import { machineFiles } from "./machine-files.ts";
-import { machineLife, type MachineLife } from "./machine-process.ts";
+import { machineFiles } from "./machines/machine-files.ts";
+import { type Failure, machineLife, type MachineLife } from "./machines/machine-process.ts";
 
 /** Made on every node at its first boot. */
 export const sshUser = "e2e";
@@ -71,6 +71,7 @@ function toNode(node: NodeFacts, life: MachineLife, fate: Fate): NodeRecord {
 
 function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pick<NodeRecord, "state" | "stateReason"> {
   const ended = (stateReason: string) => ({ state: "ended" as const, stateReason });
+  if (typeof life === "object") return ended(failureReason(life));
   switch (life) {
     case "unstarted":
       return isAbandoned ? ended("the machine was never started: its create was cut short") : { state: "starting" };
@@ -82,5 +83,19 @@ function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pic
       return ended(
         isRestarted ? "this computer was restarted since" : "its QEMU was killed, perhaps for want of memory",
       );
+  }
+}
+
+function failureReason({ failure, said }: Failure): string {
+  const bySaid = said === undefined ? "" : ` (${said})`;
+  switch (failure) {
+    case "internal-error":
+      return `QEMU stopped it with an internal error${bySaid}`;
+    case "guest-panicked":
+      return "its kernel panicked";
+    case "io-error":
+      return `QEMU stopped it, since its disk could not be read or written${bySaid}`;
+    case "crashed":
+      return `its QEMU crashed${bySaid}`;
   }
 }

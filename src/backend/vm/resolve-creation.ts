@@ -3,14 +3,18 @@ import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
 import type { CreationRequest } from "../../model/creation.ts";
 import { nodeCount } from "../../model/cluster-shape.ts";
+import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
+import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { findFirmware, type Firmware } from "./qemu/firmware.ts";
 import { assertCgroups1, cgroups1Advice } from "../cgroups1.ts";
-import { type Accelerator, bestAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
-import { findFirmware, type Firmware } from "./firmware.ts";
-import { cgroups1Distributions, cgroupVersionOf } from "./images.ts";
-import { findImage, type MachineImage } from "./image-store.ts";
-import { type Qemu, qemuVersion } from "./qemu.ts";
-import type { VmOptions } from "./vm-options.ts";
+import { cgroups1Distributions, cgroupVersionOf } from "./images/images.ts";
+import { findImage, type MachineImage } from "./images/image-store.ts";
+import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
+import { hasSandbox } from "./qemu/sandbox.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 
+/** The first one with `-action`. */
+export const leastVersion = [6, 0] as const;
 /** The first one with `stream` networks. */
 export const streamVersion = [7, 2] as const;
 
@@ -18,6 +22,8 @@ export const streamVersion = [7, 2] as const;
 export interface ResolvedCreation {
   readonly qemuVersion: string;
   readonly accelerator: Accelerator;
+  readonly choice: AcceleratorChoice;
+  readonly isSandboxed: boolean;
   /** Absent where machines have it built in. */
   readonly firmware: Firmware | undefined;
   readonly image: MachineImage;
@@ -41,22 +47,32 @@ export async function resolveCreation(
   });
   const count = nodeCount(request.counts);
   assertMemory(count * request.options.memoryMegabytes, totalmem());
-  const [version, trials, firmware, image] = await Promise.all([
+  const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),
+    readBrokenAccelerator(environment),
+    hasSandbox(qemu, signal),
     findFirmware(qemu, signal),
     findImage(request, qemu.architecture, environment),
   ]);
-  if (count > 1) assertStreams(version);
-  return { qemuVersion: version.join("."), accelerator: bestAccelerator(trials, qemu.architecture), firmware, image };
+  assertVersion(version, count);
+  const choice = { forced: request.options.accelerator, broken };
+  const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
+  return { qemuVersion: version.join("."), accelerator, choice, isSandboxed, firmware, image };
 }
 
 export function isOlder(version: readonly [number, number], least: readonly [number, number]): boolean {
   return version[0] < least[0] || (version[0] === least[0] && version[1] < least[1]);
 }
 
-function assertStreams(version: readonly [number, number]): void {
-  if (!isOlder(version, streamVersion)) return;
+function assertVersion(version: readonly [number, number], count: number): void {
+  if (isOlder(version, leastVersion)) {
+    throw new ClusterError("machine-not-set-up", `QEMU ${version.join(".")} is too old.`, {
+      hint: `Install version ${leastVersion.join(".")} or later; clusters of several nodes need ${streamVersion.join(".")}.`,
+      facts: { version: version.join(".") },
+    });
+  }
+  if (count === 1 || !isOlder(version, streamVersion)) return;
   const text = `QEMU ${version.join(".")} cannot connect machines: the stream networks for that came with ${streamVersion.join(".")}.`;
   throw new ClusterError("machine-not-set-up", text, {
     hint: "Install a newer QEMU; a cluster of one node runs with this one.",

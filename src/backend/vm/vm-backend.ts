@@ -1,16 +1,17 @@
 import { join } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { abandonedCreations } from "../../system/creation-folder.ts";
-import { stateFolder } from "../../system/state-folder.ts";
+import { abandonedCreations } from "../../system/files/creation-folder.ts";
+import { stateFolder } from "../../system/files/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
+import { hostArchitecture } from "./qemu/architecture.ts";
 import { cgroups1Advice } from "../cgroups1.ts";
-import { hostArchitecture } from "./architecture.ts";
-import { assertIdIsFree, readClusters } from "./cluster-facts.ts";
+import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
+import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
-import { cgroups1Distributions, chooseDistribution } from "./images.ts";
+import { strangerText } from "../stranger.ts";
 import { ipDetect } from "./ip-detect.ts";
-import { openQemu } from "./qemu.ts";
+import { openQemu } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
 import { removeCreation } from "./remove-creation.ts";
 import { resolveCreation } from "./resolve-creation.ts";
@@ -45,13 +46,14 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> 
       return stored === undefined ? undefined : observeCluster(stored);
     },
     findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
-    list: async () => listClusters(root),
+    list: async () => listClusters(root, surroundings),
     remove: async ({ directory }, signal) => removeCreation(directory, clock, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
   };
 }
 
-async function listClusters(root: string): Promise<readonly ClusterRecord[]> {
+async function listClusters(root: string, { progress }: Surroundings): Promise<readonly ClusterRecord[]> {
+  for (const stranger of await foreignFolders(root)) progress.detail(1, strangerText(stranger));
   const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
   return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
 }

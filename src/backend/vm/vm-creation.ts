@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, nodeReference, type NodeRecord, roles } from "../../model/cluster-record.ts";
-import { readBootId } from "../../system/boot-id.ts";
-import { creationDirectory } from "../../system/creation-folder.ts";
-import { freeSpaceProblem } from "../../system/free-space.ts";
-import { acquireProcessLock } from "../../system/process-lock.ts";
-import { systemTemporaryFolder } from "../../system/temporary-folder.ts";
+import { readBootId } from "../../system/processes/boot-id.ts";
+import { creationDirectory } from "../../system/files/creation-folder.ts";
+import { freeSpaceProblem } from "../../system/files/free-space.ts";
+import { acquireProcessLock } from "../../system/processes/process-lock.ts";
+import { systemTemporaryFolder } from "../../system/files/temporary-folder.ts";
 import { version } from "../../version.ts";
 import type {
   Creation,
@@ -19,28 +19,24 @@ import type { Surroundings } from "../../system/surroundings.ts";
 import { nodeCount } from "../../model/cluster-shape.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
-import {
-  assertIdIsFree,
-  type ClusterFacts,
-  type NodeFacts,
-  readCluster,
-  readClusters,
-  writeClusterFacts,
-} from "./cluster-facts.ts";
+import { assertIdIsFree, type NodeFacts, readCluster, readClusters, writeClusterFacts } from "./cluster-facts.ts";
+import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./machines/fall-back.ts";
+import { whyTranslated } from "./qemu/accelerator.ts";
+import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { describePlan } from "./describe-plan.ts";
 import { destroyCommand } from "./destroy-command.ts";
-import { assertDiskIsLargeEnough, type ImageFacts, readImageFacts } from "./disk.ts";
-import { findFreePorts } from "./free-ports.ts";
-import { obtainImage } from "./image-store.ts";
+import { assertDiskIsLargeEnough, type ImageFacts, readImageFacts } from "./images/disk.ts";
+import { findFreePorts } from "./machines/free-ports.ts";
+import { obtainImage } from "./images/image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
-import { hostname, launchMachines, toPorts } from "./launch.ts";
-import { lookAtMachines, readOwnCluster } from "./look-at-machines.ts";
-import { noteWires, removeWires } from "./private-network.ts";
-import type { Qemu } from "./qemu.ts";
+import { hostname, launchMachines, type LaunchPlan, toPorts } from "./machines/launch.ts";
+import { lookAtMachines, readOwnCluster } from "./machines/look-at-machines.ts";
+import { noteWires, removeWires } from "./machines/private-network.ts";
+import type { Qemu } from "./qemu/qemu.ts";
 import { observeCluster, sshUser } from "./records.ts";
 import { lockMachines, removeCreation, stopCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
-import type { VmOptions } from "./vm-options.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /** Translated code boots ten times slower, and all machines share this computer: both until we are let in, and from then on. */
 const slowLimitMs = 40 * 60_000;
@@ -59,13 +55,17 @@ export interface VmPlan {
 interface Made {
   readonly directory: string;
   readonly image: ImageFacts;
-  readonly facts: Omit<ClusterFacts, "schemaVersion">;
+  facts: LaunchPlan["facts"];
+  accelerator: Accelerator;
+  /** The folder of the machines' sockets, once there is one. */
+  wires: string | undefined;
 }
 
 /** See Creation. */
 export class VmCreation implements Creation {
   readonly summary: CreationSummary;
-  readonly lookEveryMs = 1_000;
+  /** A machine that broke is told of within a second. */
+  readonly lookEveryMs = 500;
   readonly #plan: VmPlan;
   readonly #surroundings: Surroundings;
   readonly #hostKeys = hostKeyPerNode();
@@ -83,7 +83,7 @@ export class VmCreation implements Creation {
   }
 
   get #isSlow(): boolean {
-    return this.#plan.resolved.accelerator === "tcg";
+    return (this.#state.made ?? this.#plan.resolved).accelerator === "tcg";
   }
 
   /** Writes down what will be made, while no other creation of this machine can do so. */
@@ -107,7 +107,8 @@ export class VmCreation implements Creation {
     };
     await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait: () => {} }, signal);
     assertIdIsFree(await readClusters(root), clusterId, []);
-    this.#state.made = { directory, image, facts };
+    const { accelerator } = this.#plan.resolved;
+    this.#state.made = { directory, image, facts, accelerator, wires: undefined };
     await writeClusterFacts(directory, facts);
   }
 
@@ -117,47 +118,55 @@ export class VmCreation implements Creation {
     assertDiskIsLargeEnough(image, request.options.diskMegabytes);
     await assertSpace(root, nodeCount(request.counts));
     if (this.#isSlow) {
-      const text = "No hardware acceleration works here: the machines are translated, and take minutes to boot.";
-      this.#surroundings.progress.note(text);
+      const why = whyTranslated(resolved.choice);
+      this.#surroundings.progress.note(`The machines run under tcg, and take minutes to boot: ${why}.`);
     }
     return image;
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { qemu, request, resolved } = this.#plan;
     const { clock, progress } = this.#surroundings;
-    const { directory, facts, image } = this.#claimed();
+    const made = this.#claimed();
     using step = progress.start("Start virtual machines");
+    await using _ = await lockMachines(made.directory, clock, signal);
+    await readOwnCluster(made.directory);
+    made.wires ??= await makeWires(made.directory);
+    await launchMachines(this.#plan.qemu, this.#launchPlan(made, { wires: made.wires, publicKey }), signal);
+    step.done();
+  }
+
+  #launchPlan(
+    { directory, facts, image, accelerator }: Made,
+    { wires, publicKey }: { readonly wires: string; readonly publicKey: string },
+  ): LaunchPlan {
+    const { request, resolved } = this.#plan;
     const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
-    await using _ = await lockMachines(directory, clock, signal);
-    await readOwnCluster(directory);
-    const wires = { folder: await this.#makeWires(directory), count: facts.nodes.length };
-    const plan = {
+    return {
       directory,
       facts,
       options: request.options,
-      accelerator: resolved.accelerator,
+      accelerator,
+      isSandboxed: resolved.isSandboxed,
       firmware: resolved.firmware,
       image,
       boot: { user: sshUser, publicKey, deadline: undefined, hosts },
       firstHostKeys: this.#hostKeys,
-      wires,
-      clock,
+      wires: { folder: wires, count: facts.nodes.length },
+      clock: this.#surroundings.clock,
     };
-    await launchMachines(qemu, plan, signal);
-    step.done();
   }
 
-  /** The folder is removed when all nodes have booted: by then they are connected. Otherwise it goes with the creation. */
-  async #makeWires(directory: string): Promise<string> {
-    const folder = await systemTemporaryFolder();
-    try {
-      await noteWires(directory, folder.path);
-    } catch (error) {
-      await folder[Symbol.asyncDispose]();
-      throw error;
-    }
-    return folder.path;
+  /** Where the hardware accelerator breaks before the first machine has booted, all are started again under tcg. */
+  async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
+    const made = this.#claimed();
+    const { forced } = this.#plan.resolved.choice;
+    const broken = await findBrokenAccelerator(made, this.#surroundings);
+    if (broken === undefined) return false;
+    if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
+    this.#surroundings.progress.note(fallBackNote(broken));
+    made.facts = await prepareTranslation(made.directory, this.#surroundings, signal);
+    made.accelerator = "tcg";
+    return true;
   }
 
   async look(): Promise<ClusterRecord> {
@@ -197,7 +206,14 @@ export class VmCreation implements Creation {
       this.#surroundings.progress.detail(1, `${name}: cloud-init complained:\n${complaints}`);
     }
     this.#booted.add(node.id);
-    if (this.#booted.size === facts.nodes.length) await removeWires(directory);
+    if (this.#booted.size === facts.nodes.length) await this.#finish(directory);
+  }
+
+  /** All machines run, and are connected. */
+  async #finish(directory: string): Promise<void> {
+    const { forced } = this.#plan.resolved.choice;
+    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.#surroundings.environment);
+    await removeWires(directory);
   }
 
   async whyUnreachable(): Promise<undefined> {}
@@ -226,6 +242,18 @@ export class VmCreation implements Creation {
     if (made === undefined) throw new TypeError("The id has not been claimed");
     return made;
   }
+}
+
+/** The folder is removed when all nodes have booted: by then they are connected. Otherwise it goes with the creation. */
+async function makeWires(directory: string): Promise<string> {
+  const folder = await systemTemporaryFolder();
+  try {
+    await noteWires(directory, folder.path);
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+  return folder.path;
 }
 
 async function assertSpace(folder: string, count: number): Promise<void> {

@@ -1,3 +1,7 @@
+/** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
+export const accelerators = ["kvm", "hvf", "tcg"] as const;
+export type Accelerator = (typeof accelerators)[number];
+
 /** What only a cluster of virtual machines is asked for; checked at the command line. */
 export interface VmOptions {
   /** Of every node. */
@@ -5,6 +9,8 @@ export interface VmOptions {
   readonly cpus: number;
   /** How large the node's disk looks; it takes the room that is written to. */
   readonly diskMegabytes: number;
+  /** The one to use, whatever happens. Absent: the best that works. */
+  readonly accelerator?: Accelerator;
   /** An image of one's own. Absent: the distribution's. */
   readonly image?: OwnImage;
 }

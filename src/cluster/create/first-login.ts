@@ -7,7 +7,7 @@ import { meetNode } from "../../ssh/first-contact.ts";
 import { systemHostKeyPlace } from "../../ssh/host-key-place.ts";
 import { createKnownHosts } from "../../ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
-import { creationFiles } from "../../system/creation-folder.ts";
+import { creationFiles } from "../../system/files/creation-folder.ts";
 
 export interface FirstLogins {
   /** The creation's folder on this machine. */

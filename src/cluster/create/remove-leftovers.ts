@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import type { Backend } from "../../model/backend.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { ClusterError } from "../../errors.ts";
-import { abandonedCreations } from "../../system/creation-folder.ts";
+import { abandonedCreations } from "../../system/files/creation-folder.ts";
 
 /**
  * Removes what earlier creates of this id have left on this machine: those that were killed, and those whose roll-back failed. What can't be

@@ -3,7 +3,7 @@ import type { Surroundings } from "../../system/surroundings.ts";
 import type { Creation } from "../../model/creation.ts";
 import { ClusterError, hasErrorId } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { creationFiles, endCreation } from "../../system/creation-folder.ts";
+import { creationFiles, endCreation } from "../../system/files/creation-folder.ts";
 import { retry } from "../../system/retry.ts";
 import { timeLimit } from "../../system/time-limit.ts";
 

@@ -44,13 +44,13 @@ export function parseNodeReport(stdout: string): NodeReport {
     checkStatus: checkStatus === undefined ? undefined : Number(checkStatus),
     checkOutput: all("check").join("\n"),
     isTlsEnabled: saysTls(all("config")[0] ?? ""),
-    log: all("log"),
+    log: all("log").map((line) => line.slice(0, longestLine)),
   };
 }
 
 function pairOf(line: string): readonly { readonly key: string; readonly value: string }[] {
   const end = line.indexOf("=");
-  return end < 0 ? [] : [{ key: line.slice(0, end), value: line.slice(end + 1, end + 1 + longestLine) }];
+  return end < 0 ? [] : [{ key: line.slice(0, end), value: line.slice(end + 1) }];
 }
 
 /** Both layouts keep `ssl_enabled` there, as a boolean or as its text. */

@@ -18,8 +18,9 @@ export interface TestVms extends AsyncDisposable {
   readonly stateFolder: string;
   /** A cluster id that nobody else has. */
   id(name: string): string;
-  run(words: readonly string[]): Promise<Ended>;
-  start(words: readonly string[]): Running;
+  /** `environment` adds to this test's own. */
+  run(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended>;
+  start(words: readonly string[], environment?: Readonly<Record<string, string>>): Running;
   inspect(clusterId: string): Promise<VmInspected>;
   /** Process numbers of the cluster id's QEMUs, by its nodes; `network` is the one that connects them. */
   machines(clusterId: string): Promise<ReadonlyMap<string, number>>;
@@ -48,8 +49,8 @@ export async function startTestVms(): Promise<TestVms> {
     folder: folder.path,
     stateFolder,
     id: (name) => `${prefix}-${name}`,
-    run: (words) => run("cluster-vm", words, options),
-    start: (words) => start("cluster-vm", words, options),
+    run: (words, more) => run("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
+    start: (words, more) => start("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
     inspect: async (clusterId) => {
       const { stdout } = await run("cluster-vm", ["inspect", "--output", "json", "-c", clusterId], options);
       return (JSON.parse(stdout) as { readonly cluster: VmInspected }).cluster;

@@ -189,6 +189,7 @@ export const example: Program = {
   name: "example",
   summary: "An example of a program",
   commands: [greet, people, fail, big, hold, steps, secret, child, completionCommand],
+  licenses: async () => Promise.resolve("All of it is free.\n"),
 };
 
 if (import.meta.main) await runProgram(example, process);

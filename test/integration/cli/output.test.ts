@@ -13,6 +13,7 @@ test("results go to stdout, the rest to stderr", async () => {
 
 test("the version and help are answered, with no arguments too", async () => {
   expect(await runExample(["--version"])).toEqual({ exitCode: 0, signal: null, stdout: "0.0.0+source\n", stderr: "" });
+  expect(await runExample(["--licenses"])).toMatchObject({ exitCode: 0, stdout: "All of it is free.\n", stderr: "" });
   const help = await runExample(["--help"]);
   expect(help).toMatchObject({ exitCode: 0, stderr: "" });
   expect(help.stdout).toStartWith("Usage: example [OPTIONS] COMMAND [ARGS]...\n");

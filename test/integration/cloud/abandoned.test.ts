@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { stateFolder } from "../../../src/system/state-folder.ts";
+import { stateFolder } from "../../../src/system/files/state-folder.ts";
 import type { LoggedRequest } from "../../local-cloud/endpoint/request-log.ts";
 import { type CloudFixture, leftIn, neverAborted, openFixture, region } from "./cloud-fixture.ts";
 

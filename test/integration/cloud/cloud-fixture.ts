@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { CreateTagsCommand, EC2Client } from "@aws-sdk/client-ec2";
 import type { Backend } from "../../../src/model/backend.ts";
 import type { Surroundings } from "../../../src/system/surroundings.ts";
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
@@ -28,6 +29,8 @@ export interface CloudFixture extends AsyncDisposable {
   /** Notes and warnings, and what was waited for. */
   readonly told: string[];
   open(chosen: string): Promise<Backend<CloudOptions>>;
+  /** Gives an instance other tags, as anybody in the account may. */
+  tag(instanceId: string, tags: Readonly<Record<string, string>>): Promise<void>;
   request(clusterId: string, changes: RequestChanges): TestRequest;
   create(backend: Backend<CloudOptions>, request: TestRequest, signal: AbortSignal): Promise<ClusterRecord>;
 }
@@ -76,6 +79,7 @@ export async function openFixture(environment: Readonly<Record<string, string | 
     surroundings,
     told,
     open: async (chosen) => createCloudBackend({ region: chosen }, surroundings, neverAborted),
+    tag: async (instanceId, tags) => tagInstance(cloud, instanceId, tags),
     request: newRequest,
     create: async (backend, request, signal) => createAndListen(backend, request, surroundings, signal),
     [Symbol.asyncDispose]: async () => {
@@ -151,4 +155,14 @@ export function subnetOfTheOtherNetwork(): string {
     "172.31.0.0/16",
   );
   return subnets.find((subnet) => !subnet.isDefaultForZone && subnet.givesPublicAddresses)!.id;
+}
+
+async function tagInstance(
+  { endpoint, accessKeyId, secretAccessKey }: LocalCloud,
+  instanceId: string,
+  tags: Readonly<Record<string, string>>,
+): Promise<void> {
+  const client = new EC2Client({ region, endpoint, credentials: { accessKeyId, secretAccessKey } });
+  const Tags = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+  await client.send(new CreateTagsCommand({ Resources: [instanceId], Tags }));
 }

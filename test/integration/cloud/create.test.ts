@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { nodeReference, roles } from "../../../src/model/cluster-record.ts";
-import { openConnections } from "../../../src/cluster/cluster-connections.ts";
+import { openConnections } from "../../../src/cluster/connections/cluster-connections.ts";
 import { openFixture, neverAborted, region, leftIn, nothing } from "./cloud-fixture.ts";
 
 test("makes machines that can be logged in to, and finds, lists and destroys them", async () => {

@@ -7,7 +7,7 @@ import {
   creationDirectory,
   creationFiles,
   endCreation,
-} from "../../../src/system/creation-folder.ts";
+} from "../../../src/system/files/creation-folder.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const creationId = "0123456789abcdef";

@@ -74,7 +74,7 @@ test("the address is asked for without the proxy that everything else goes throu
   using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("198.51.100.1") });
   await using fixture = await openFixture({});
   const script = `
-    const { checkAddress } = await import("${import.meta.dir}/../../../src/backend/cloud/check-address.ts");
+    const { checkAddress } = await import("${import.meta.dir}/../../../src/backend/cloud/launch/check-address.ts");
     console.log(await checkAddress(process.env, new AbortController().signal));
   `;
   const address = `http://127.0.0.1:${proxy.port}`;

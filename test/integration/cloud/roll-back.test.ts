@@ -1,7 +1,7 @@
 /** Roll-backs that meet trouble themselves: nothing is forgotten that may still be there. */
 import { expect, test } from "bun:test";
 import { access, readFile } from "node:fs/promises";
-import { creationFiles } from "../../../src/system/creation-folder.ts";
+import { creationFiles } from "../../../src/system/files/creation-folder.ts";
 import { leftIn, neverAborted, nothing, openFixture, region } from "./cloud-fixture.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;

@@ -1,19 +1,34 @@
 /** What is said of QEMUs that are missing, old or crippled, by scripts that stand for them. */
 import { expect, test } from "bun:test";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { bestAccelerator, trialLimitsMs, tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
-import { architectureOf } from "../../../src/backend/vm/architecture.ts";
+import {
+  type AcceleratorTrial,
+  chooseAccelerator,
+  trialLimitsMs,
+  tryAccelerators,
+} from "../../../src/backend/vm/qemu/accelerator.ts";
+import { tryAsDisk, tryAsFirmware } from "../../../src/backend/vm/qemu/accelerator-trial.ts";
+import {
+  brokenAcceleratorPath,
+  forgetBrokenAccelerator,
+  readBrokenAccelerator,
+  rememberBrokenAccelerator,
+} from "../../../src/backend/vm/qemu/broken-accelerator.ts";
+import { type Architecture, architectureOf } from "../../../src/backend/vm/qemu/architecture.ts";
 import { vmChecks } from "../../../src/backend/vm/checks.ts";
-import { openQemu } from "../../../src/backend/vm/qemu.ts";
+import { openQemu } from "../../../src/backend/vm/qemu/qemu.ts";
 import { resolveCreation } from "../../../src/backend/vm/resolve-creation.ts";
 import { systemClock } from "../../../src/system/clock.ts";
+import type { Accelerator } from "../../../src/backend/vm/vm-options.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const x64 = architectureOf("x64");
 const never = new AbortController().signal;
+const best = (trials: readonly AcceleratorTrial[], architecture = x64) =>
+  chooseAccelerator(trials, { forced: undefined, broken: undefined }, architecture);
 
 interface StandIn {
   readonly version?: string;
@@ -21,18 +36,25 @@ interface StandIn {
   readonly works?: readonly string[];
   /** Accelerators under which machines never end. */
   readonly hangs?: readonly string[];
+  /** Accelerators that stop their machines. */
+  readonly stops?: readonly string[];
   readonly networks?: readonly string[];
   readonly hasVvfat?: boolean;
 }
 
 /** Programs that answer as QEMU's do; all that they don't know fails. */
 async function standIns(folder: string, { version = "8.2.1", works = ["tcg"], ...features }: StandIn) {
-  const { hangs = [], networks = ["user", "stream"], hasVvfat = true } = features;
+  const { hangs = [], stops = [], networks = ["user", "stream"], hasVvfat = true } = features;
   const system = `case "$*" in
   --version) echo 'QEMU emulator version ${version} (Debian)' ;;
   '-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
-  *-bios*)
+  *isa-debug-exit*)
     for name in ${hangs.join(" ")}; do case "$*" in *"-accel $name "*) exec sleep 60 ;; esac; done
+    for name in ${stops.join(" ")}; do case "$*" in *"-accel $name "*)
+      echo 'KVM internal error. Suberror: 1' >&2
+      sleep 0.2
+      echo '{"event": "STOP"}'
+      exec sleep 60 ;; esac; done
     for name in ${works.join(" ")}; do case "$*" in *"-accel $name "*) exit 33 ;; esac; done
     echo 'qemu-system-x86_64: warning: never mind' >&2
     echo 'qemu-system-x86_64: error: failed to set MSR 0x10a' >&2
@@ -130,10 +152,76 @@ test("the fastest accelerator that works is taken, and why others don't is told"
     { accelerator: "kvm", problem: "failed to set MSR 0x10a" },
     { accelerator: "tcg", problem: undefined },
   ]);
-  expect(bestAccelerator(await attempt(["kvm", "tcg"], "linux"), x64)).toBe("kvm");
-  expect(bestAccelerator(await attempt(["hvf", "tcg"], "darwin"), x64)).toBe("hvf");
+  expect(best(await attempt(["kvm", "tcg"], "linux"))).toBe("kvm");
+  expect(best(await attempt(["hvf", "tcg"], "darwin"))).toBe("hvf");
   const none = await attempt(["none"], "linux");
-  expect(() => bestAccelerator(none, x64)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
+  expect(() => best(none)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
+});
+
+test("one that broke a machine is passed over, a forced one is taken or refused", async () => {
+  const trial = (accelerator: Accelerator, problem?: string): AcceleratorTrial => ({ accelerator, problem });
+  const broken = { accelerator: "kvm", reason: "emulation failure" } as const;
+  const both = [trial("kvm"), trial("tcg")];
+  expect(chooseAccelerator(both, { forced: undefined, broken }, x64)).toBe("tcg");
+  expect(chooseAccelerator(both, { forced: "kvm", broken }, x64)).toBe("kvm");
+  expect(chooseAccelerator(both, { forced: "tcg", broken: undefined }, x64)).toBe("tcg");
+  const refused = (forced: Accelerator) => () =>
+    chooseAccelerator([trial("kvm", "no such device"), trial("tcg")], { forced, broken: undefined }, x64);
+  expect(refused("kvm")).toThrow("The accelerator kvm does not work here: no such device.");
+  expect(refused("hvf")).toThrow("this operating system has none");
+});
+
+test("what broke is remembered until this computer restarts; what else stands in that file is ignored", async () => {
+  await using folder = await scratchFolder();
+  const environment = { XDG_CACHE_HOME: folder.path };
+  const path = brokenAcceleratorPath(environment);
+  expect(await readBrokenAccelerator(environment)).toBeUndefined();
+  await rememberBrokenAccelerator(environment, { accelerator: "kvm", reason: "emulation failure" });
+  expect(await readBrokenAccelerator(environment)).toEqual({ accelerator: "kvm", reason: "emulation failure" });
+  const stored = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
+  const others = [
+    { ...stored, bootId: "another" },
+    { ...stored, accelerator: "xen" },
+    { ...stored, reason: 1 },
+    [],
+    "{",
+  ];
+  for (const other of others) {
+    await writeFile(path, typeof other === "string" ? other : JSON.stringify(other));
+    expect(await readBrokenAccelerator(environment)).toBeUndefined();
+  }
+  await writeFile(path, JSON.stringify({ ...stored, reason: "\u001B[2J\n" }));
+  expect((await readBrokenAccelerator(environment))?.reason).toBe(" [2J ");
+  await forgetBrokenAccelerator(environment);
+  expect(await readBrokenAccelerator(environment)).toBeUndefined();
+});
+
+test("a QEMU without what machines need is too old", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { version: "5.2.0" });
+  expect(await checked(folder.path, "qemu")).toMatchObject({ status: "fail", message: "Version 5.2 is too old." });
+});
+
+test("an accelerator that stops its machine is given up at once, in QEMU's words", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { stops: ["kvm"] });
+  const qemu = openQemu({ ...surroundings(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } }, x64);
+  const started = performance.now();
+  const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, never);
+  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(trials[0]!.problem).toBe("it stops a machine with an internal error (KVM internal error. Suberror: 1)");
+});
+
+const lack = Bun.which("qemu-system-x86_64") === null ? "no qemu-system-x86_64 here" : undefined;
+
+test.skipIf(lack !== undefined)(`the probe ends well as firmware and as a disk (${lack ?? "here"})`, async () => {
+  const environment = { PATH: process.env["PATH"] ?? "" };
+  const qemu = openQemu({ environment, progress: silentProgress }, x64);
+  expect(await tryAsFirmware(qemu, "tcg", never)).toBeUndefined();
+  expect(await tryAsDisk(qemu, "tcg", never)).toBeUndefined();
+  // Which fails where something else than the probe ends QEMU.
+  const other: Architecture = { ...x64, probe: { ...x64.probe, status: 35 } };
+  expect(await tryAsDisk({ ...qemu, architecture: other }, "tcg", never)).toBe("it ended with status 33");
 });
 
 test("an accelerator that hangs is one that does not work", async () => {
@@ -145,7 +233,7 @@ test("an accelerator that hangs is one that does not work", async () => {
     { accelerator: "kvm", problem: "it hangs" },
     { accelerator: "tcg", problem: undefined },
   ]);
-  expect(bestAccelerator(trials, x64)).toBe("tcg");
+  expect(best(trials)).toBe("tcg");
   const gone = AbortSignal.abort(new Error("stopped"));
   expect((await failureOf(tryAccelerators(qemu, "linux", trialLimitsMs, gone))).message).toBe("stopped");
 });

@@ -1,13 +1,13 @@
 /** What is removed of a creation whose cluster.json tells nothing, by real processes that stand for QEMU. */
 import { expect, test } from "bun:test";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
 import { leftoversCheck } from "../../../src/backend/vm/checks/leftovers.ts";
 import { lockMachines, removeCreation } from "../../../src/backend/vm/remove-creation.ts";
-import { noteWires } from "../../../src/backend/vm/private-network.ts";
+import { noteWires } from "../../../src/backend/vm/machines/private-network.ts";
 import { createVmBackend } from "../../../src/backend/vm/vm-backend.ts";
-import { lookAtMachines } from "../../../src/backend/vm/look-at-machines.ts";
+import { lookAtMachines } from "../../../src/backend/vm/machines/look-at-machines.ts";
 import { destroyCluster } from "../../../src/cluster/destroy-clusters.ts";
 import { type Clock, systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
@@ -61,6 +61,26 @@ test.each([
   expect(await readdir(directory)).toEqual([]);
   expect(await backend.list(never)).toEqual([]);
   expect(await leftoversCheck(root).run(never)).toMatchObject({ status: "pass" });
+});
+
+test("a folder that is a link to another place is no cluster: doctor names it, and nothing there is ended or removed", async () => {
+  await using state = await scratchFolder();
+  const surroundings = { environment: { XDG_STATE_HOME: state.path }, clock: systemClock, progress: silentProgress };
+  const root = join(state.path, "cluster-e2e", "vm");
+  const elsewhere = join(state.path, "elsewhere");
+  await using child = await machine(elsewhere);
+  await mkdir(root, { recursive: true });
+  await symlink(elsewhere, join(root, "one-0123456789abcdef"));
+  const backend = createVmBackend(surroundings);
+  expect(await backend.list(never)).toEqual([]);
+  expect((await failureOf(destroyCluster(backend, "one", surroundings, never))).id).toBe("cluster-not-found");
+  expect(await leftoversCheck(root).run(never)).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("folder one-0123456789abcdef: it is a link to another place"),
+  });
+  expect([child.exitCode, await readdir(elsewhere)]).toEqual([null, ["machines"]]);
+  child.kill();
+  await child.exited;
 });
 
 test("the wires that a killed create left are removed, and nothing else that lies there", async () => {

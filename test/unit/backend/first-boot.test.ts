@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { awaitFirstBoot, usualFirstBootLimitMs } from "../../../src/backend/first-boot.ts";
+import { join } from "node:path";
+import { awaitFirstBoot, firstBootScript, usualFirstBootLimitMs } from "../../../src/backend/first-boot.ts";
 import type { Connection, RemoteCommand } from "../../../src/ssh/connection.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const never = new AbortController().signal;
 
@@ -18,3 +20,20 @@ test.each([usualFirstBootLimitMs, 40 * 60_000])(
     expect(asked).toMatchObject([{ sudo: true, limitMs, task: "its first boot" }]);
   },
 );
+
+/** As cloud-init writes it. */
+const result = (errors: readonly string[]) => JSON.stringify({ v1: { datasource: "NoCloud", errors } }, undefined, 1);
+
+test.each([
+  ["well", "result.json", result([]), 0],
+  ["with errors", "result.json", result(["no such locale"]), 3],
+  ["because it is switched off", "disabled", "", 0],
+])("the wait is over when cloud-init has ended %s", async (_, name, text, status) => {
+  await using folder = await scratchFolder();
+  const environment = { PATH: process.env["PATH"] ?? "" };
+  const waiting = Bun.spawn(["sh", "-c", firstBootScript, "e2e-first-boot", "", folder.path], { env: environment });
+  await Bun.sleep(100);
+  expect(waiting.exitCode).toBeNull();
+  await Bun.write(join(folder.path, name), text);
+  expect(await waiting.exited).toBe(status);
+});

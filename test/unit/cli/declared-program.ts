@@ -49,4 +49,9 @@ const run = defineCommand({
 });
 
 /** Has an option of every kind, and texts that need care when they are written down. */
-export const declared: Program = { name: "cluster-x", summary: "Makes clusters", commands: [create, run] };
+export const declared: Program = {
+  name: "cluster-x",
+  summary: "Makes clusters",
+  commands: [create, run],
+  licenses: async () => Promise.resolve("All free\n"),
+};

@@ -14,8 +14,9 @@ test("the program's help lists its commands", () => {
       run     Runs a command: on a node
 
     Options:
-          --version  Print the version
-      -h, --help     Show this help
+          --version   Print the version
+          --licenses  Print the licences of all that the program contains
+      -h, --help      Show this help
 
     cluster-x COMMAND --help tells all about a command.
     "
@@ -84,6 +85,9 @@ test("the manual page is roff that prints every text as it is", () => {
     .TP
     .B \\-\\-version
     Print the version
+    .TP
+    .B \\-\\-licenses
+    Print the licences of all that the program contains
     .SH COMMANDS
     .SS "create"
     .B cluster\\-x create [OPTIONS] ARTIFACT_URL [DIR]

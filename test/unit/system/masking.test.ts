@@ -92,12 +92,12 @@ test("data is masked in texts and keys, and becomes what JSON can hold", () => {
 
 test("2000 hostile texts: a secret anywhere in them is masked, however many others there are", () => {
   const masker = new Masker();
-  const secrets = ["s3cret-word", "s3cret-word-and-more", "a+b/c==", "line one\nline two", "zwei\u00e9"];
-  for (const secret of secrets) masker.hide(secret);
+  const hidden = ["s3cret-word", "s3cret-word-and-more", "a+b/c==", "line one\nline two", "zwei\u00e9"];
+  for (const each of hidden) masker.hide(each);
   for (let index = 0; index < 500; index += 1) masker.hide(`other-${index}-secret`);
   hostileOutputs(5, 2000).forEach((text, index) => {
-    const secret = secrets[index % secrets.length]!;
-    const masked = masker.text(`${text}${secret}${text}`);
+    const inserted = hidden[index % hidden.length]!;
+    const masked = masker.text(`${text}${inserted}${text}`);
     expect(masked).toBe(`${masker.text(text)}***${masker.text(text)}`);
   });
 });

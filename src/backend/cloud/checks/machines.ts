@@ -1,6 +1,6 @@
-import { type Check, fail, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, warn } from "../../../model/check.ts";
 import type { CheckedDefaults, CloudFacts } from "./facts.ts";
-import { metadataText } from "../require-metadata2.ts";
+import { metadataText } from "../launch/require-metadata2.ts";
 import { cloudLimitMs, failureOf, withCloud } from "./with-cloud.ts";
 
 /** Whether the region has what a `create` without further options makes its machines of. */

@@ -1,4 +1,4 @@
-import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
 import type { ContainerFacts } from "./facts.ts";
 
 const limitMs = 20_000;

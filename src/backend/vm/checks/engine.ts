@@ -1,10 +1,12 @@
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
-import { systemTemporaryFolder } from "../../../system/temporary-folder.ts";
-import { bestAccelerator, trialLimitsMs, tryAccelerators } from "../accelerator.ts";
-import { findFirmware } from "../firmware.ts";
-import { type Qemu, qemuVersion } from "../qemu.ts";
-import { isOlder, streamVersion } from "../resolve-creation.ts";
+import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
+import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
+import { findFirmware } from "../qemu/firmware.ts";
+import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
+import { isOlder, leastVersion, streamVersion } from "../resolve-creation.ts";
 
 const limitMs = 20_000;
 /** Longer than any trial. */
@@ -19,6 +21,7 @@ export function qemuCheck(qemu: Qemu): Check {
     await qemu.image(["--version"], signal);
     const text = `Version ${version.join(".")}`;
     if (!isOlder(version, streamVersion)) return pass(text);
+    if (isOlder(version, leastVersion)) return fail(`${text} is too old.`, installation(qemu));
     return warn(
       `${text} can run single machines only: their networks need ${streamVersion.join(".")}.`,
       `${installation(qemu)} Until then: --agents 0 --public-agents 0`,
@@ -28,11 +31,13 @@ export function qemuCheck(qemu: Qemu): Check {
 }
 
 /** Which accelerator is used, and why the faster ones are not. */
-export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform): Check {
+export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform, environment: Environment): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const trials = await tryAccelerators(qemu, platform, trialLimitsMs, signal).catch(missingAsUndefined);
     if (trials === undefined) return skip("Not checked: QEMU is missing.");
-    const best = bestAccelerator(trials, qemu.architecture);
+    const broken = await readBrokenAccelerator(environment);
+    const best = chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
+    if (broken !== undefined && hasPassed(trials, broken)) return brokenOutcome(broken, environment);
     const problems = trials.filter(({ problem }) => problem !== undefined);
     const others = problems.map(({ accelerator, problem }) => `${accelerator} does not work: ${problem}`);
     if (best !== "tcg") return pass(best, others);
@@ -45,6 +50,16 @@ export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform): Check {
   };
   return { name: "accelerator", limitMs: acceleratorLimitMs, run };
 }
+
+const hasPassed = (trials: readonly AcceleratorTrial[], { accelerator }: BrokenAccelerator): boolean =>
+  trials.some((trial) => trial.accelerator === accelerator && trial.problem === undefined);
+
+const brokenOutcome = ({ accelerator, reason }: BrokenAccelerator, environment: Environment): Outcome =>
+  warn(
+    `${accelerator} passes its trial, but broke a machine since this computer started: ${reason}. ` +
+      "Machines run under tcg, which is about ten times slower, until the next restart.",
+    `To try again: cluster-vm create --accelerator ${accelerator}, or remove ${brokenAcceleratorPath(environment)}`,
+  );
 
 /** What builds of QEMU may lack. */
 export function featuresCheck(qemu: Qemu): Check {

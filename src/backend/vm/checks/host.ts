@@ -1,8 +1,8 @@
 import { readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Check, localLimitMs, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, localLimitMs, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { imageFolder } from "../image-store.ts";
+import { imageFolder } from "../images/image-store.ts";
 import { defaults } from "../vm-options.ts";
 
 /** What a create without options makes: a master, an agent, a public agent. */

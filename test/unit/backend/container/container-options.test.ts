@@ -6,18 +6,18 @@ import {
   defaultDistributionText,
   distributions,
   nodeRecipe,
-} from "../../../../src/backend/container/containerfiles.ts";
+} from "../../../../src/backend/container/launch/containerfiles.ts";
 import {
   cpusProblem,
   imageProblem,
   memoryProblem,
   volumeProblem,
 } from "../../../../src/backend/container/container-options.ts";
-import { identityArchive } from "../../../../src/backend/container/identity.ts";
-import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
-import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/system-flags.ts";
+import { identityArchive } from "../../../../src/backend/container/launch/identity.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/launch/system-flags.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import type { Engine } from "../../../../src/backend/container/engine.ts";
+import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 test.each([

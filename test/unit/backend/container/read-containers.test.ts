@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { labelNames } from "../../../../src/backend/container/labels.ts";
-import { readContainers } from "../../../../src/backend/container/read-containers.ts";
-import { toClusters } from "../../../../src/backend/container/records.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { readContainers } from "../../../../src/backend/container/records/read-containers.ts";
+import { toClusters } from "../../../../src/backend/container/records/records.ts";
 import { hostileTexts, textsIn, unprintable } from "../../../support/hostile-text.ts";
 
 const creationId = "0123456789abcdef";
@@ -69,7 +69,7 @@ test("what the engine tells in no known form is nobody's", () => {
 });
 
 test("whatever labels, names, addresses and errors say, records stay in their shapes and within the root", () => {
-  const texts = hostileTexts(3, 3000);
+  const texts = hostileTexts(3, 1000);
   const fields = Object.values(labelNames);
   texts.forEach((text, index) => {
     const field = fields[index % fields.length]!;

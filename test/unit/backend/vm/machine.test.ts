@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
-import { architectureOf } from "../../../../src/backend/vm/architecture.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { parseDescription } from "../../../../src/backend/vm/firmware.ts";
+import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { ipDetect, privateAddress } from "../../../../src/backend/vm/ip-detect.ts";
-import { machineFiles } from "../../../../src/backend/vm/machine-files.ts";
-import { machineWords } from "../../../../src/backend/vm/machine-words.ts";
-import type { MachineLife } from "../../../../src/backend/vm/machine-process.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { machineWords } from "../../../../src/backend/vm/machines/machine-words.ts";
+import type { Failure, MachineLife } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { qemuWords } from "../../../../src/backend/vm/qemu/qemu-words.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
-import { networkConfiguration } from "../../../../src/backend/vm/seed.ts";
+import { networkConfiguration } from "../../../../src/backend/vm/machines/seed.ts";
 
 const directory = "/state/vm/a,b-c1";
 
@@ -26,6 +27,8 @@ function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg",
   return machineWords({
     architecture,
     accelerator,
+    // As builds for macOS.
+    isSandboxed: accelerator === "tcg",
     options,
     files,
     node: node(place),
@@ -40,6 +43,7 @@ test("a machine is reached at ports of loopback, and boots from its own disk", (
     "user,id=outside,hostfwd=tcp:127.0.0.1:4000-:22,hostfwd=tcp:127.0.0.1:5000-:80,hostfwd=tcp:127.0.0.1:6000-:443",
   );
   expect(line).toContain(`"filename":"${directory}/machines/master_0/disk.qcow2"`);
+  expect(line).toContain('"discard":"unmap","cache":{"no-flush":true}');
   expect(line).toContain("-m 2048 -smp 3");
 });
 
@@ -50,6 +54,17 @@ test("a comma in a folder's name stays one", () => {
 test("only a real processor is shown as it is", () => {
   expect(words(0, 1, "kvm")).toContain("-accel kvm -cpu host");
   expect(words(0, 1)).toContain("-accel tcg -cpu max");
+});
+
+test("a machine has a monitor, tells of a panic, and is sandboxed where that works", () => {
+  const line = words(0, 1);
+  expect(line).toContain(
+    "-chardev socket,id=monitor,path=monitor.sock,server=on,wait=off -mon chardev=monitor,mode=control",
+  );
+  expect(line).toContain("-device pvpanic -action panic=pause");
+  expect(words(0, 1, "tcg", "arm64")).toContain("-device pvpanic-pci -action panic=pause");
+  expect(line).toContain("-sandbox on,");
+  expect(words(0, 1, "kvm")).not.toContain("-sandbox");
 });
 
 test("an ARM machine has flash memory of its own, with firmware that it can't write to", () => {
@@ -160,6 +175,35 @@ test("why a machine ended is told apart", () => {
   ]);
   const restarted = { isRestarted: true, isAbandoned: false };
   expect(reasons(["running", "killed"], restarted)).toEqual([undefined, "this computer was restarted since"]);
+});
+
+test("why QEMU stopped a machine is told in its own words", () => {
+  const failed = (failure: Failure["failure"], said?: string) => observed([{ failure, said }, "running"]).nodes[0];
+  expect(failed("internal-error", "KVM internal error. Suberror: 1; emulation failure")).toMatchObject({
+    state: "ended",
+    stateReason: "QEMU stopped it with an internal error (KVM internal error. Suberror: 1; emulation failure)",
+  });
+  expect(failed("internal-error")).toMatchObject({ stateReason: "QEMU stopped it with an internal error" });
+  expect(failed("guest-panicked")).toMatchObject({ stateReason: "its kernel panicked" });
+  expect(failed("crashed", "out of handles")).toMatchObject({ stateReason: "its QEMU crashed (out of handles)" });
+});
+
+test("of what QEMU wrote, the lines that say what is wrong are kept", () => {
+  const written = `qemu-system-x86_64: warning: never mind
+KVM internal error. Suberror: 1
+extra data[0]: 0x0000000000000001
+emulation failure
+EAX=0000001f EBX=00000003
+ES =0028 00000000 ffffffff 00c09300 DPL=0 DS   [-WA]
+Code=eb de ff <cf> c3
+qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)
+`;
+  expect(qemuWords(written, 5)).toBe("KVM internal error. Suberror: 1; emulation failure");
+  expect(qemuWords(written, 1)).toBe("KVM internal error. Suberror: 1");
+  expect(qemuWords("qemu-system-x86_64: warning: never mind\n", 5)).toBeUndefined();
+  expect(qemuWords("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)).toBe(
+    "failed to initialize kvm: No such file",
+  );
 });
 
 test("what a create that was killed had not started is not said to start", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { architectureOf } from "../../../../src/backend/vm/architecture.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { readVmOptions } from "../../../../src/backend/vm/backend-options.ts";
-import { findSum } from "../../../../src/backend/vm/checksum-list.ts";
+import { findSum } from "../../../../src/backend/vm/images/checksum-list.ts";
 import {
   cgroups1Distributions,
   chooseDistribution,
@@ -9,7 +9,7 @@ import {
   defaultDistribution,
   distributions,
   publishedImage,
-} from "../../../../src/backend/vm/images.ts";
+} from "../../../../src/backend/vm/images/images.ts";
 import {
   cpusProblem,
   diskProblem,
@@ -51,6 +51,9 @@ test("an image from the web needs its sum, and a sum an image", () => {
 test("the library tells everything that is wrong at once", () => {
   const read = () => readVmOptions({ linuxDistribution: "beos-5", memory: "1k", image: "disk.img" });
   expect(read).toThrow(/beos-5.*; "1k".*; "disk.img" is no absolute path/);
+  // @ts-expect-error Not all who use the library have its types.
+  expect(() => readVmOptions({ accelerator: "xen" })).toThrow('"xen" is no accelerator; known: kvm, hvf, tcg');
+  expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });
   expect(readVmOptions({})).toEqual({
     distribution: "by-artifact",
     options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },

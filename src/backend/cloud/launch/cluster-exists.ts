@@ -1,0 +1,26 @@
+import { ClusterError } from "../../../errors.ts";
+
+/** The refusal of an id that is taken; it says when the present one ends. */
+export function clusterExists(present: {
+  readonly clusterId: string;
+  readonly region: string;
+  readonly expiresAt: Date | undefined;
+  readonly nowMs: number;
+  /** The security group that holds the name, where that is all that is known. */
+  readonly group?: string | undefined;
+}): ClusterError {
+  const { clusterId, region, expiresAt, group } = present;
+  const end =
+    expiresAt === undefined ? "" : ` It ends at ${expiresAt.toISOString()}${timeLeft(expiresAt, present.nowMs)}.`;
+  const held = group === undefined ? "" : ` (security group ${group})`;
+  const message = `A cluster "${clusterId}" exists, or is being created, in region ${region}${held}.${end}`;
+  return new ClusterError("cluster-exists", message, {
+    hint: "Choose another --cluster-id, or wait for its end.",
+    facts: { cluster: clusterId, region, expiresAt: expiresAt?.toISOString(), group },
+  });
+}
+
+function timeLeft(end: Date, nowMs: number): string {
+  const minutes = Math.ceil((end.getTime() - nowMs) / 60_000);
+  return minutes > 0 ? `, in ${minutes} min` : "";
+}

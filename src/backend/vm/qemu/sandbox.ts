@@ -1,0 +1,20 @@
+import { tryAsFirmware } from "./accelerator-trial.ts";
+import type { Qemu } from "./qemu.ts";
+
+/**
+ * A filter of system calls. Whatever breaks out of a machine cannot load kernel modules or a new kernel, mount, trace, reboot and the like. More can't be
+ * denied (`spawn`, `elevateprivileges`): with them QEMU doesn't get to the background.
+ */
+const words = ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"] as const;
+
+export const sandboxWords = ({ isSandboxed }: { readonly isSandboxed: boolean }): readonly string[] =>
+  isSandboxed ? words : [];
+
+/** Whether QEMU's sandbox works here: builds for macOS have none, and a container's own filter may refuse it. */
+export async function hasSandbox(qemu: Qemu, signal: AbortSignal): Promise<boolean> {
+  const sandboxed: Qemu = {
+    ...qemu,
+    run: async (run, inner) => qemu.run({ ...run, words: [...words, ...run.words] }, inner),
+  };
+  return (await tryAsFirmware(sandboxed, "tcg", signal)) === undefined;
+}

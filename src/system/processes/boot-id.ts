@@ -1,0 +1,20 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { systemEnvironment } from "./child-environment.ts";
+
+/** Another text after each start of this computer. `undefined` where the system doesn't tell. */
+export async function readBootId(): Promise<string | undefined> {
+  try {
+    return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+  } catch {
+    return await bootIdOfMac();
+  }
+}
+
+async function bootIdOfMac(): Promise<string | undefined> {
+  return await promisify(execFile)("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], { env: systemEnvironment }).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
+}

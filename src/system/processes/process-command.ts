@@ -1,0 +1,31 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { systemEnvironment } from "./child-environment.ts";
+
+/** The command line of a running process, its words joined by blanks. `undefined`: there is no such process. */
+export async function commandOfProcess(pid: number): Promise<string | undefined> {
+  try {
+    const words = await readFile(`/proc/${pid}/cmdline`, "utf8");
+    // A process that has ended and is not yet waited for has none.
+    return words === "" ? undefined : words.replaceAll("\0", " ").trim();
+  } catch {
+    return await commandFromPs(pid);
+  }
+}
+
+/** macOS has no /proc. */
+async function commandFromPs(pid: number): Promise<string | undefined> {
+  return await promisify(execFile)("ps", ["-ww", "-o", "command=", "-p", String(pid)], {
+    env: systemEnvironment,
+  }).then(
+    ({ stdout }) => (stdout.trim() === "" ? undefined : stdout.trim()),
+    () => undefined,
+  );
+}
+
+/** By the shell's own `kill`, which every machine has. Whether the process was still there doesn't matter. */
+export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise<void> {
+  const script = 'kill -"$1" "$2" 2>/dev/null || :';
+  await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], { env: systemEnvironment });
+}

@@ -1,0 +1,20 @@
+import { expect, test } from "bun:test";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { parseKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { hostileTexts } from "../../support/hostile-text.ts";
+
+const key = generateKeyPair("").publicKey;
+
+test("hosts are read with and without a port", () => {
+  const names = parseKnownHosts(`192.0.2.1 ${key}\n[127.0.0.1]:4022 ${key}\n`).map(([name]) => name);
+  expect(names).toEqual(["192.0.2.1", "[127.0.0.1]:4022"]);
+});
+
+test("no line becomes a pattern, a mark or a list, or anything that would be another line when it is written again", () => {
+  for (const text of ["@cert-authority", "*", "!192.0.2.1", "a,b", "|1|x|y", ...hostileTexts(41, 5000)]) {
+    for (const [name, found] of [...parseKnownHosts(`${text} ${key}\n`), ...parseKnownHosts(`192.0.2.1 ${text}\n`)]) {
+      expect(name).toMatch(/^[A-Za-z0-9.:[\]-]+$/);
+      expect(found.toString("base64")).toMatch(/^[A-Za-z0-9+/]+=*$/);
+    }
+  }
+});
