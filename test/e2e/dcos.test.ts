@@ -215,7 +215,7 @@ test("a node whose own check stays critical is waited for until the deadline, wh
   const artifact = await buildDcosArtifact("oss", "1.11.13", cloud().folder);
   const keys = "stand_in_fault: {role: master, at: check}\n";
   expect(await cloud().run(await createWords("check", "oss", [...few, artifact], keys))).toMatchObject({ status: 0 });
-  const waited = await cloud().run(["wait", "-c", "check", "--timeout", "20s"]);
+  const waited = await cloud().run(["wait", "-c", "check", "--timeout", "40s"]);
   expect(waited.stderr).toContain("master_0: its check says: fault: the fault that was asked for");
   expect(waited.stderr).toContain("[deadline-passed]");
   expect(waited).toMatchObject({ status: 4, stdout: "" });
