@@ -1,5 +1,5 @@
 import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
-import { tagProblem } from "../backend/cloud/launch/custom-tags.ts";
+import { tagProblem } from "../backend/cloud/launch/tag-problem.ts";
 import { defaultDistribution, distributions } from "../backend/cloud/launch/distributions.ts";
 import { BadValue, flag, option } from "../cli/option.ts";
 import { quoted, value } from "../cli/value-types.ts";

@@ -1,7 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
 import { disableCoreDumps } from "../system/processes/core-dumps.ts";
-import { Masker } from "../system/masking.ts";
+import { Masker } from "../system/masker.ts";
 import { maskedPrintable } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";
 import { helpOption, licensesOption, versionOption } from "./describe.ts";

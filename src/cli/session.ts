@@ -1,5 +1,5 @@
 import { systemClock } from "../system/clock.ts";
-import type { Masker } from "../system/masking.ts";
+import type { Masker } from "../system/masker.ts";
 import { answers } from "./answers.ts";
 import { isColoured, isLive, loadColours, noColours } from "./colours.ts";
 import type { Colours } from "./colours.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../system/clock.ts";
-import type { Masker } from "../system/masking.ts";
+import type { Masker } from "../system/masker.ts";
 import { maskedPrintable, printableLine } from "../system/printable.ts";
 import type { Progress, Step } from "../system/progress.ts";
 import type { Colours } from "./colours.ts";

@@ -1,6 +1,6 @@
 import type { Backend } from "../model/backend.ts";
 import type { Surroundings } from "../system/surroundings.ts";
-import { runAtOnce } from "../system/concurrency.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
 import { findCluster } from "./find-cluster.ts";
 import { removeCluster } from "./remove-cluster.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";

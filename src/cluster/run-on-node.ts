@@ -6,7 +6,7 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
 import { firstToAnswer } from "../ssh/first-to-answer.ts";
-import { findSsh } from "../ssh/local-ssh.ts";
+import { findSsh } from "../ssh/find-ssh.ts";
 import { runSession } from "../ssh/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";

@@ -5,7 +5,7 @@ import { syncCheckout as syncToNode } from "../platform/checkout-sync.ts";
 import type { SyncReport } from "../platform/checkout-sync.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { runAtOnce } from "../system/concurrency.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
 import { createFileSums } from "../system/files/file-hash.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";

@@ -1,4 +1,4 @@
-import { runAtOnce } from "../system/concurrency.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
 import type { FileSums } from "../system/files/file-hash.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";

@@ -4,7 +4,7 @@ import type { Environment } from "../system/environment.ts";
 import type { Connection } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
-import { findSsh } from "./local-ssh.ts";
+import { findSsh } from "./find-ssh.ts";
 import { createLoginMark } from "./login-mark.ts";
 import type { LoginMark } from "./login-mark.ts";
 import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";

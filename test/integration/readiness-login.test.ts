@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { layoutOf } from "../../src/platform/layouts/find-layout.ts";
 import { parseSuperuserAnswers } from "../../src/platform/readiness/ask-on-master.ts";
-import { createMastersChecker } from "../../src/platform/readiness/check-masters.ts";
-import type { Wait } from "../../src/platform/readiness/check-masters.ts";
+import { createMastersChecker } from "../../src/platform/readiness/masters-checker.ts";
+import type { Wait } from "../../src/platform/readiness/masters-checker.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";

@@ -35,6 +35,11 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
   "version.ts": [],
 };
 
+/** Folders of src with more than that need subfolders that say what belongs together. */
+const mostFilesInFolder = 20;
+/** Those that still hold more; none may be added. */
+const crowdedFolders: readonly string[] = ["src/cli", "src/platform", "src/ssh"];
+
 /** Where each package of the design card may be imported. */
 const packageRooms: Readonly<Record<string, readonly string[]>> = {
   ssh2: ["ssh"],
@@ -62,6 +67,7 @@ export function breaches(files: readonly SourceFile[]): readonly string[] {
     ...files.filter(({ path }) => unspeaking.test(path)).map(({ path }) => `${path}: a name that says nothing`),
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
+    ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
     ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
     ...leaksIntoEndToEnd(sources),
   ];
@@ -79,6 +85,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
+    [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
@@ -88,6 +95,22 @@ function isBarrel(path: string, code: string): boolean {
   const exported = code.match(/^export\b[^;{]*(\{[^}]*\}\s*from\b)?/gm) ?? [];
   return exported.length > 0 && exported.every((statement) => /\}\s*from$/.test(statement));
 }
+
+/** A file of several functions is named after what they share; one of a single function, class or constant after that, or a type beside it. */
+function isNamedAfterExport(path: string, code: string): boolean {
+  const values = namesIn(code, /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm);
+  const types = namesIn(code, /^export (?:interface|type) (\w+)/gm);
+  const name = basename(path, ".ts");
+  if (values.length > 1 || values.length + types.length === 0 || name === "main") return true;
+  return [...values, ...types].some((exported) => wordsOf(name).every((word) => wordsOf(exported).includes(word)));
+}
+
+const namesIn = (code: string, pattern: RegExp): readonly string[] =>
+  [...code.matchAll(pattern)].map((match) => match[1]!);
+
+/** `toClusters` and `to-cluster` have the same ones. */
+const wordsOf = (name: string): readonly string[] =>
+  (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
 
 function importFaults(file: SourceFile): readonly string[] {
   if (!file.path.startsWith("src/")) return [];
@@ -110,6 +133,13 @@ function mayImport(from: string, to: string): boolean {
   const own = basename(from, ".ts").replace(/^cluster-|-driver$/g, "");
   const allowed = imports[room]!.map((entry) => entry.replace("<own>", own));
   return roomOf(to) === room || allowed.includes(roomOf(to)) || allowed.some((entry) => `src/${entry}` === to);
+}
+
+function crowds(sources: readonly SourceFile[]): readonly string[] {
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  return [...folders]
+    .filter(([folder, files]) => files.length > mostFilesInFolder && !crowdedFolders.includes(folder))
+    .map(([folder, files]) => `${folder}: ${files.length} files in one folder`);
 }
 
 /** Files that import each other in a circle, each circle told once, by its files in the order of their names. */

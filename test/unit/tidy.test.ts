@@ -23,6 +23,7 @@ test.each([
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
+  ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],
   ["src/ssh/pool.ts: imports node:process", 'import { env } from "node:process";'],
   ["src/attic/a.ts: no such room: attic", ""],
   [
@@ -76,6 +77,12 @@ test("the list of rooms itself only points down", () => {
   }
 });
 
+test("a folder with more than 20 files is found, but for its subfolders", () => {
+  const files = Array.from({ length: 21 }, (_, index) => ({ path: `src/backend/cloud/file-${index}.ts`, text: "" }));
+  const others = files.map(({ path }) => ({ path: path.replace("cloud/", "vm/machines/"), text: "" })).slice(1);
+  expect(breaches([...files, ...others])).toEqual(["src/backend/cloud: 21 files in one folder"]);
+});
+
 test("files that import each other in a circle are found, types included", () => {
   const files = [
     { path: "src/ssh/a.ts", text: 'import type { B } from "./b.ts";' },
@@ -105,7 +112,7 @@ test.each([
   ["src/ssh/a.ts", '// process.exit(1) is banned\nimport { a } from "../errors.ts";\nconst b = "console.log(1)";'],
   ["src/cli/a.ts", "export function a(): void {\n  let b = 0;\n}\n"],
   ["src/index.ts", 'export { Cluster } from "./cluster/cluster.ts";'],
-  ["src/ssh/a.ts", 'export type { A } from "./pool.ts";\nexport const b = 1;'],
+  ["src/ssh/a.ts", 'export type { A } from "./pool.ts";\nexport const a = 1;'],
 ])("what %s may do is no breach", (path, text) => {
   expect(breaches([{ path, text }])).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { parseRegion, parseUserName } from "../../model/parse-values.ts";
 import { cidrProblem } from "./launch/admin-cidrs.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
-import { tagProblem } from "./launch/custom-tags.ts";
+import { tagProblem } from "./launch/tag-problem.ts";
 import { defaultDistribution, distributions } from "./launch/distributions.ts";
 
 /** What clusters of the library's CloudBackend are made of. */

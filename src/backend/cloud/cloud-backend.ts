@@ -23,7 +23,7 @@ import { clustersOf, pickCluster, type Place } from "./records/records.ts";
 import { withRegionAdvice } from "./api/region-advice.ts";
 import { removeCluster } from "./removal/remove-cluster.ts";
 import { resolveCreation } from "./launch/resolve-creation.ts";
-import { assertIdIsFree } from "./launch/taken-id.ts";
+import { assertIdIsFree } from "./launch/cluster-exists.ts";
 import { strangerText } from "../stranger.ts";
 
 export interface CloudPlace {

@@ -1,5 +1,5 @@
 import { type ClusterRecord, nodeReference, type NodeRecord, roles } from "../../model/cluster-record.ts";
-import { runAtOnce } from "../../system/concurrency.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
 import { creationDirectory } from "../../system/files/creation-folder.ts";
 import { version } from "../../version.ts";
 import type {
@@ -27,7 +27,7 @@ import { leftoversText } from "./removal/leftovers-text.ts";
 import { lifetimeMs } from "./launch/lifetime.ts";
 import { lookAtMachines } from "./launch/look-at-machines.ts";
 import { createGroup, type GroupRequest, type LaunchSubnet, openGroup } from "./launch/network.ts";
-import { withGrace } from "./api/patience.ts";
+import { withGrace } from "./api/grace.ts";
 import { costText } from "./launch/prices.ts";
 import { type Place, toClusters } from "./records/records.ts";
 import { removeCreation } from "./removal/remove-creation.ts";
@@ -35,7 +35,7 @@ import { metadata2Requirer, type RequireMetadata2 } from "./launch/require-metad
 import type { ResolvedCreation } from "./launch/resolve-creation.ts";
 import { silenceText } from "./launch/silence.ts";
 import { sweep, takeInventory } from "./removal/sweep.ts";
-import { assertIdIsFree } from "./launch/taken-id.ts";
+import { assertIdIsFree } from "./launch/cluster-exists.ts";
 
 const groupGraceMs = 5_000;
 

@@ -1,7 +1,7 @@
 import { platform } from "node:os";
 import type { Check } from "../../model/check.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
-import { engineCheck } from "./checks/access.ts";
+import { engineCheck } from "./checks/engine.ts";
 import { containerFacts } from "./checks/facts.ts";
 import { hostChecks } from "./checks/host.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";

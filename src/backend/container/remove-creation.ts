@@ -1,5 +1,5 @@
 import type { Clock } from "../../system/clock.ts";
-import { runAtOnce } from "../../system/concurrency.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
 import { describe } from "./records/describe.ts";
 import type { Engine } from "./engine/engine.ts";
 import { means } from "./engine/engine-errors.ts";

@@ -1,4 +1,4 @@
-import { Masker } from "../../system/masking.ts";
+import { Masker } from "../../system/masker.ts";
 import { maskedPrintable } from "../../system/printable.ts";
 import type { Progress, Step } from "../../system/progress.ts";
 

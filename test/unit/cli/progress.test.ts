@@ -6,7 +6,7 @@ import { noColours } from "../../../src/cli/colours.ts";
 import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal-progress.ts";
 import type { Clock } from "../../../src/system/clock.ts";
-import { Masker } from "../../../src/system/masking.ts";
+import { Masker } from "../../../src/system/masker.ts";
 
 interface Bench {
   readonly progress: TerminalProgress;

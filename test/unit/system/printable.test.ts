@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Masker } from "../../../src/system/masking.ts";
+import { Masker } from "../../../src/system/masker.ts";
 import { maskedPrintable, printable, printableJson, printableLine } from "../../../src/system/printable.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 
@@ -27,6 +27,12 @@ test("5000 hostile texts: nothing of them acts on a terminal, and no line is add
     expect(harm(printableLine(text))).toEqual([]);
     expect(printableLine(text)).not.toMatch(/[\n\t]/);
   }
+});
+
+test("a line that begins with [m, such as an error's id, is no colour", () => {
+  const lines = "Log: /log\n[machine-failed]\n\t[m";
+  expect(printable(lines)).toBe(lines);
+  expect(printable("\u001B[31mred\u009B[m")).toBe("red");
 });
 
 test("5000 hostile texts: JSON is harmless on a terminal and keeps every value exactly", () => {

@@ -19,7 +19,7 @@ export type OpenRegion = (region: string) => CloudApi;
  * credentials are asked. Throws `no-credentials`.
  */
 export async function openApi(region: string, surroundings: Surroundings, signal: AbortSignal): Promise<OpenRegion> {
-  const { EC2Client, FetchHttpHandler, senders } = await import("./send.ts");
+  const { EC2Client, FetchHttpHandler, senders } = await import("./senders.ts");
   const { environment, clock, progress } = surroundings;
   const offset = { ms: 0 };
   const customFetch = boundedFetch(await certificateAuthorities(environment), (response) => {

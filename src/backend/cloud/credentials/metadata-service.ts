@@ -1,5 +1,5 @@
 import type { Environment } from "../../../system/environment.ts";
-import { requestDirectly } from "../api/direct-request.ts";
+import { requestDirectly } from "../api/request-directly.ts";
 
 const defaultEndpoint = "http://169.254.169.254";
 const timeoutMs = 800;

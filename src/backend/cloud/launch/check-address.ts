@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { requestDirectly } from "../api/direct-request.ts";
+import { requestDirectly } from "../api/request-directly.ts";
 
 const defaultUrl = "https://checkip.amazonaws.com";
 const timeoutMs = 10_000;

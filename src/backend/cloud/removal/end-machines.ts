@@ -1,5 +1,5 @@
 import type { Clock } from "../../../system/clock.ts";
-import { runAtOnce } from "../../../system/concurrency.ts";
+import { runAtOnce } from "../../../system/run-at-once.ts";
 import { isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { SavedLaunch } from "../launch/saved-requests.ts";

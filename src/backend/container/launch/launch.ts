@@ -1,5 +1,5 @@
 import { type Counts, roles } from "../../../model/cluster-record.ts";
-import { runAtOnce } from "../../../system/concurrency.ts";
+import { runAtOnce } from "../../../system/run-at-once.ts";
 import { clusterExists } from "../../cluster-exists.ts";
 import type { NodeName } from "../../../model/creation.ts";
 import type { ContainerOptions } from "../container-options.ts";

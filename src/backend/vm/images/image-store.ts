@@ -12,7 +12,7 @@ import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
 import type { Progress } from "../../../system/progress.ts";
 import { resumeDownload } from "../../../system/files/resume-download.ts";
 import type { Architecture } from "../qemu/architecture.ts";
-import { findSum, type Sum } from "./checksum-list.ts";
+import { findSum, type Sum } from "./find-sum.ts";
 import { type PublishedImage, publishedImage } from "./images.ts";
 import { isUrl, type VmOptions } from "../vm-options.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
-import { runAtOnce } from "../../../system/concurrency.ts";
+import { runAtOnce } from "../../../system/run-at-once.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { Clock } from "../../../system/clock.ts";
 import type { FirstBoot } from "../../cloud-init.ts";

@@ -4,7 +4,7 @@ import { readGroups } from "../../../../src/backend/cloud/records/read-groups.ts
 import { readMachines } from "../../../../src/backend/cloud/records/read-machines.ts";
 import { toClusters } from "../../../../src/backend/cloud/records/records.ts";
 import { findLeftovers } from "../../../../src/backend/cloud/removal/sweep.ts";
-import { assertIdIsFree } from "../../../../src/backend/cloud/launch/taken-id.ts";
+import { assertIdIsFree } from "../../../../src/backend/cloud/launch/cluster-exists.ts";
 import { tagNames, toTags, type TagValues } from "../../../../src/backend/cloud/records/tags.ts";
 import { renderSshConfig } from "../../../../src/ssh/config.ts";
 import { hostileTexts, textsIn, unprintable } from "../../../support/hostile-text.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { tagProblem } from "../../../../src/backend/cloud/launch/custom-tags.ts";
+import { tagProblem } from "../../../../src/backend/cloud/launch/tag-problem.ts";
 
 test.each([
   ["owner", "me"],

@@ -3,12 +3,12 @@ import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Clock } from "../../system/clock.ts";
-import { runAtOnce } from "../../system/concurrency.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
 import type { Layout } from "../layout.ts";
 import { askOnMaster } from "./ask-on-master.ts";
 import type { SuperuserAnswers, SuperuserQuestion } from "./ask-on-master.ts";
-import { askWeb } from "./web-request.ts";
-import type { WebAccess, WebAnswer } from "./web-request.ts";
+import { askWeb } from "./ask-web.ts";
+import type { WebAccess, WebAnswer } from "./ask-web.ts";
 
 export interface Superuser {
   readonly username: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { hostileOutputs } from "../../support/hostile-output.ts";
-import { Masker } from "../../../src/system/masking.ts";
+import { Masker } from "../../../src/system/masker.ts";
 
 const hiding = (...secrets: readonly string[]): Masker => {
   const masker = new Masker();
