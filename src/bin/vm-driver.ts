@@ -1,4 +1,9 @@
-import { defaultDistribution, distributions } from "../backend/vm/images/images.ts";
+import {
+  chooseDistribution,
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+} from "../backend/vm/images/images.ts";
 import { imageFileProblems, vmOptions, vmProblems, vmSchema } from "../backend/vm/vm-schema.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
@@ -9,11 +14,14 @@ export const vmDriver = defineDriver({
   summary: "Creates and manages test clusters of virtual machines on this machine",
   distributions,
   defaultDistribution,
+  defaultDistributionText,
   hasLifetime: false,
   canDestroy: true,
   doctorSubject: "this machine and its QEMU",
   selinuxProblem: (distribution) =>
-    /^(?:rocky|almalinux)-/.test(distribution) ? undefined : `${distribution} comes without SELinux`,
+    /^(?:rocky|almalinux)-/.test(distribution)
+      ? undefined
+      : `${chooseDistribution(distribution, false)} comes without SELinux`,
   machineId: /^vm-[0-9a-f]{8}-[0-9]+$/,
   placeOptions: {},
   everywhere: undefined,

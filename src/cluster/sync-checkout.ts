@@ -44,7 +44,11 @@ export async function syncCheckout(
     const reference = nodeReference(node);
     using step = progress.start("Sync", reference);
     const connection = await connections.connect(node, signal);
-    const report = await syncToNode(checkout, { connection, reference, layouts, sumOf }, signal);
+    const report = await syncToNode(
+      checkout,
+      { connection, reference, layouts, variant: cluster.variant, sumOf },
+      signal,
+    );
     step.done(`${report.sentFiles} of ${report.files} files sent`);
     return { node: reference, ...report };
   };

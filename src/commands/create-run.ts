@@ -12,9 +12,10 @@ import type { ArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
 import { webSchemeOf } from "../platform/configuration.ts";
 import { configurationSecrets } from "../platform/configuration-secrets.ts";
+import { imagePreparation } from "../platform/image-preparation.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
-import { layoutOf } from "../platform/layouts/find-layout.ts";
+import { layoutOf, layoutNeeds } from "../platform/layouts/find-layout.ts";
 import { resolveLicense } from "../platform/license.ts";
 import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";
@@ -70,13 +71,16 @@ async function checkSum({ artifact, artifactSha256 }: CreateInput, signal: Abort
 }
 
 function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead): CreationRequest<unknown> {
+  const layout = layoutOf(head.layout);
   return {
     clusterId: input.clusterId,
     variant: input.variant,
     distribution: input.linuxDistribution,
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
     options: driver.creation(input),
-    openPorts: layoutOf(head.layout).publicPorts,
+    needsCgroups1: layoutNeeds(layout, "cgroups-1"),
+    imagePreparation: imagePreparation(layout),
+    openPorts: layout.publicPorts,
     webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };
 }
@@ -126,6 +130,8 @@ async function installPlan(backend: Backend<unknown>, { input, context, head }: 
     selinuxEnforcing: input.enableSelinuxEnforcing,
     ipDetect: backend.ipDetect,
     ipDetectPublic: backend.ipDetectPublic,
+    nodesKeepTime: backend.nodesKeepTime,
+    cgroups1Advice: backend.cgroups1Advice,
     workspaceFolder: input.workspaceDir,
   };
 }

@@ -12,6 +12,10 @@ export interface Backend<Options> {
   readonly ipDetect: string;
   /** Same, for the public address; absent where nodes have none. */
   readonly ipDetectPublic: string | undefined;
+  /** Whether nodes keep the time by themselves: not those that have the clock of this machine. */
+  readonly nodesKeepTime: boolean;
+  /** A sentence that names what has version 1 of the control groups, for anyone whose nodes turn out to have version 2 and need 1. */
+  readonly cgroups1Advice: string;
 
   /**
    * Finds out all that a new cluster needs. Creates nothing. Throws `cluster-exists` where the id is taken, unless by what a create that was

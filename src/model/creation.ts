@@ -8,10 +8,21 @@ export interface CreationRequest<Options> {
   readonly counts: Counts;
   /** The backend's own options, already checked. */
   readonly options: Options;
+  /** Whether the platform can isolate with version 1 of the control groups only: of the layout. */
+  readonly needsCgroups1: boolean;
+  /** Brings what the platform needs into an image of nodes, for backends that build one; undefined: nothing, or not known yet. */
+  readonly imagePreparation: ImagePreparation | undefined;
   /** TCP ports that people's machines must reach on the nodes, besides 22: of the layout. */
   readonly openPorts: readonly number[];
   /** Kept with the machines, for those who ask for the web UI's URL; undefined: not known yet. */
   readonly webScheme: WebScheme | undefined;
+}
+
+export interface ImagePreparation {
+  /** Part of the image's name: lower-case letters. */
+  readonly name: string;
+  /** A POSIX shell script for the image's system, run as root, without systemd. */
+  readonly script: string;
 }
 
 /**

@@ -82,7 +82,7 @@ async function prepared(installation: Installation, node: NodeRecord): Promise<v
 
 async function prepareOnce(installation: Installation, node: NodeRecord, layout: Layout): Promise<void> {
   const { plan, surroundings, signal } = installation;
-  await installation.turns.run(async () => runPhase(prepareNode(layout), node, surroundings, signal), signal);
+  await installation.turns.run(async () => runPhase(prepareNode(layout, plan), node, surroundings, signal), signal);
   if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, surroundings, signal);
   if (node.role === "master" && plan.copyToMaster.length > 0)
     await runPhase(copyFiles(plan.copyToMaster), node, surroundings, signal);
@@ -98,9 +98,12 @@ async function started(installation: Installation, cluster: ClusterRecord): Prom
   const bootstrap = prepareBootstrap({ plan, surroundings, cluster, artifact: installation.artifact.promise }, signal);
   await Promise.all(
     cluster.nodes.map(async (node) => {
-      const [{ layout, url, preparedFor }] = await Promise.all([bootstrap, preparations.get(node.id)]);
+      const [{ layout, url, preparedFor, release }] = await Promise.all([bootstrap, preparations.get(node.id)]);
       if (layout.name !== preparedFor.name) await prepareOnce(installation, node, layout);
-      await installation.turns.run(async () => runPhase(startInstall(layout, url), node, surroundings, signal), signal);
+      await installation.turns.run(
+        async () => runPhase(startInstall(layout, { url, release }), node, surroundings, signal),
+        signal,
+      );
     }),
   );
 }

@@ -46,7 +46,7 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   const { clock, progress } = request;
   const startedAtMs = clock.now();
   const watch = createMachineWatch(request);
-  const checker = createMastersChecker();
+  const checker = createMastersChecker(clock);
   const tell = createWaitTeller(progress);
   let isNodeSilent = false;
   let pauseMs = shortestPauseMs;

@@ -22,6 +22,7 @@ const usualDefaults: CheckedDefaults = {
 export const untriedPermissions = [
   "ec2:AuthorizeSecurityGroupIngress",
   "ec2:GetConsoleOutput",
+  "ec2:ModifyInstanceMetadataOptions",
   "ec2:TerminateInstances",
   "ec2:DeleteSecurityGroup",
 ];

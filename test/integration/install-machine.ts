@@ -156,7 +156,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
   };
 }
 
-const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run)\//g;
+const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1)\//g;
 const rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Paths of commands and of scripts that come by stdin mean the machine's own; what is uploaded stays as it is. */

@@ -35,6 +35,8 @@ async function openFixture(): Promise<Fixture> {
     place: undefined,
     ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
     ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: "",
     plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
     find: async (id) => standing.get(id),
     findElsewhere: async () => ({ places: [], silent: [] }),

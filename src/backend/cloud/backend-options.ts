@@ -2,7 +2,7 @@ import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { cloudProblems } from "./cloud-problems.ts";
 import { cloudOptions, cloudPlaceSchema, cloudSchema } from "./cloud-schema.ts";
-import { defaultDistribution, distributions } from "./launch/images.ts";
+import { defaultDistribution, distributions } from "./launch/distributions.ts";
 
 /** What clusters of the library's CloudBackend are made of. */
 export interface CloudBackendOptions {

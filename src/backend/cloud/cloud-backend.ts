@@ -6,12 +6,14 @@ import { stateFolder } from "../../system/files/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { CreationRequest } from "../../model/creation.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
+import { cgroups1Advice } from "../cgroups1.ts";
 import { ipDetect } from "../ip-detect.ts";
 import type { CloudApi } from "./api/api.ts";
 import { CloudCreation } from "./cloud-creation.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { clusterConsoleOutput } from "./records/console-output.ts";
 import { describeInstances } from "./api/describe.ts";
+import { cgroups1Distributions } from "./launch/distributions.ts";
 import { findElsewhere } from "./records/find-elsewhere.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
 import { listEverywhere } from "./records/list-everywhere.ts";
@@ -49,6 +51,8 @@ export async function createCloudBackend(
     place: { kind: "region", name: region, option: "region" },
     ipDetect,
     ipDetectPublic,
+    nodesKeepTime: true,
+    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
     plan: async (request, planSignal) => {
       const planIt = () => planCreation(api, { place, request }, surroundings, planSignal);
       return withRegionAdvice(open, region, planIt, planSignal);

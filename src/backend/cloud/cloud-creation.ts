@@ -31,6 +31,7 @@ import { withGrace } from "./api/grace.ts";
 import { costText } from "./launch/prices.ts";
 import { type Place, toClusters } from "./records/records.ts";
 import { removeCreation } from "./removal/remove-creation.ts";
+import { metadata2Requirer, type RequireMetadata2 } from "./launch/require-metadata2.ts";
 import type { ResolvedCreation } from "./launch/resolve-creation.ts";
 import { silenceText } from "./launch/silence.ts";
 import { sweep, takeInventory } from "./removal/sweep.ts";
@@ -67,6 +68,7 @@ export class CloudCreation implements Creation {
   readonly #surroundings: Surroundings;
   readonly #network: LaunchSubnet;
   readonly #hostKeys = hostKeyPerRole();
+  readonly #requireMetadata2: RequireMetadata2;
   readonly #state: { made?: Made } = {};
 
   constructor(plan: CloudPlan, surroundings: Surroundings) {
@@ -75,6 +77,7 @@ export class CloudCreation implements Creation {
     this.#network = network;
     this.#plan = plan;
     this.#surroundings = surroundings;
+    this.#requireMetadata2 = metadata2Requirer(plan.api, plan.resolved.image, surroundings.progress);
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
 
@@ -219,6 +222,7 @@ export class CloudCreation implements Creation {
     if (complaints !== undefined) {
       this.#surroundings.progress.detail(1, `${name}: cloud-init complained: ${complaints}`);
     }
+    await this.#requireMetadata2(node.id, name, signal);
   }
 
   async whyUnreachable(signal: AbortSignal): ReturnType<Creation["whyUnreachable"]> {

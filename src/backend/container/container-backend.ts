@@ -14,6 +14,7 @@ import type { Selection } from "./records/describe.ts";
 import { strangerText } from "../stranger.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
+import { hostCgroupsAdvice } from "./launch/containerfiles.ts";
 import { findElsewhere } from "./records/find-elsewhere.ts";
 import { assertIdIsFree, creationsRoot, readInventory } from "./records/inventory.ts";
 import { toClusters } from "./records/records.ts";
@@ -42,6 +43,8 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
     place: { kind: "engine", name: engine.kind.name, option: "engine" },
     ipDetect,
     ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: hostCgroupsAdvice,
     plan: async (request, signal) => planCreation(engine, { root, request }, surroundings, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);

@@ -5,7 +5,7 @@ import { vmOptions, vmProblems, vmSchema } from "./vm-schema.ts";
 
 /** What clusters of the library's VmBackend are made of. */
 export interface VmBackendOptions {
-  /** The operating system of the nodes, such as `debian-12`, which is the default. */
+  /** The operating system of the nodes, such as `debian-12`, which is the default where the platform does not need another one. */
   readonly linuxDistribution?: string;
   /** Memory of each node, such as `4g`; default: `2g`. */
   readonly memory?: string;

@@ -6,6 +6,8 @@ import { nodeCount } from "../../model/cluster-shape.ts";
 import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
 import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { findFirmware, type Firmware } from "./qemu/firmware.ts";
+import { assertCgroups1, cgroups1Advice } from "../cgroups1.ts";
+import { cgroups1Distributions, cgroupVersionOf } from "./images/images.ts";
 import { findImage, type MachineImage } from "./images/image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
 import { hasSandbox } from "./qemu/sandbox.ts";
@@ -27,7 +29,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts" | "needsCgroups1">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
@@ -36,6 +38,13 @@ export async function resolveCreation(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
+  const { distribution, options } = request;
+  assertCgroups1(request.needsCgroups1, {
+    name: distribution,
+    // What an image of the user's own boots with shows on the node.
+    cgroupVersion: options.image === undefined ? cgroupVersionOf(distribution) : undefined,
+    advice: cgroups1Advice(cgroups1Distributions),
+  });
   const count = nodeCount(request.counts);
   assertMemory(count * request.options.memoryMegabytes, totalmem());
   const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([

@@ -5,6 +5,8 @@ import { stateFolder } from "../../system/files/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
+import { cgroups1Advice } from "../cgroups1.ts";
+import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
 import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
 import { strangerText } from "../stranger.ts";
@@ -26,7 +28,10 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> 
     place: undefined,
     ipDetect,
     ipDetectPublic: undefined,
-    plan: async (request, signal) => {
+    nodesKeepTime: false,
+    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    plan: async (asked, signal) => {
+      const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
       const [resolved, clusters, abandoned] = await Promise.all([
         resolveCreation(qemu, request, environment, signal),
         readClusters(root),

@@ -1,7 +1,17 @@
 import { ClusterError } from "../../errors.ts";
 import { checked, oneOf } from "../../model/option-schema.ts";
 import type { SchemaValues } from "../../model/option-schema.ts";
-import { accelerators, cpusProblem, defaults, diskProblem, imageProblem, isUrl, memoryProblem, readMegabytes, sumProblem } from "./vm-options.ts"; // prettier-ignore
+import {
+  accelerators,
+  cpusProblem,
+  defaults,
+  diskProblem,
+  imageProblem,
+  isUrl,
+  memoryProblem,
+  readMegabytes,
+  sumProblem,
+} from "./vm-options.ts";
 import type { VmOptions } from "./vm-options.ts";
 
 /** What only clusters of virtual machines can be asked for. */

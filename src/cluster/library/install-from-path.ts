@@ -102,6 +102,8 @@ async function planInstallation(
     licenseKey: undefined,
     selinuxEnforcing: installation.enableSelinuxEnforcing ?? false,
     ipDetectPublic: backend.ipDetectPublic,
+    nodesKeepTime: backend.nodesKeepTime,
+    cgroups1Advice: backend.cgroups1Advice,
     workspaceFolder: tmpdir(),
   };
 }

@@ -76,6 +76,9 @@ export async function createForLibrary<Options>(
       options,
       // Which layout's artifact will be installed isn't known yet.
       webScheme: undefined,
+      // The artifact isn't known yet: preparing the nodes finds out.
+      needsCgroups1: false,
+      imagePreparation: undefined,
       openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
       ownKey: request.sshKey,
       keepOnFailure: request.keepOnFailure ?? false,

@@ -2,6 +2,7 @@ import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import type { Layout } from "../layout.ts";
 import { askOnMaster } from "./ask-on-master.ts";
@@ -41,9 +42,10 @@ export interface MastersChecker {
 
 const mastersAtOnce = 9;
 
-/** Remembers the cluster's certificate authority from one check to the next. */
-export function createMastersChecker(): MastersChecker {
+/** Remembers the cluster's certificate authority, and since when it refuses the login, from one check to the next. */
+export function createMastersChecker(clock: Clock): MastersChecker {
   const known: { certificateAuthority: string | undefined } = { certificateAuthority: undefined };
+  const refusals = createRefusalWatch(clock);
   return {
     check: async (request, signal) => {
       const [first] = request.masters;
@@ -53,7 +55,7 @@ export function createMastersChecker(): MastersChecker {
         return [waitFor(first, "its certificate authority cannot be read yet")];
       const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
       const silent = await silentMasters(request, access, signal);
-      return silent.length > 0 ? silent : checkAsSuperuser(first, request, access, signal);
+      return silent.length > 0 ? silent : checkAsSuperuser(first, { ...request, refusals }, access, signal);
     },
   };
 }
@@ -94,11 +96,11 @@ async function silentMasters(
 
 async function checkAsSuperuser(
   master: NodeRecord,
-  request: MastersCheck,
+  request: MastersCheck & { readonly refusals: RefusalWatch },
   access: WebAccess,
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
-  const { layout, variant, login } = request;
+  const { layout, variant, login, refusals } = request;
   const asksAgents = layout.agentsRegistered.variants.includes(variant);
   const question = { method: "GET", path: layout.agentsRegistered.path } as const;
   if (login === undefined)
@@ -107,7 +109,7 @@ async function checkAsSuperuser(
   const answers = access.isTlsEnabled
     ? await askOverTls(master, { layout, loginBody: body }, access, signal)
     : await askOnMaster(master, { layout, loginBody: body }, request.connections, signal);
-  const wait = loginWait(master, login, answers);
+  const wait = loginWait(master, login, answers, refusals);
   if (wait !== undefined) return [waitFor(master, wait)];
   return asksAgents && answers.agents !== undefined ? agentWaits(master, request, answers.agents) : [];
 }
@@ -119,19 +121,40 @@ function agentWaits(master: NodeRecord, { layout, agentCount }: MastersCheck, an
   return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
 }
 
-/** Fails as `login-refused` where the platform says that name or password is wrong; anything else may pass. */
+/** Knows whether a login is refused for good: a platform that has just started may refuse the right password for a while. */
+interface RefusalWatch {
+  /** Resolves whether it was refused at every try for long enough by now. */
+  isFinal(isRefused: boolean): boolean;
+}
+
+const refusalGraceMs = 30_000;
+
+function createRefusalWatch(clock: Clock): RefusalWatch {
+  const first: { refusedAtMs: number | undefined } = { refusedAtMs: undefined };
+  return {
+    isFinal: (isRefused) => {
+      first.refusedAtMs = isRefused ? (first.refusedAtMs ?? clock.now()) : undefined;
+      return first.refusedAtMs !== undefined && clock.now() - first.refusedAtMs >= refusalGraceMs;
+    },
+  };
+}
+
+/** Fails as `login-refused` where the platform has said for 30 s that name or password is wrong; anything else may pass. */
 function loginWait(
   master: NodeRecord,
   { username }: Superuser,
   { login, agents }: SuperuserAnswers,
+  refusals: RefusalWatch,
 ): string | undefined {
   if (login.problem !== undefined) return `login: ${login.problem}`;
-  if (login.status === 401) {
+  const isRefused = login.status === 401;
+  if (refusals.isFinal(isRefused)) {
     throw new ClusterError("login-refused", `The cluster refuses the superuser "${username}" with this password.`, {
       hint: "Give `superuserUsername` and `superuserPassword` as the cluster's configuration has them.",
       facts: { node: nodeReference(master), username },
     });
   }
+  if (isRefused) return "login: the superuser is refused";
   return agents === undefined ? `login: status ${login.status}` : undefined;
 }
 

@@ -99,6 +99,8 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
     distribution: "debian-12",
     counts: { master: 1, agent: 1, public_agent: 1 },
     options: { instanceType: "m5.large", customTags: [], adminCidrs: [] },
+    needsCgroups1: false,
+    imagePreparation: undefined,
     openPorts: [80, 443],
     webScheme: "http",
     ownKey: undefined,

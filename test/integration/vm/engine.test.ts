@@ -109,7 +109,7 @@ test("an old QEMU runs single machines only", async () => {
   const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
   const resolve = (agents: number) => {
     const counts = { master: 1, agent: agents, public_agent: 0 };
-    const request = { distribution: "debian-12", options, counts };
+    const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
     return resolveCreation(qemu, request, surroundings(folder.path).environment, never);
   };
   expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg" });
@@ -120,13 +120,26 @@ test("nodes that want more memory than there is are refused", async () => {
   await using folder = await scratchFolder();
   const counts = { master: 1, agent: 0, public_agent: 0 };
   const options = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
-  const request = { distribution: "debian-12", options, counts };
+  const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
   const { environment } = surroundings(folder.path);
   const failure = await failureOf(
     resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
   );
   expect(failure.id).toBe("capacity-lacking");
   expect(failure.hint).toContain("`memory`");
+});
+
+test("a distribution with version 2 of the control groups is refused where version 1 is needed, with those that fit", async () => {
+  await using folder = await scratchFolder();
+  const counts = { master: 1, agent: 0, public_agent: 0 };
+  const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024 };
+  const request = { distribution: "debian-12", options, counts, needsCgroups1: true };
+  const { environment } = surroundings(folder.path);
+  const failure = await failureOf(
+    resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
+  );
+  expect(failure).toMatchObject({ id: "machine-not-set-up" });
+  expect(failure.hint).toContain("almalinux-8, rocky-8");
 });
 
 test("the fastest accelerator that works is taken, and why others don't is told", async () => {

@@ -21,6 +21,10 @@ export interface Calls {
   >;
   readonly DescribeSubnets: Call<ec2.DescribeSubnetsCommandInput, ec2.DescribeSubnetsCommandOutput>;
   readonly GetConsoleOutput: Call<ec2.GetConsoleOutputCommandInput, ec2.GetConsoleOutputCommandOutput>;
+  readonly ModifyInstanceMetadataOptions: Call<
+    ec2.ModifyInstanceMetadataOptionsCommandInput,
+    ec2.ModifyInstanceMetadataOptionsCommandOutput
+  >;
   readonly RunInstances: Call<ec2.RunInstancesCommandInput, ec2.RunInstancesCommandOutput>;
   readonly TerminateInstances: Call<ec2.TerminateInstancesCommandInput, ec2.TerminateInstancesCommandOutput>;
 }

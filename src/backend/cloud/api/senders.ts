@@ -10,6 +10,7 @@ import {
   DescribeSubnetsCommand,
   type EC2Client,
   GetConsoleOutputCommand,
+  ModifyInstanceMetadataOptionsCommand,
   RunInstancesCommand,
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
@@ -47,6 +48,8 @@ export const senders: Senders = {
   DescribeSecurityGroups: (client, input, options) => client.send(new DescribeSecurityGroupsCommand(input), options),
   DescribeSubnets: (client, input, options) => client.send(new DescribeSubnetsCommand(input), options),
   GetConsoleOutput: (client, input, options) => client.send(new GetConsoleOutputCommand(input), options),
+  ModifyInstanceMetadataOptions: (client, input, options) =>
+    client.send(new ModifyInstanceMetadataOptionsCommand(input), options),
   RunInstances: (client, input, options) => client.send(new RunInstancesCommand(input), options),
   TerminateInstances: (client, input, options) => client.send(new TerminateInstancesCommand(input), options),
 };

@@ -1,5 +1,6 @@
 import { type Check, fail, type Outcome, pass, warn } from "../../../model/check.ts";
 import type { CheckedDefaults, CloudFacts } from "./facts.ts";
+import { metadataText } from "../launch/require-metadata2.ts";
 import { cloudLimitMs, failureOf, withCloud } from "./with-cloud.ts";
 
 /** Whether the region has what a `create` without further options makes its machines of. */
@@ -13,7 +14,7 @@ export function machineMakingChecks(facts: CloudFacts, defaults: CheckedDefaults
     check("network", () => checkNetwork(facts, defaults)),
     check("image", async () => {
       const image = await facts.image();
-      return pass(`${defaults.distribution}: ${image.id} (${image.name})`);
+      return pass(`${defaults.distribution}: ${image.id} (${image.name}); instance metadata: ${metadataText(image)}`);
     }),
     check("instance type", () => checkInstanceType(facts, defaults)),
   ];

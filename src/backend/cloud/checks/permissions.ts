@@ -35,6 +35,7 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): 
     onExisting("AuthorizeSecurityGroupIngress", "security group"),
     check("RunInstances", () => tryLaunch(facts, defaults)),
     onExisting("GetConsoleOutput", "machine"),
+    onExisting("ModifyInstanceMetadataOptions", "machine"),
     onExisting("TerminateInstances", "machine"),
     onExisting("DeleteSecurityGroup", "security group"),
   ];

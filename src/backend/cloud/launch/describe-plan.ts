@@ -4,6 +4,7 @@ import { nodeCount } from "../../../model/cluster-shape.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { CloudOptions } from "../cloud-options.ts";
 import { lifetimeMs } from "./lifetime.ts";
+import { metadataText } from "./require-metadata2.ts";
 import { groupName } from "../records/group-name.ts";
 import { costText, maximumCost } from "./prices.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
@@ -27,6 +28,7 @@ export function describePlan(
       ["Region", api.region],
       ["Credentials", api.credentialSource],
       ["Image", `${image.id} (${image.name}), user ${image.user}`],
+      ["Instance metadata", metadataText(image)],
       [
         "Machines",
         `${machines} × ${options.instanceType}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`,
@@ -45,6 +47,7 @@ export function describePlan(
       region: api.region,
       credentialSource: api.credentialSource,
       image: { id: image.id, name: image.name, user: image.user },
+      instanceMetadata: { version1: image.knowsMetadata2 ? "closed" : "until-first-login" },
       instanceType: options.instanceType,
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       subnets: subnets.map(({ id, zone }) => ({ id, zone })),

@@ -2,44 +2,9 @@ import type { DescribeImagesCommandInput, Image } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { toRemark } from "../../../model/parse-values.ts";
 import type { CloudApi } from "../api/api.ts";
+import { distributions, sources } from "./distributions.ts";
+import type { ImageSource } from "./distributions.ts";
 import { collectPages } from "../api/pages.ts";
-
-/** Where a distribution's images come from. Only these owners, so that nobody's look-alike image is launched. */
-interface ImageSource {
-  readonly owner: string;
-  readonly names: string;
-  readonly user: string;
-}
-
-const redHat = "309956199498";
-const rocky = "792107900819";
-const almaLinux = "764336703387";
-const debian = "136693071363";
-const canonical = "099720109477";
-const amazon = "137112412989";
-
-const sources: Readonly<Record<string, ImageSource>> = {
-  "centos-7": { owner: "125523088429", names: "CentOS Linux 7 x86_64*", user: "centos" },
-  "rhel-7": { owner: redHat, names: "RHEL-7.9_HVM-*", user: "ec2-user" },
-  "rhel-8": { owner: redHat, names: "RHEL-8*_HVM-*", user: "ec2-user" },
-  "rhel-9": { owner: redHat, names: "RHEL-9*_HVM-*", user: "ec2-user" },
-  "rocky-8": { owner: rocky, names: "Rocky-8-EC2-Base-*.x86_64", user: "rocky" },
-  "rocky-9": { owner: rocky, names: "Rocky-9-EC2-Base-*.x86_64", user: "rocky" },
-  "almalinux-8": { owner: almaLinux, names: "AlmaLinux OS 8*x86_64", user: "ec2-user" },
-  "almalinux-9": { owner: almaLinux, names: "AlmaLinux OS 9*x86_64", user: "ec2-user" },
-  "debian-11": { owner: debian, names: "debian-11-amd64-*", user: "admin" },
-  "debian-12": { owner: debian, names: "debian-12-amd64-*", user: "admin" },
-  "debian-13": { owner: debian, names: "debian-13-amd64-*", user: "admin" },
-  "ubuntu-20": { owner: canonical, names: "ubuntu/images/hvm-ssd*/ubuntu-*-20.04-amd64-server-*", user: "ubuntu" },
-  "ubuntu-22": { owner: canonical, names: "ubuntu/images/hvm-ssd*/ubuntu-*-22.04-amd64-server-*", user: "ubuntu" },
-  "ubuntu-24": { owner: canonical, names: "ubuntu/images/hvm-ssd*/ubuntu-*-24.04-amd64-server-*", user: "ubuntu" },
-  "amazon-2": { owner: amazon, names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2", user: "ec2-user" },
-  "amazon-2023": { owner: amazon, names: "al2023-ami-2023.*-x86_64", user: "ec2-user" },
-};
-
-/** Values of `--linux-distribution`. */
-export const distributions: readonly string[] = Object.keys(sources);
-export const defaultDistribution = "centos-7";
 
 export interface LaunchImage {
   readonly id: string;
@@ -48,6 +13,11 @@ export interface LaunchImage {
   /** The root volume's device name, such as `/dev/xvda`, and its least size in GiB. */
   readonly rootDevice: string;
   readonly leastGigabytes: number;
+  /**
+   * Whether machines can be launched with version 2 of the instance metadata alone. Else version 1 stays open until the first login: cloud-init
+   * may need it to find the user data, and these are the only way in.
+   */
+  readonly knowsMetadata2: boolean;
 }
 
 /** The newest image of the distribution, or the very image asked for. Throws `image-not-found`, or `bad-usage` for an unknown distribution. */
@@ -65,7 +35,9 @@ export async function findImage(
   });
   const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
   if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
-  return launchImage(newest, chosen?.user ?? sourceOf(distribution).user);
+  // Of an image of the user's own nothing is known but what it says of itself.
+  const isKnown = chosen === undefined && sourceOf(distribution).knowsMetadata2;
+  return launchImage(newest, chosen?.user ?? sourceOf(distribution).user, isKnown);
 }
 
 function sourceOf(distribution: string): ImageSource {
@@ -93,7 +65,7 @@ function queryOf(source: ImageSource): DescribeImagesCommandInput {
   };
 }
 
-function launchImage(image: Image, user: string): LaunchImage {
+function launchImage(image: Image, user: string, isKnown: boolean): LaunchImage {
   const rootDevice = image.RootDeviceName ?? "/dev/sda1";
   const root = image.BlockDeviceMappings?.find((mapping) => mapping.DeviceName === rootDevice);
   return {
@@ -102,14 +74,18 @@ function launchImage(image: Image, user: string): LaunchImage {
     user,
     rootDevice,
     leastGigabytes: root?.Ebs?.VolumeSize ?? 0,
+    knowsMetadata2: isKnown || image.ImdsSupport === "v2.0",
   };
 }
 
 function imageNotFound(region: string, distribution: string, id: string | undefined): ClusterError {
   const source = sources[distribution];
   const what = id ?? `of ${distribution} ("${source?.names}", owner ${source?.owner})`;
+  const nearest = id === undefined ? (source?.nearest ?? []) : [];
+  const another =
+    nearest.length === 0 ? "another `linuxDistribution`" : `\`linuxDistribution ${nearest.join(" or ")}\``;
   return new ClusterError("image-not-found", `There is no image ${what} in region ${region}.`, {
-    hint: "Choose another `linuxDistribution` or `region`, or name an image with `image` and `sshUser`.",
+    hint: `Choose ${another}, another \`region\`, or name an image with \`image\` and \`sshUser\`.`,
     facts: {
       region,
       distribution,

@@ -116,7 +116,11 @@ export function launchRequest(
     UserData: Buffer.from(plan.userDataOf(part.role)).toString("base64"),
     InstanceInitiatedShutdownBehavior: "terminate",
     // Hop limit 1 keeps containers on a node from the metadata, and with it from whatever role the node has.
-    MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 1, HttpEndpoint: "enabled" },
+    MetadataOptions: {
+      HttpTokens: plan.image.knowsMetadata2 ? "required" : "optional",
+      HttpPutResponseHopLimit: 1,
+      HttpEndpoint: "enabled",
+    },
     NetworkInterfaces: [
       {
         DeviceIndex: 0,

@@ -1,9 +1,11 @@
 import type { CreationRequest } from "../../../model/creation.ts";
+import { assertCgroups1, cgroups1Advice } from "../../cgroups1.ts";
 import type { Environment } from "../../../system/environment.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "../api/api.ts";
 import { checkAddress } from "./check-address.ts";
 import type { CloudOptions } from "../cloud-options.ts";
+import { cgroups1Distributions, cgroupVersionOf } from "./distributions.ts";
 import { findImage, type LaunchImage } from "./images.ts";
 import { findSubnets, type LaunchSubnet } from "./network.ts";
 
@@ -18,11 +20,17 @@ export interface ResolvedCreation {
 /** Asks for image, subnets and this machine's address at once. Makes nothing. */
 export async function resolveCreation(
   api: CloudApi,
-  request: Pick<CreationRequest<CloudOptions>, "distribution" | "options">,
+  request: Pick<CreationRequest<CloudOptions>, "distribution" | "options" | "needsCgroups1">,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   const { adminCidrs, image, subnetId } = request.options;
+  assertCgroups1(request.needsCgroups1, {
+    name: request.distribution,
+    // What an image of the user's own boots with shows on the node.
+    cgroupVersion: image === undefined ? cgroupVersionOf(request.distribution) : undefined,
+    advice: cgroups1Advice(cgroups1Distributions),
+  });
   const [found, subnets, cidrs] = await Promise.all([
     findImage(api, request.distribution, image, signal),
     findSubnets(api, subnetId, signal),

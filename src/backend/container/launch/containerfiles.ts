@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
+import type { ImagePreparation } from "../../../model/creation.ts";
 
 interface Source {
   readonly from: string;
@@ -43,6 +44,10 @@ export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): str
   );
 }
 
+/** Containers have the control groups of the machine that their engine runs on. */
+export const hostCgroupsAdvice =
+  "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel's command line, or use virtual machines or the cloud with a `linuxDistribution` that has version 1, such as almalinux-8.";
+
 /** The name of all images that are built here; each has a tag of its own. */
 export const builtImages = "localhost/cluster-e2e-node";
 
@@ -52,8 +57,8 @@ export interface NodeRecipe {
   readonly containerfile: string;
 }
 
-/** How the distribution's node image is made. Throws `bad-usage` for an unknown one. */
-export function nodeRecipe(distribution: string): NodeRecipe {
+/** How the distribution's node image is made, with what a platform needs in it. Throws `bad-usage` for an unknown distribution. */
+export function nodeRecipe(distribution: string, preparation: ImagePreparation | undefined): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {
     throw new ClusterError("bad-usage", `No node image is known for the distribution "${distribution}".`, {
@@ -61,10 +66,19 @@ export function nodeRecipe(distribution: string): NodeRecipe {
       facts: { distribution, known: distributions },
     });
   }
-  const containerfile = containerfileOf(source.from, recipes[source.family]);
+  const base = containerfileOf(source.from, recipes[source.family]);
+  // Comes last, so that the engine builds what is before it only once for all platforms.
+  const containerfile = preparation === undefined ? base : `${base}${preparationStep(preparation)}`;
   const hash = createHash("sha256").update(containerfile).digest("hex").slice(0, 16);
-  return { image: `${builtImages}:${distribution}-${hash}`, containerfile };
+  const names = [distribution, ...(preparation === undefined ? [] : [preparation.name]), hash];
+  return { image: `${builtImages}:${names.join("-")}`, containerfile };
 }
+
+/** Not every builder reads scripts of several lines. */
+const preparationStep = ({ script }: ImagePreparation): string => `# What the platform needs of its nodes.
+RUN echo ${Buffer.from(script).toString("base64")} | base64 -d | sh -s \\
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb /var/cache/dnf /var/cache/yum
+`;
 
 /** No service is started while packages are installed. */
 const apt = `RUN printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d \\

@@ -1,5 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
 import type { Progress } from "../../../system/progress.ts";
+import type { CreationRequest } from "../../../model/creation.ts";
+import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -19,13 +21,13 @@ export interface NodeImage {
 export async function findNodeImage(
   engine: Engine,
   distribution: string,
-  options: ContainerOptions,
+  { options, imagePreparation }: Pick<CreationRequest<ContainerOptions>, "options" | "imagePreparation">,
   signal: AbortSignal,
 ): Promise<NodeImage> {
   if (options.nodeImage !== undefined) {
     return { name: options.nodeImage, isPresent: await isPresent(engine, options.nodeImage, signal) };
   }
-  const { image, containerfile } = nodeRecipe(distribution);
+  const { image, containerfile } = nodeRecipe(distribution, imagePreparation);
   return { name: image, isPresent: await isPresent(engine, image, signal), containerfile };
 }
 
@@ -45,7 +47,9 @@ export async function obtainNodeImage(
   if (image.isPresent) return;
   const isBuilt = image.containerfile !== undefined;
   using step = progress.start(isBuilt ? "Build the node image" : "Pull the node image", image.name);
+  const output: string[] = [];
   const onOutput = (chunk: string): void => {
+    output.push(chunk);
     const line = chunk.trim().split("\n").at(-1)?.trim() ?? "";
     if (line !== "") step.update(line.slice(0, 60));
     progress.detail(3, chunk.trimEnd());
@@ -57,19 +61,33 @@ export async function obtainNodeImage(
     await engine.ask({ ...request, onOutput, limitMs: buildLimitMs }, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw isBuilt ? notBuilt(engine, image, error) : notPulled(engine, image, error);
+    throw isBuilt ? notBuilt(engine, image, output.join(""), error) : notPulled(engine, image, error);
   }
   step.done();
 }
 
-function notBuilt({ kind }: Engine, image: NodeImage, error: unknown): unknown {
+function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
-  return new ClusterError("image-not-found", `The node image ${image.name} could not be built: ${error.message}`, {
-    hint: `Its base image and its packages come from the network: see that ${kind.title} gets there, or give an image of your own with \`nodeImage\`. -vvv shows the build.`,
-    facts: { ...error.facts, image: image.name },
-    cause: error,
-  });
+  const { reason, step, cause } = readBuildFailure(output);
+  const where = step === undefined ? "" : ` (at "${step}")`;
+  const said = reason ?? "the build's output does not tell why";
+  return new ClusterError(
+    "image-not-found",
+    `The node image ${image.name} could not be built: ${kind.name} build failed${where}: ${said}.`,
+    {
+      hint: `${buildAdvice(kind.title)[cause]} Or give an image of your own with \`nodeImage\`. -vvv shows the whole build.`,
+      facts: { status: error.facts["status"], image: image.name, step, cause },
+      cause: error,
+    },
+  );
 }
+
+const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], string>> => ({
+  network: `See that containers of ${title} reach the distribution's package servers; the README tells how to build behind a proxy or with a mirror.`,
+  registry: `See that ${title} reaches the registry of the base image, or load that image under its name.`,
+  runtime: `${title} cannot run the commands of a build on this machine: see whether it runs any container, such as: ${title.toLowerCase()} run --rm IMAGE true.`,
+  unknown: "Its base image and its packages come from the network.",
+});
 
 function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;

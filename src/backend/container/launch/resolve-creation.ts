@@ -1,7 +1,8 @@
 import type { CreationRequest } from "../../../model/creation.ts";
+import { assertCgroups1 } from "../../cgroups1.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import { assertVolumesExist } from "../container-schema.ts";
-import { chooseDistribution } from "./containerfiles.ts";
+import { chooseDistribution, hostCgroupsAdvice } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";
 import { findReach, readEngineFacts } from "../engine/engine-facts.ts";
@@ -18,18 +19,28 @@ export interface ResolvedCreation {
   readonly image: NodeImage;
 }
 
+type Resolving = Pick<
+  CreationRequest<ContainerOptions>,
+  "distribution" | "options" | "needsCgroups1" | "imagePreparation"
+>;
+
 /** Makes nothing. Throws `machine-not-set-up` where this engine can't serve, `bad-usage` where a volume isn't there. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, options }: Pick<CreationRequest<ContainerOptions>, "distribution" | "options">,
+  { distribution: asked, options, needsCgroups1, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   await assertVolumesExist(options.volumes);
   const facts = await readEngineFacts(engine, signal);
+  assertCgroups1(needsCgroups1, {
+    name: "this machine, whose control groups containers have,",
+    cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
+    advice: hostCgroupsAdvice,
+  });
   const reach = await findReach(engine, facts, platform, signal);
   const { nodeImage } = options;
   const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;
-  const image = await findNodeImage(engine, distribution, options, signal);
+  const image = await findNodeImage(engine, distribution, { options, imagePreparation }, signal);
   return { kind: engine.kind, facts, reach, distribution, image };
 }

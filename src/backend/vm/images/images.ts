@@ -10,26 +10,42 @@ export interface PublishedImage {
 
 type Published = (architecture: Architecture) => PublishedImage;
 
+interface Source {
+  readonly image: Published;
+  /** The version of the control groups that it boots with. */
+  readonly cgroupVersion: 1 | 2;
+}
+
 /** Cloud images with cloud-init, as their publishers name the newest of each release; all of them for every architecture. */
-const published: Readonly<Record<string, Published>> = {
-  "almalinux-8": alma(8),
-  "almalinux-9": alma(9),
-  "debian-11": debian(11, "bullseye"),
-  "debian-12": debian(12, "bookworm"),
-  "debian-13": debian(13, "trixie"),
-  "rocky-8": rocky(8),
-  "rocky-9": rocky(9),
-  "ubuntu-22": ubuntu("22.04"),
-  "ubuntu-24": ubuntu("24.04"),
+const sources: Readonly<Record<string, Source>> = {
+  "almalinux-8": { image: alma(8), cgroupVersion: 1 },
+  "almalinux-9": { image: alma(9), cgroupVersion: 2 },
+  "debian-11": { image: debian(11, "bullseye"), cgroupVersion: 2 },
+  "debian-12": { image: debian(12, "bookworm"), cgroupVersion: 2 },
+  "debian-13": { image: debian(13, "trixie"), cgroupVersion: 2 },
+  "rocky-8": { image: rocky(8), cgroupVersion: 1 },
+  "rocky-9": { image: rocky(9), cgroupVersion: 2 },
+  "ubuntu-22": { image: ubuntu("22.04"), cgroupVersion: 2 },
+  "ubuntu-24": { image: ubuntu("24.04"), cgroupVersion: 2 },
 };
 
-export const distributions: readonly string[] = Object.keys(published);
-export const defaultDistribution = "debian-12";
+export const distributions: readonly string[] = Object.keys(sources);
+export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
+export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
+/** Stands for the one that suits the artifact's platform, where nobody has named one. */
+export const defaultDistribution = "by-artifact";
+const suiting = { usual: "debian-12", cgroups1: "almalinux-8" } as const;
+export const defaultDistributionText = `${suiting.usual}; ${suiting.cgroups1} for platforms that need cgroups 1`;
+
+export function chooseDistribution(asked: string, needsCgroups1: boolean): string {
+  if (asked !== defaultDistribution) return asked;
+  return needsCgroups1 ? suiting.cgroups1 : suiting.usual;
+}
 
 /** Throws `bad-usage` for an unknown one. */
 export function publishedImage(distribution: string, architecture: Architecture): PublishedImage {
-  const image = published[distribution];
-  if (image !== undefined) return image(architecture);
+  const source = sources[distribution];
+  if (source !== undefined) return source.image(architecture);
   throw new ClusterError("bad-usage", `No cloud image is known for the distribution "${distribution}".`, {
     hint: `Known: ${distributions.join(", ")}. Any other image: \`image\`.`,
     facts: { distribution, known: distributions },

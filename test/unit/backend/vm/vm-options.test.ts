@@ -2,7 +2,14 @@ import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { readVmOptions } from "../../../../src/backend/vm/backend-options.ts";
 import { findSum } from "../../../../src/backend/vm/images/find-sum.ts";
-import { distributions, publishedImage } from "../../../../src/backend/vm/images/images.ts";
+import {
+  cgroups1Distributions,
+  chooseDistribution,
+  cgroupVersionOf,
+  defaultDistribution,
+  distributions,
+  publishedImage,
+} from "../../../../src/backend/vm/images/images.ts";
 import {
   cpusProblem,
   diskProblem,
@@ -52,7 +59,7 @@ test("the library tells everything that is wrong at once", () => {
   expect(() => readVmOptions({ accelerator: "xen" })).toThrow('`accelerator`: "xen" is none of kvm, hvf, tcg');
   expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });
   expect(readVmOptions({})).toEqual({
-    distribution: "debian-12",
+    distribution: "by-artifact",
     options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
   });
 });
@@ -81,4 +88,11 @@ test.each([
   ["of another length", `${short.slice(1)}  disk.img\n`, undefined],
 ])("a sum %s", (_, list, sum) => {
   expect(findSum(list, "disk.img")).toEqual(sum as ReturnType<typeof findSum>);
+});
+
+test("where no distribution is named, it is one whose control groups suit the platform", () => {
+  expect(chooseDistribution(defaultDistribution, false)).toBe("debian-12");
+  expect(cgroups1Distributions).toContain(chooseDistribution(defaultDistribution, true));
+  expect(chooseDistribution("rocky-9", true)).toBe("rocky-9");
+  for (const distribution of distributions) expect(cgroupVersionOf(distribution)).toBeNumber();
 });
