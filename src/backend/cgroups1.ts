@@ -2,7 +2,7 @@ import { ClusterError } from "../errors.ts";
 
 /** What a backend says where nodes have version 2 of the control groups and version 1 is needed. */
 export const cgroups1Advice = (distributions: readonly string[]): string =>
-  `Choose a --linux-distribution that has version 1: ${distributions.join(", ")}.`;
+  `Choose a \`linuxDistribution\` that has version 1: ${distributions.join(", ")}.`;
 
 /** Throws `machine-not-set-up` where the platform needs version 1 of the control groups, and the nodes would have version 2. */
 export function assertCgroups1(

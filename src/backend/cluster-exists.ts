@@ -6,7 +6,7 @@ export function clusterExists(
   { removal, cause }: { readonly removal: string; readonly cause?: unknown },
 ): ClusterError {
   return new ClusterError("cluster-exists", `A cluster "${clusterId}" exists, or is being created, on this machine.`, {
-    hint: `Choose another --cluster-id, or remove it: ${removal}`,
+    hint: `Choose another \`clusterId\`, or remove it: ${removal}`,
     facts: { cluster: clusterId },
     cause,
   });

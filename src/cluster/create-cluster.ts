@@ -127,7 +127,7 @@ function folderRefused(directory: string, error: unknown): ClusterError {
 
 function tooSlow({ clusterId }: Pick<ClusterCreation<unknown>, "clusterId">): ClusterError {
   return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" took longer than its limit.`, {
-    hint: "Give it more time with --timeout, or see the log for what it waited for.",
+    hint: "Give it more time with `timeout`, or see the log for what it waited for.",
     facts: { cluster: clusterId },
   });
 }

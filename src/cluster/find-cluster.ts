@@ -32,7 +32,7 @@ export async function findCluster(
 
 function hintFor({ place }: Pick<Backend<never>, "place">, { places, silent }: Elsewhere): string {
   if (place !== undefined && places.length > 0) {
-    const options = places.map((name) => `${place.option} ${name}`);
+    const options = places.map((name) => `\`${place.option} ${name}\``);
     return `There is one in ${places.join(", ")}: add ${options.join(" or ")}.`;
   }
   const unasked = silent.map((each) => `It may be in ${each.place}, which could not be asked: ${each.reason}`);

@@ -30,6 +30,8 @@ export interface RunRequest {
   /** The user's own variables; they win over all others. */
   readonly variables: Readonly<Record<string, string>>;
   readonly hasTestEnvironment: boolean;
+  /** What to do where the test environment's folder isn't there. The node prints it as it is. */
+  readonly missingFolderHint: string;
   /** Synced to all masters before the command runs. */
   readonly checkout: Checkout | undefined;
   readonly isTerminal: boolean;
@@ -114,7 +116,7 @@ function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
   if (first !== undefined) return [first, ...others];
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
-    hint: "The inspect command shows its nodes; --node picks one.",
+    hint: "The inspect command shows its nodes; `node` picks one.",
     facts: { cluster: cluster.id },
   });
 }
@@ -134,7 +136,6 @@ function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunR
   return {
     settings: [...settings, settingsFor(layouts[0], undefined)],
     words: request.words,
-    missingFolderHint:
-      "It comes with the platform: the wait command tells when that is installed; --no-test-env runs without it.",
+    missingFolderHint: request.missingFolderHint,
   };
 }

@@ -12,7 +12,7 @@ export function temporarySpaceCheck(folder: string, bytes: number): Check {
       const problem = await freeSpaceProblem(folder, bytes);
       return problem === undefined
         ? pass(`${folder} has the ${bytes / 1e9} GB that create may need`)
-        : fail(problem, "Make room, set TMPDIR to another folder, or give create another --workspace-dir.");
+        : fail(problem, "Make room, set TMPDIR to another folder, or give create another `workspaceDir`.");
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Creation, CreationRequest } from "./creation.ts";
 /** Makes, finds and removes machines. It knows nothing of the platform that runs on them. */
 export interface Backend<Options> {
   readonly name: ClusterRecord["backend"];
-  /** Which of several places, such as regions, it works in, and the option that picks another; absent where there is only this machine. */
+  /** Which of several places, such as regions, it works in, and the name of the option that picks another; absent where there is only this machine. */
   readonly place: { readonly kind: string; readonly name: string; readonly option: string } | undefined;
   /**
    * A script for the nodes that prints the node's private IPv4 address.

@@ -70,7 +70,7 @@ export async function assertSum(
   const actual = await sha256OfFile(path, signal);
   if (actual === expected) return;
   throw new ClusterError("artifact-invalid", `The artifact ${shown} has the SHA-256 sum ${actual}, not ${expected}.`, {
-    hint: "Check --artifact-sha256, and that ARTIFACT_URL leads to the release you mean.",
+    hint: "Check `artifactSha256`, and that ARTIFACT_URL leads to the release you mean.",
     facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
   });
 }

@@ -135,5 +135,5 @@ async function write(draft: Draft, chunk: Uint8Array): Promise<void> {
 
 const noSpace = (problem: string): ClusterError =>
   new ClusterError("machine-not-set-up", problem, {
-    hint: "Make room there, or name another folder with --workspace-dir.",
+    hint: "Make room there, or name another folder with `workspaceDir`.",
   });

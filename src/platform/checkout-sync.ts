@@ -63,7 +63,7 @@ async function askState(
       "remote-command-failed",
       `${reference} could not be asked what is installed on it: ${lastLine(result)}.`,
       {
-        hint: "Look at that node: the run command with --no-test-env gets a shell on it.",
+        hint: "Look at that node: the run command with `noTestEnv` gets a shell on it.",
         facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
       },
     );

@@ -1,3 +1,4 @@
+import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection.ts";
 import { quote } from "../ssh/quote.ts";
 import { parseConfiguration } from "./configuration-file.ts";
@@ -8,7 +9,7 @@ import { layouts } from "./layouts/find-layout.ts";
 
 /** A file that is longer holds more than secrets. */
 const mostBytes = 64_000;
-const limitMs = 10_000;
+const limitMs = 60_000;
 
 const configuration = `${installPaths.genconf}/config.yaml`;
 /** What the platform itself keeps as secrets, by the name of its text. */
@@ -37,11 +38,19 @@ export interface ClusterSecrets {
  */
 export async function readClusterSecrets(connection: Connection, signal: AbortSignal): Promise<ClusterSecrets> {
   const argv = ["sh", "-s", "--", "e2e-secrets"];
-  const { stdout } = await connection.run(
+  const { status, stdout } = await connection.run(
     { argv, sudo: true, stdin: secretsScript, isOutputHidden: true, limitMs, task: "reading what to mask" },
     signal,
   );
-  return parseSecrets(stdout);
+  if (status === 0) return parseSecrets(stdout);
+  throw new ClusterError(
+    "remote-command-failed",
+    `The first master could not be asked what to mask (status ${status}).`,
+    {
+      hint: "Until then nothing from the cluster is shown. Look at the node: the run command with `noTestEnv` gets a shell on it.",
+      facts: { status },
+    },
+  );
 }
 
 /** What `secretsScript` printed. */
@@ -56,7 +65,12 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets> {
 
 /** Of a mapping (YAML, or JSON, which is YAML) the values that are secret by their keys; of any other text all of it, such as a key's. */
 async function secretsIn(text: string): Promise<readonly string[]> {
-  const parsed = await parseConfiguration(text, "");
-  if (parsed.problems === undefined && Object.keys(parsed.value).length > 0) return configurationSecrets(parsed.value);
+  try {
+    const parsed = await parseConfiguration(text, "");
+    if (parsed.problems === undefined && Object.keys(parsed.value).length > 0)
+      return configurationSecrets(parsed.value);
+  } catch {
+    // Nested deeper than can be read: no configuration of ours.
+  }
   return [text];
 }

@@ -30,7 +30,7 @@ export async function readGenconfFolder(folder: string): Promise<Checked<Genconf
   if (listed.problems !== undefined) return listed;
   const targets = new Set(listed.value.map((file) => file.path));
   if (targets.has("config.yaml")) {
-    return problem(`${folder}/config.yaml is refused: give your configuration with --extra-config`);
+    return problem(`${folder}/config.yaml is refused: give your configuration with \`extraConfig\``);
   }
   return {
     value: {

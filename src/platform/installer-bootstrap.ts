@@ -122,7 +122,7 @@ async function askVersion(
 function warnOfLicense(plan: InstallPlan, { version }: ArtifactVersion, { progress }: PhaseSurroundings): void {
   if (plan.variant !== "enterprise" || plan.licenseKey !== undefined || !licenseNeeded(version)) return;
   if (plan.completeConfiguration !== undefined || "license_key_contents" in plan.extraConfiguration) return;
-  progress.warn(`Enterprise ${version} needs a license key, and none was given: see --license-key.`);
+  progress.warn(`Enterprise ${version} needs a license key, and none was given: see \`licenseKey\`.`);
 }
 
 const downloadLimitMs = 60 * 60_000;

@@ -1,5 +1,6 @@
 /** Nodes whose processes attack those who ask: nothing is written elsewhere, no answer is forged, no secret is saved. */
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openMaskedConnections } from "../../src/cluster/connections/masked-connections.ts";
@@ -149,6 +150,25 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     }));
     expect(lines.join("\n")).toContain("Warning: secrets in these logs may be unmasked");
   }, 30_000);
+
+  test("that fails while it is asked for the secrets is asked again before anything else of it is read", async () => {
+    await using scratch = await scratchFolder();
+    // The first base64 that is asked for never comes; the machine is cut off then.
+    const base64 = `#!/bin/sh\nif [ ! -e "$MACHINE/run/asked" ]; then : >"$MACHINE/run/asked"; sleep 30; fi\nexec /usr/bin/base64 "$@"\n`;
+    await using machines = await startMachines({ roles: ["master"], programs: { base64 } });
+    const directory = join(scratch.path, "cluster");
+    await machines.openTo(directory);
+    const [master] = machines.machines;
+    await master!.write("var/lib/cluster-e2e/installer/genconf/config.yaml", configuration);
+    const around = surroundings();
+    await using connections = openMaskedConnections(cluster(machines, directory), around);
+    const connecting = connections.connect(master!.node, signal);
+    while (!existsSync(join(master!.folder, "run/asked"))) await Bun.sleep(20);
+    master!.cutConnections();
+    await connecting;
+    expect(around.progress.mask(hash)).toBe("***");
+    expect(connections.problem()).toBeUndefined();
+  }, 60_000);
 
   test("whose secrets come later is asked again for them", async () => {
     await using scratch = await scratchFolder();

@@ -48,7 +48,7 @@ export async function createCloudBackend(
   const read = clusterReader(surroundings);
   return {
     name: "cloud",
-    place: { kind: "region", name: region, option: "--cloud-region" },
+    place: { kind: "region", name: region, option: "region" },
     ipDetect,
     ipDetectPublic,
     nodesKeepTime: true,

@@ -40,7 +40,7 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
   return {
     name: "container",
     // Engines know nothing of each other's containers, as regions don't of each other's machines.
-    place: { kind: "engine", name: engine.kind.name, option: "--engine" },
+    place: { kind: "engine", name: engine.kind.name, option: "engine" },
     ipDetect,
     ipDetectPublic: undefined,
     nodesKeepTime: false,

@@ -87,7 +87,7 @@ function assertMemory(megabytes: number, totalBytes: number): void {
     "capacity-lacking",
     `The nodes want ${megabytes} MB of memory, and this machine has ${total}.`,
     {
-      hint: "Use fewer nodes, or give them less with --memory.",
+      hint: "Use fewer nodes, or give them less with `memory`.",
       facts: { neededMegabytes: megabytes, totalMegabytes: total },
     },
   );

@@ -10,13 +10,13 @@ export interface MaskedConnections extends ConnectionPool {
   problem(): string | undefined;
 }
 
-/** How long the first master may keep others waiting. */
-const readLimitMs = 10_000;
+/** How long a first master that answers may keep others waiting; one that doesn't is given up by the pool sooner. */
+const readLimitMs = 60_000;
 
 /**
  * The way into the nodes of a cluster that another process may have created. Before it leads to any node, the cluster's secrets are read from
- * its first master, once, and hidden: so whatever command shows or saves text from a node masks them. Where the first master can't be
- * asked, the others are not kept waiting again; it is asked when it can be connected to.
+ * its first master, once, and hidden: so whatever command shows or saves text from a node masks them. It never leads to the first master
+ * without that. Where this one can't be asked, the others are not kept waiting again; it is asked when it can be connected to.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,
@@ -28,23 +28,23 @@ export function openMaskedConnections(
   const state: { first?: Promise<void>; isKnown: boolean; problem?: string } = { isKnown: false };
 
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
-    try {
-      const connection = await pool.connect(master, signal);
-      const { values, areComplete } = await readClusterSecrets(connection, signal);
-      for (const value of values) surroundings.progress.hide(value);
-      state.isKnown = areComplete;
-      delete state.problem;
-    } catch (error) {
-      state.problem = error instanceof Error ? error.message : String(error);
-      surroundings.progress.detail(1, `The cluster's secrets could not be read: ${state.problem}`);
-    }
+    const connection = await pool.connect(master, signal);
+    const { values, areComplete } = await readClusterSecrets(connection, signal);
+    for (const value of values) surroundings.progress.hide(value);
+    state.isKnown = areComplete;
+    delete state.problem;
   };
   const readFirst = async (): Promise<void> => {
     if (firstMaster === undefined || firstMaster.state === "ended" || firstMaster.ssh.host === "") {
       state.problem = "It has no first master";
       return;
     }
-    await read(firstMaster, AbortSignal.any([ending.signal, AbortSignal.timeout(readLimitMs)]));
+    try {
+      await read(firstMaster, AbortSignal.any([ending.signal, AbortSignal.timeout(readLimitMs)]));
+    } catch (error) {
+      state.problem = error instanceof Error ? error.message : String(error);
+      surroundings.progress.detail(1, `The cluster's secrets could not be read: ${state.problem}`);
+    }
   };
 
   return {
@@ -53,9 +53,9 @@ export function openMaskedConnections(
       const isFirst = state.first === undefined;
       state.first ??= readFirst();
       await Promise.race([state.first, rejection(signal)]);
-      const connection = await pool.connect(node, signal);
-      if (!isFirst && !state.isKnown && node.id === firstMaster?.id) await read(node, signal);
-      return connection;
+      const hasJustBeenRead = isFirst && state.problem === undefined;
+      if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
+      return pool.connect(node, signal);
     },
     problem: () => state.problem,
     [Symbol.asyncDispose]: async () => {

@@ -68,7 +68,7 @@ async function explained(
     "deadline-passed",
     `${name} did not let us in before the creation's limit: ${error.message}`,
     {
-      hint: "Give it more time with --timeout; the console output among the evidence may say more.",
+      hint: "Give it more time with `timeout`; the console output among the evidence may say more.",
       facts,
       cause: error,
     },

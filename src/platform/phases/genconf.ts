@@ -105,7 +105,7 @@ function configurationRefused(output: string, status: number): ClusterError {
     "configuration-refused",
     ["The artifact refused the cluster configuration:", ...shown].join("\n"),
     {
-      hint: "Change --extra-config or --genconf-dir accordingly.",
+      hint: "Change `extraConfig` or `genconfDir` accordingly.",
       facts: { status, output: lines },
     },
   );

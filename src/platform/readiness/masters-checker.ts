@@ -150,7 +150,7 @@ function loginWait(
   const isRefused = login.status === 401;
   if (refusals.isFinal(isRefused)) {
     throw new ClusterError("login-refused", `The cluster refuses the superuser "${username}" with this password.`, {
-      hint: "Give --superuser-username and --superuser-password as the cluster's configuration has them.",
+      hint: "Give `superuserUsername` and `superuserPassword` as the cluster's configuration has them.",
       facts: { node: nodeReference(master), username },
     });
   }

@@ -37,7 +37,7 @@ test("a region without a default network asks for a subnet", async () => {
   const request = fixture.request("default", oneNode);
   const error = await fixture.create(backend, request, neverAborted).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "no-default-network", exitCode: 5 });
-  expect((error as ClusterError).hint).toContain("--subnet");
+  expect((error as ClusterError).hint).toContain("`subnetId`");
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
 
@@ -67,7 +67,7 @@ test("the address this machine is seen from can't be had: the option is named", 
   const request = fixture.request("default", oneNode);
   const error = await backend.plan(request, neverAborted).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "machine-not-set-up", exitCode: 5 });
-  expect((error as ClusterError).hint).toContain("--admin-cidr");
+  expect((error as ClusterError).hint).toContain("`adminCidrs`");
 });
 
 test("the address is asked for without the proxy that everything else goes through", async () => {

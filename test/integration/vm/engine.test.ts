@@ -126,7 +126,7 @@ test("nodes that want more memory than there is are refused", async () => {
     resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
   );
   expect(failure.id).toBe("capacity-lacking");
-  expect(failure.hint).toContain("--memory");
+  expect(failure.hint).toContain("`memory`");
 });
 
 test("a distribution with version 2 of the control groups is refused where version 1 is needed, with those that fit", async () => {

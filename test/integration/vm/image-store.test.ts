@@ -115,6 +115,6 @@ test("a file of the user's own is used where it lies, if it is there and has the
   const wrong = await find({ source, sha256: "0".repeat(64) });
   const failure = await failureOf(obtainImage(wrong, obtaining(cache.path), never));
   expect(failure.message).toContain("has the sha256 sum");
-  expect(failure.hint).toBe("It is not the image that was meant, or --image-sha256 is another one's.");
+  expect(failure.hint).toBe("It is not the image that was meant, or `imageSha256` is another one's.");
   expect(await readFile(source)).toHaveLength(bytes.length);
 });

@@ -65,3 +65,9 @@ test("a secret is masked that colours have parted, and one that isn't printable 
   const shown = maskedPrintable("s3cret-\x1b[1mword and be\u0007ll-word", (text) => masker.text(text));
   expect(shown).toBe("*** and ***");
 });
+
+test("a bracket that begins a line or follows a tab begins no colour", () => {
+  const text = "Error: no\n[machine-not-set-up]\n\t[m] [0m]";
+  expect(printable(text)).toBe(text);
+  expect(printable("a\x1b[31mred\x1b[m\x9b[0m")).toBe("ared");
+});

@@ -65,13 +65,13 @@ const table: readonly Advice[] = [
     codes: ["OptInRequired", "PendingVerification", "Blocked"],
     id: "region-not-enabled",
     what: (context) => `The account cannot use region ${context.region} (yet)`,
-    hint: () => "Enable the region or service for the account, or choose another --cloud-region.",
+    hint: () => "Enable the region or service for the account, or choose another `region`.",
   },
   {
     codes: ["VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VolumeLimitExceeded"],
     id: "capacity-lacking",
     what: (context) => `The account's limit in region ${context.region} is reached`,
-    hint: () => "Ask for fewer machines or a smaller --instance-type, or have the limit raised.",
+    hint: () => "Ask for fewer machines or a smaller `instanceType`, or have the limit raised.",
   },
   {
     codes: [
@@ -82,13 +82,13 @@ const table: readonly Advice[] = [
     ],
     id: "capacity-lacking",
     what: (context) => `The cloud has no room for the machines in region ${context.region}`,
-    hint: () => "Try another --instance-type or --cloud-region, or the same again later.",
+    hint: () => "Try another `instanceType` or `region`, or the same again later.",
   },
   {
     codes: ["InvalidAMIID.*", "InvalidAMIId.*", "InvalidAMIName.*"],
     id: "image-not-found",
     what: (context) => `The image cannot be used in region ${context.region}`,
-    hint: () => "Name an image of this region with --image and --ssh-user, or leave both out.",
+    hint: () => "Name an image of this region with `image` and `sshUser`, or leave both out.",
   },
   {
     codes: ["VPCIdNotSpecified", "InvalidSubnetID.*", "InvalidSubnet", "DefaultVpcDoesNotExist"],
@@ -108,7 +108,7 @@ const table: readonly Advice[] = [
     id: "cloud-failed",
     what: (context) => `The cloud refuses a value of ec2:${context.action}`,
     hint: () =>
-      "Its own words tell which one. Yours are --instance-type, --image, --subnet, --admin-cidr and --custom-tag; if it is none of them, please report it.",
+      "Its own words tell which one. Yours are `instanceType`, `image`, `subnetId`, `adminCidrs` and `customTags`; if it is none of them, please report it.",
   },
   {
     codes: [
@@ -137,7 +137,7 @@ function sessionExpired(context: CallContext): string {
   return `The session of the credentials from ${context.credentialSource} has expired`;
 }
 
-const subnetHint = "Name a subnet that gives public addresses with --subnet.";
+const subnetHint = "Name a subnet that gives public addresses with `subnetId`.";
 
 function noNetwork(context: CallContext): string {
   return `Region ${context.region} has no network that the machines could be put in`;

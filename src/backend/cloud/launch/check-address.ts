@@ -26,7 +26,7 @@ function addressUnknown(url: string, reason: string, cause: unknown): ClusterErr
     "machine-not-set-up",
     `The address this machine is seen from could not be asked of ${url}: ${reason}.`,
     {
-      hint: "Name the addresses that may reach the cluster with --admin-cidr.",
+      hint: "Name the addresses that may reach the cluster with `adminCidrs`.",
       facts: { url },
       cause,
     },

@@ -37,7 +37,7 @@ export function clusterExists(present: {
   const held = group === undefined ? "" : ` (security group ${group})`;
   const message = `A cluster "${clusterId}" exists, or is being created, in region ${region}${held}.${end}`;
   return new ClusterError("cluster-exists", message, {
-    hint: "Choose another --cluster-id, or wait for its end.",
+    hint: "Choose another `clusterId`, or wait for its end.",
     facts: { cluster: clusterId, region, expiresAt: expiresAt?.toISOString(), group },
   });
 }

@@ -44,7 +44,7 @@ function sourceOf(distribution: string): ImageSource {
   const source = sources[distribution];
   if (source !== undefined) return source;
   throw new ClusterError("bad-usage", `No images are known for the distribution "${distribution}".`, {
-    hint: `Known: ${distributions.join(", ")}. Any other image: --image with --ssh-user.`,
+    hint: `Known: ${distributions.join(", ")}. Any other image: \`image\` with \`sshUser\`.`,
     facts: { distribution, known: distributions },
   });
 }
@@ -83,9 +83,9 @@ function imageNotFound(region: string, distribution: string, id: string | undefi
   const what = id ?? `of ${distribution} ("${source?.names}", owner ${source?.owner})`;
   const nearest = id === undefined ? (source?.nearest ?? []) : [];
   const another =
-    nearest.length === 0 ? "another --linux-distribution" : `--linux-distribution ${nearest.join(" or ")}`;
+    nearest.length === 0 ? "another `linuxDistribution`" : `\`linuxDistribution\` ${nearest.join(" or ")}`;
   return new ClusterError("image-not-found", `There is no image ${what} in region ${region}.`, {
-    hint: `Choose ${another}, or another --cloud-region, or name an image with --image and --ssh-user.`,
+    hint: `Choose ${another}, or another \`region\`, or name an image with \`image\` and \`sshUser\`.`,
     facts: {
       region,
       distribution,

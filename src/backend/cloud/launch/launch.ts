@@ -164,7 +164,7 @@ function noRoom(
     "capacity-lacking",
     `No zone of region ${asked.region} has room for ${what} now (tried ${zonesText(refusals)}).`,
     {
-      hint: "Try another --instance-type, such as m5a.large or m6i.large, another --cloud-region, or the same again later.",
+      hint: "Try another `instanceType`, such as m5a.large or m6i.large, another `region`, or the same again later.",
       facts: {
         region: asked.region,
         zones: refusals.map(({ zone }) => zone),

@@ -134,7 +134,7 @@ function byFreeAddresses(a: Subnet, b: Subnet): number {
 function noNetwork(region: string, chosen: string | undefined): ClusterError {
   const what = chosen === undefined ? "no default network with a subnet" : `no usable subnet ${chosen}`;
   return new ClusterError("no-default-network", `Region ${region} has ${what}.`, {
-    hint: "Name a subnet that gives public addresses with --subnet, or choose another --cloud-region.",
+    hint: "Name a subnet that gives public addresses with `subnetId`, or choose another `region`.",
     facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
   });
 }

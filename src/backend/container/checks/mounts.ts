@@ -17,7 +17,7 @@ const target = "/cluster-e2e-mount";
 const enforceFile = "/sys/fs/selinux/enforce";
 
 /**
- * Whether nodes can read what `--custom-volume` gives them, and what this machine's SELinux means for that. The first is tried, with a folder
+ * Whether nodes can read the volumes that they are given, and what this machine's SELinux means for that. The first is tried, with a folder
  * in the user's home: a virtual machine shows its containers some folders only, and an engine elsewhere none of ours.
  */
 export function volumeChecks(
@@ -63,7 +63,7 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   );
   if (problem === undefined) return pass(`Containers can read folders of this machine, such as those in ${home}`);
   return warn(
-    `A container cannot read a folder in ${home}, so --custom-volume will not work: ${problem}`,
+    `A container cannot read a folder in ${home}, so \`customVolumes\` will not work: ${problem}`,
     remedy(told, engine),
   );
 }
@@ -83,6 +83,6 @@ const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
 export function judgeSelinux(enforce: string | undefined): Outcome {
   if (enforce?.trim() !== "1") return pass("Not enforcing on this machine");
   return pass(
-    "Enforcing, but nodes are not confined by it: --custom-volume needs no :z, which would relabel your files for good",
+    "Enforcing, but nodes are not confined by it: `customVolumes` needs no :z, which would relabel your files for good",
   );
 }

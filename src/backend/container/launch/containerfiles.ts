@@ -38,7 +38,7 @@ export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): str
     "machine-not-set-up",
     `${asked} cannot boot in containers here: its systemd needs cgroups 1, and this machine has cgroups 2.`,
     {
-      hint: `Choose another --linux-distribution, such as ${suiting[cgroupVersion]}.`,
+      hint: `Choose another \`linuxDistribution\`, such as ${suiting[cgroupVersion]}.`,
       facts: { distribution: asked, cgroupVersion },
     },
   );
@@ -46,7 +46,7 @@ export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): str
 
 /** Containers have the control groups of the machine that their engine runs on. */
 export const hostCgroupsAdvice =
-  "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel's command line, or use virtual machines or the cloud with a --linux-distribution that has version 1, such as almalinux-8.";
+  "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel's command line, or use virtual machines or the cloud, with a distribution that has version 1, such as almalinux-8.";
 
 /** The name of all images that are built here; each has a tag of its own. */
 export const builtImages = "localhost/cluster-e2e-node";
@@ -62,7 +62,7 @@ export function nodeRecipe(distribution: string, preparation: ImagePreparation |
   const source = sources[distribution];
   if (source === undefined) {
     throw new ClusterError("bad-usage", `No node image is known for the distribution "${distribution}".`, {
-      hint: `Known: ${distributions.join(", ")}. Any other image: --node-image.`,
+      hint: `Known: ${distributions.join(", ")}. Any other image: \`nodeImage\`.`,
       facts: { distribution, known: distributions },
     });
   }

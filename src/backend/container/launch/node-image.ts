@@ -75,7 +75,7 @@ function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unk
     "image-not-found",
     `The node image ${image.name} could not be built: ${kind.name} build failed${where}: ${said}.`,
     {
-      hint: `${buildAdvice(kind.title)[cause]} An image of your own can be given with --node-image. -vvv shows the whole build.`,
+      hint: `${buildAdvice(kind.title)[cause]} An image of your own can be given with \`nodeImage\`. -vvv shows the whole build.`,
       facts: { status: error.facts["status"], image: image.name, step, cause },
       cause: error,
     },

@@ -1,6 +1,7 @@
 import type { CreationRequest } from "../../../model/creation.ts";
 import { assertCgroups1 } from "../../cgroups1.ts";
 import type { ContainerOptions } from "../container-options.ts";
+import { assertVolumesExist } from "../container-schema.ts";
 import { chooseDistribution, hostCgroupsAdvice } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";
@@ -23,13 +24,14 @@ type Resolving = Pick<
   "distribution" | "options" | "needsCgroups1" | "imagePreparation"
 >;
 
-/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve. */
+/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve, `bad-usage` where a volume isn't there. */
 export async function resolveCreation(
   engine: Engine,
   { distribution: asked, options, needsCgroups1, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
+  await assertVolumesExist(options.volumes);
   const facts = await readEngineFacts(engine, signal);
   assertCgroups1(needsCgroups1, {
     name: "this machine, whose control groups containers have,",

@@ -24,7 +24,7 @@ export function qemuCheck(qemu: Qemu): Check {
     if (isOlder(version, leastVersion)) return fail(`${text} is too old.`, installation(qemu));
     return warn(
       `${text} can run single machines only: their networks need ${streamVersion.join(".")}.`,
-      `${installation(qemu)} Until then: --agents 0 --public-agents 0`,
+      `${installation(qemu)} Until then: \`agents 0\` \`publicAgents 0\``,
     );
   };
   return { name: "qemu", limitMs, run };

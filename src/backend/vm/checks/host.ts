@@ -24,7 +24,7 @@ export function memoryCheck({
     return Promise.resolve(
       warn(
         `${text}, and ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)}.`,
-        "End other programs, use fewer nodes, or give them less with --memory.",
+        "End other programs, use fewer nodes, or give them less with `memory`.",
       ),
     );
   };

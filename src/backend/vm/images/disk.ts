@@ -40,8 +40,8 @@ export async function createDisk(
 export function assertDiskIsLargeEnough({ path, sizeBytes }: ImageFacts, megabytes: number): void {
   const needed = Math.ceil(sizeBytes / 1024 ** 2);
   if (megabytes >= needed) return;
-  throw new ClusterError("bad-usage", `The image ${path} is a disk of ${needed} MB; --disk-size is less.`, {
-    hint: `Give --disk-size ${Math.ceil(needed / 1024)}g or more.`,
+  throw new ClusterError("bad-usage", `The image ${path} is a disk of ${needed} MB; \`diskSize\` is less.`, {
+    hint: `Give \`diskSize ${Math.ceil(needed / 1024)}g\` or more.`,
     facts: { image: path, neededMegabytes: needed },
   });
 }

@@ -91,7 +91,7 @@ export async function obtainImage(image: MachineImage, obtaining: Obtaining, sig
   const { source, sha256 } = image;
   if (source === undefined) {
     const path = image.path ?? "";
-    const own = { path, shown: path, hint: "It is not the image that was meant, or --image-sha256 is another one's." };
+    const own = { path, shown: path, hint: "It is not the image that was meant, or `imageSha256` is another one's." };
     if (sha256 !== undefined) await assertSum(own, { algorithm: "sha256", hex: sha256.toLowerCase() }, signal);
     return path;
   }
@@ -172,12 +172,12 @@ async function assertSum(
 
 const failure = {
   id: "image-not-found",
-  hint: "See what stands between (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download an image yourself and give its path with --image. What was received is kept, and gone on with next time.",
+  hint: "See what stands between (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download an image yourself and give its path with `image`. What was received is kept, and gone on with next time.",
 } as const;
 
 const noFile = (path: string): ClusterError =>
   new ClusterError("image-not-found", `There is no image ${path}, or this user may not read it.`, {
-    hint: "Give --image the path of a disk image with cloud-init, qcow2 or raw.",
+    hint: "Give `image` the path of a disk image with cloud-init, qcow2 or raw.",
     facts: { image: path },
   });
 

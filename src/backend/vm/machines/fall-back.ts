@@ -57,7 +57,7 @@ export const fallBackNote = ({ accelerator, reason }: BrokenAccelerator): string
 export function brokenFailure(error: unknown, { accelerator }: BrokenAccelerator, isForced: boolean): unknown {
   if (!(error instanceof ClusterError) || error.id !== "machine-failed") return error;
   const hint = isForced
-    ? "Leave --accelerator out, or give --accelerator tcg."
+    ? "Leave `accelerator` out, or give `accelerator tcg`."
     : `${accelerator} does not run these machines. Create the cluster again: it will use tcg.`;
   return new ClusterError(error.id, error.message, { hint, facts: error.facts, cause: error });
 }

@@ -76,7 +76,7 @@ function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): 
   if (trial !== undefined && trial.problem === undefined) return forced;
   const reason = trial?.problem ?? "this operating system has none";
   throw new ClusterError("machine-not-set-up", `The accelerator ${forced} does not work here: ${reason}.`, {
-    hint: "Leave --accelerator out: the best one that works is used then.",
+    hint: "Leave `accelerator` out: the best one that works is used then.",
     facts: { trials },
   });
 }

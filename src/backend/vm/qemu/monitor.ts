@@ -7,8 +7,8 @@ import { errorCode } from "../../../system/error-code.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 
-/** QEMU answers in milliseconds, on a busy computer in tenths of a second. */
-const limitMs = 2_000;
+/** QEMU answers in milliseconds, on a busy computer in seconds. */
+const limitMs = 5_000;
 const pauseMs = 20;
 /** What a socket's address may hold at the most (macOS: 104 bytes with the NUL, Linux: 108). */
 const longestPathBytes = 103;

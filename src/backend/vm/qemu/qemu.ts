@@ -78,7 +78,7 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
   const facts = { command: what, status };
   if (/cannot allocate memory|cannot set up guest memory/i.test(stderr)) {
     return new ClusterError("capacity-lacking", `This machine has not enough memory: ${said}.`, {
-      hint: "Use fewer nodes, or give them less with --memory.",
+      hint: "Use fewer nodes, or give them less with `memory`.",
       facts,
     });
   }

@@ -92,7 +92,7 @@ test("a distribution that can't boot on the engine's machine is refused, and ano
   const error = await failureOf(Promise.try(() => chooseDistribution("centos-7", "2")));
   expect(error.id).toBe("machine-not-set-up");
   expect(error.message).toContain("centos-7 cannot boot in containers here");
-  expect(error.hint).toContain("--linux-distribution, such as debian-12");
+  expect(error.hint).toContain("`linuxDistribution`, such as debian-12");
 });
 
 test("CentOS 7 gets its packages from the vault, on each processor", () => {
