@@ -31,7 +31,7 @@ const isRefusal = (error: unknown): error is ClusterError =>
   error instanceof ClusterError && error.id === "not-permitted";
 
 const warning = (error: ClusterError): string =>
-  `Version 1 of the instance metadata stays open on these machines, so any program on them can read what it holds: ${error.message} Have ec2:ModifyInstanceMetadataOptions allowed, or choose a \`linuxDistribution\` whose images are known to do without.`;
+  `Version 1 of the instance metadata stays open on these machines, so any program on them can read what it holds: ${error.message} Have ec2:ModifyInstanceMetadataOptions allowed, or choose a distribution whose images are known to do without.`;
 
 /** For people: what a creation of machines of this image does. */
 export const metadataText = (image: Pick<LaunchImage, "knowsMetadata2">): string =>

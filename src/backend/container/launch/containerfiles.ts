@@ -46,7 +46,7 @@ export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): str
 
 /** Containers have the control groups of the machine that their engine runs on. */
 export const hostCgroupsAdvice =
-  "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel's command line, or use virtual machines or the cloud with a `linuxDistribution` that has version 1, such as almalinux-8.";
+  "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel's command line, or use virtual machines or the cloud, with a distribution that has version 1, such as almalinux-8.";
 
 /** The name of all images that are built here; each has a tag of its own. */
 export const builtImages = "localhost/cluster-e2e-node";
