@@ -25,7 +25,7 @@ export async function removeLeftovers(
         await rm(directory, { recursive: true, force: true });
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof ClusterError)) throw error;
+        if (!(error instanceof ClusterError) || error.transient) throw error;
         progress.warn(error.message);
       }
     }),

@@ -48,7 +48,8 @@ export async function undoCreation(
   } catch (problem) {
     surroundings.progress.warn(`The removal failed: ${reasonOf(problem)} ${creation.describeRemains()}`);
   }
-  await endCreation(directory, "abandoned");
+  // Where that can't be written, the creation counts as abandoned once this process has ended.
+  await endCreation(directory, "abandoned").catch(() => {});
 }
 
 type TouchedCreation = FailedCreation & { readonly creation: Creation };

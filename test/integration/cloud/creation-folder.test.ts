@@ -58,6 +58,14 @@ test.each(["finished", "removed"] as const)("one that is %s is not abandoned", a
   expect(await abandonedCreations(folder.path, "default")).toEqual([]);
 });
 
+test("one that its own process gave up is abandoned, although the process lives", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => owner);
+  await endCreation(directory, "abandoned");
+  const found = await abandonedCreations(folder.path, "default");
+  expect(found.map((creation) => creation.directory)).toEqual([directory]);
+});
+
 test("folders without a creation, or with one that can't be read, are passed over", async () => {
   await using folder = await scratchFolder();
   await writeFile(join(folder.path, "default-file"), "");
