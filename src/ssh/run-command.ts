@@ -8,7 +8,9 @@ import type { RemoteCommand, RemoteResult } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";
 import { feed, openChannel } from "./exec-channel.ts";
 import type { Link } from "./link.ts";
+import { commandNotBegun } from "./login-shell.ts";
 import { endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
+import { createToken } from "./session-line.ts";
 
 const endingPatienceMs = 1_000;
 const roomPatienceMs = 10_000;
@@ -19,8 +21,11 @@ export async function runCommand(link: Link, command: RemoteCommand, signal: Abo
   using end = eitherSignal([signal, link.lost, limit.signal]);
   return await link.commandTurns.run(async () => {
     link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
-    const line = remoteLine(command, link.target.user);
-    const follow = (channel: ClientChannel) => ({ result: followCommand(link, { command, channel }, end.signal) });
+    const token = createToken();
+    const line = remoteLine(command, link.target.user, token);
+    const follow = (channel: ClientChannel) => ({
+      result: followCommand(link, { command, channel, token }, end.signal),
+    });
     const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
     const { result } = await retry(open, roomRule(link), end.signal);
     return await result;
@@ -37,16 +42,19 @@ const roomRule = ({ clock }: Link): RetryRule => ({
 interface RunningCommand {
   readonly command: RemoteCommand;
   readonly channel: ClientChannel;
+  readonly token: string;
 }
 
 async function followCommand(link: Link, running: RunningCommand, end: AbortSignal): Promise<RemoteResult> {
-  const { command, channel } = running;
-  const output = collectOutput(link, channel, command);
+  const { command, channel, token } = running;
+  const output = collectOutput(link, channel, { ...command, token });
   const ended = exitStatus(link, channel, end);
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);
     // A command may end without having read all of its stdin; a source that fails ends the command.
     const status = await Promise.race([ended, fed.then(() => ended)]);
+    const noise = output.noise();
+    if (noise !== undefined) throw await commandNotBegun(link, { status, said: noise + output.stderr() }, end);
     return { status, stdout: output.stdout(), stderr: output.stderr() };
   } catch (error) {
     await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");
