@@ -4,6 +4,7 @@ import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { renderSshConfig } from "../../src/ssh/config.ts";
 import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
+import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../src/ssh/pool.ts";
 import type { SessionSettings } from "../../src/ssh/session-script.ts";
@@ -38,6 +39,7 @@ interface Given {
   readonly environment?: Record<string, string>;
   /** Of the second way to the node. */
   readonly port?: number;
+  readonly pool?: ConnectionPool;
   /** Text of a file for ssh, in place of the fixture's. */
   readonly config?: string;
 }
@@ -94,7 +96,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
         connect: (connectSignal) =>
-          pool.connect(destinationOf({ user: "root", port: given.port ?? server.port }), connectSignal),
+          (given.pool ?? pool).connect(destinationOf({ user: "root", port: given.port ?? server.port }), connectSignal),
       },
       abort,
     );
@@ -200,6 +202,25 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await server.log()).not.toBe("");
   });
 
+  test("a changed host key is the only thing that is said, without ssh's advice to forget the pinned one", async () => {
+    const { scratch, server } = setting();
+    const knownHosts = createKnownHosts(join(scratch.path, "other hosts"));
+    await knownHosts.pin("127.0.0.1", server.port, wireKey(generateKeyPair("other").publicKey));
+    await using pool = createConnectionPool({
+      privateKeyFile: join(scratch.path, "the key"),
+      knownHosts,
+      clock: systemClock,
+      progress: silentProgress,
+    });
+    const config = await changed((text) => text.replace("known hosts", "other hosts"));
+    const error = await failureOf(run(["true"], { config, pool }, signal));
+    expect(error).toMatchObject({
+      id: "host-key-changed",
+      message: expect.stringContaining("showed another host key"),
+    });
+    expect(await lastStderr()).toBe("");
+  });
+
   test("where nobody listens, or the login is refused, nothing was run", async () => {
     const closed = await freePort();
     const nobody = await changed((text) => text.replace(/Port \d+/, `Port ${closed}`));
@@ -230,9 +251,9 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   }
 
   test("Bun's own variables don't reach ssh", async () => {
-    const PATH = await pathWithSsh('#!/bin/sh\nenv | grep "^BUN_\\|^KEPT"\n');
-    const environment = { PATH, BUN_OPTIONS: "--x", BUN_BE_BUN: "1", KEPT: "yes" };
-    expect((await run(["true"], { environment }, signal)).stdout).toBe("KEPT=yes\n");
+    const PATH = await pathWithSsh('#!/bin/sh\nenv | grep "^BUN_\\|^TZ="\n');
+    const environment = { PATH, BUN_OPTIONS: "--x", BUN_BE_BUN: "1", TZ: "Asia/Tokyo" };
+    expect((await run(["true"], { environment }, signal)).stdout).toBe("TZ=Asia/Tokyo\n");
   });
 
   test("an ssh that is killed is no silent 255", async () => {
