@@ -39,10 +39,14 @@ function body(command: LineParts, user: string): string {
 }
 
 /** Ends a process group: asks, and insists two seconds later. */
-export function endGroupLine(processId: number, asRoot: boolean): string {
+export function endGroupCommand(processId: number): readonly string[] {
   const script = "kill -TERM -$1; (sleep 2; kill -KILL -$1) </dev/null >/dev/null 2>&1 &";
-  return `${asRoot ? "exec sudo -n --" : "exec"} ${quote(["sh", "-c", script, "sh", String(processId)])}`;
+  return ["sh", "-c", script, "sh", String(processId)];
 }
+
+/** The same as a line for the login shell. */
+export const endGroupLine = (processId: number, asRoot: boolean): string =>
+  `${asRoot ? "exec sudo -n --" : "exec"} ${quote(endGroupCommand(processId))}`;
 
 /** What follows the command's token in a stream; undefined while that has not come. */
 export function afterToken(text: string, token: string): string | undefined {

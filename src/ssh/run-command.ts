@@ -9,10 +9,12 @@ import { eitherSignal, rejection } from "./either-signal.ts";
 import { feed, openChannel } from "./exec-channel.ts";
 import type { Link } from "./link.ts";
 import { commandNotBegun } from "./login-shell.ts";
-import { endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
+import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
 import { createToken } from "./session-line.ts";
 
 const endingPatienceMs = 1_000;
+/** For the login too. */
+const anotherLoginMs = 5_000;
 const roomPatienceMs = 10_000;
 
 /** `Connection.run` over an open link. */
@@ -109,24 +111,40 @@ async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8
   else yield* stdin;
 }
 
-/** Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one. */
+/**
+ * Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one, and over
+ * another connection where this one has no session left.
+ */
 async function endGroup(link: Link, told: Promise<number>, asRoot: boolean): Promise<void> {
   if (link.lost.aborted) return;
-  using patience = eitherSignal([link.lost, AbortSignal.timeout(endingPatienceMs)]);
-  const { signal } = patience;
+  const quickly = AbortSignal.timeout(endingPatienceMs);
+  try {
+    const processId = await Promise.race([told, rejection(quickly)]);
+    await endHere(link, endGroupLine(processId, asRoot), quickly).catch(async () => {
+      await endFromElsewhere(link, processId, asRoot);
+    });
+  } catch {
+    link.progress.detail(2, `${link.target.name}: the command may still be running`);
+  }
+}
+
+async function endHere(link: Link, line: string, limit: AbortSignal): Promise<void> {
+  using either = eitherSignal([link.lost, limit]);
+  const { signal } = either;
   const follow = (channel: ClientChannel) => {
     channel.resume().stderr.resume();
     return { ended: exitStatus(link, channel, signal) };
   };
-  try {
-    const processId = await Promise.race([told, rejection(signal)]);
-    await link.endingTurns.run(async () => {
-      const { ended } = await openChannel(link, endGroupLine(processId, asRoot), follow, signal);
-      await ended;
-    }, signal);
-  } catch {
-    link.progress.detail(2, `${link.target.name}: the command may still be running`);
-  }
+  await link.endingTurns.run(async () => {
+    const { ended } = await openChannel(link, line, follow, signal);
+    await ended;
+  }, signal);
+}
+
+async function endFromElsewhere(link: Link, processId: number, asRoot: boolean): Promise<void> {
+  const patience = AbortSignal.timeout(anotherLoginMs);
+  await using connection = await link.openAnother(patience);
+  await connection.run({ argv: endGroupCommand(processId), sudo: asRoot }, patience);
 }
 
 function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly signal: AbortSignal } {

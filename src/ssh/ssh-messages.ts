@@ -1,6 +1,9 @@
 import { existsSync, readFileSync, writeSync } from "node:fs";
 import { rm } from "node:fs/promises";
 
+/** The file descriptor that ssh inherits too. */
+const ownStderr = 2;
+
 /**
  * Keeps what `ssh` itself says away from the command's stderr until it is known how the session went: of a changed host key it would advise to
  * delete the pinned one.
@@ -21,7 +24,7 @@ export function createSshMessages(path: string, stderr: "inherit" | number): Ssh
       if (state.isReleased || !existsSync(path)) return;
       state.isReleased = true;
       const text = readFileSync(path);
-      if (text.length > 0) writeSync(stderr === "inherit" ? process.stderr.fd : stderr, text);
+      if (text.length > 0) writeSync(stderr === "inherit" ? ownStderr : stderr, text);
     },
     [Symbol.asyncDispose]: () => rm(path, { force: true }),
   };

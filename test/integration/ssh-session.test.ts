@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { openSync, readdirSync, readFileSync } from "node:fs";
+import { openSync, readFileSync } from "node:fs";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { renderSshConfig } from "../../src/ssh/config.ts";
@@ -12,6 +12,7 @@ import { runSession } from "../../src/ssh/session.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import type { TemporaryFolder } from "../../src/system/temporary-folder.ts";
+import { argumentLists } from "../support/argument-lists.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { freePort } from "../support/free-port.ts";
 import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";
@@ -78,6 +79,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   /** Runs words as `run` does without a terminal, in these settings. */
   async function run(words: readonly string[], given: Given, abort: AbortSignal): Promise<Outcome> {
     const { scratch, pool, server } = setting();
+    const { port = server.port } = given;
     const folder = join(scratch.path, crypto.randomUUID());
     hold.stderr = join(folder, "stderr");
     await Bun.write(join(folder, "stdin"), given.stdin ?? "");
@@ -95,8 +97,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
         terminal: false,
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
-        connect: (connectSignal) =>
-          (given.pool ?? pool).connect(destinationOf({ user: "root", port: given.port ?? server.port }), connectSignal),
+        connect: (inner) => (given.pool ?? pool).connect(destinationOf({ user: "root", port }), inner),
       },
       abort,
     );
@@ -288,19 +289,6 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect((await readdir("/dev/shm")).filter((name) => name.startsWith("e2e-"))).toEqual([]);
   });
 });
-
-/** Of every process on this machine, words parted by NUL. */
-function argumentLists(): readonly string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map((id) => {
-      try {
-        return readFileSync(`/proc/${id}/cmdline`, "latin1");
-      } catch {
-        return "";
-      }
-    });
-}
 
 const isSleeper = (list: string): boolean => list.split("\0").join(" ").startsWith("sleep 71");
 
