@@ -93,6 +93,8 @@ interface Family {
   /** Programs that are there already. */
   readonly present?: readonly string[];
   readonly expected: readonly string[];
+  /** A program that its package does not bring. */
+  readonly lost?: string;
   /** How often the first of the managers fails, and what it says then. */
   readonly failures?: { readonly count: number; readonly word: string };
 }
@@ -138,7 +140,7 @@ const families: readonly Family[] = [
   },
 ];
 
-const harmless = "sh sed grep cut tr tail head cat mktemp rm date mkdir wc setpriv".split(" ");
+const harmless = "sh sed grep cut tr tail head cat mktemp rm date mkdir wc chmod setpriv".split(" ");
 
 interface Prepared extends Ended {
   readonly calls: readonly string[];
@@ -164,8 +166,9 @@ async function prepare(family: Family, needs: readonly string[], docker: "yes" |
   for (const name of harmless) await symlink(Bun.which(name) ?? `/nowhere/${name}`, join(root, "bin", name));
   await program("timeout", 'shift; exec "$@"');
   await program("sleep", "");
+  const brought = needs.filter((name) => name !== family.lost);
   for (const name of [...family.managers, ...(family.present ?? [])])
-    await program(name, recorder(root, name, name === family.managers[0] ? family.failures : undefined));
+    await program(name, recorder(root, name, name === family.managers[0] ? family.failures : undefined, brought));
   await program("systemctl", 'case $* in --version) echo "systemd 219" ;; is-active*) exit 3 ;; esac');
   for (const name of ["systemd-run", "getent", "swapoff"]) await program(name, "");
   await program("systemd-detect-virt", "exit 1");
@@ -186,9 +189,10 @@ async function prepare(family: Family, needs: readonly string[], docker: "yes" |
 }
 
 /** A program that only writes down how it was called, and leaves what it would have fetched. */
-const recorder = (root: string, name: string, failures: Family["failures"]): string => `
+const recorder = (root: string, name: string, failures: Family["failures"], brought: readonly string[]): string => `
 echo "${name} $*" | sed 's|${root}||' >>${root}/calls
 [ "$(wc -l <${root}/calls)" -gt ${failures?.count ?? 0} ] || { echo '${failures?.word}' >&2; exit 100; }
+case "$*" in *install*) for p in ${brought.join(" ")}; do [ -e ${root}/bin/$p ] || { echo >${root}/bin/$p; chmod 755 ${root}/bin/$p; }; done ;; esac
 case "$*" in *docker-ce.repo*) : >${root}/etc/yum.repos.d/docker-ce.repo ;; esac`;
 
 /** The words that take root's rights away; none are needed where the tests have no such rights. */
@@ -248,6 +252,14 @@ gpgcheck=1
     expect(status).toBe(1);
     expect(stderr).toEndWith("failed: installing bash failed: E: the mirror is down\n");
     expect(calls.length).toBe(3);
+  });
+
+  test("a program that its package did not bring is named", async () => {
+    const { status, stderr } = await prepare({ ...families[0]!, lost: "curl" }, ["bash", "curl"], "no");
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "failed: curl is still missing although its package, curl, was installed\n",
+    });
   });
 
   test("a lock that somebody else holds is waited for", async () => {

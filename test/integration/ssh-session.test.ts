@@ -214,11 +214,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
       progress: silentProgress,
     });
     const config = await changed((text) => text.replace("known hosts", "other hosts"));
-    const error = await failureOf(run(["true"], { config, pool }, signal));
-    expect(error).toMatchObject({
-      id: "host-key-changed",
-      message: expect.stringContaining("showed another host key"),
-    });
+    expect(await failureOf(run(["true"], { config, pool }, signal))).toMatchObject({ id: "host-key-changed" });
     expect(await lastStderr()).toBe("");
   });
 

@@ -15,7 +15,7 @@ main() {
   major=$(system_value VERSION_ID | cut -d . -f 1)
   # shellcheck disable=SC2005,SC2046 # one line, one word a package
   missing=$(echo $(missing_packages "$@"))
-  [ -z "$missing" ] || install_packages
+  [ -z "$missing" ] || install_packages "$@"
   [ "$docker" = no ] || prepare_for_docker
   mkdir -p ${installPaths.folder}
 }
@@ -78,6 +78,9 @@ install_packages() {
     patiently with_rpm
   fi
   rm -f "$log"
+  for program in "$@"; do
+    command -v "$program" >/dev/null || fail "$program is still missing although its package, $(package_of "$program"), was installed"
+  done
 }
 
 # cloud-init runs the package manager too, and changes its sources before that.
