@@ -138,6 +138,20 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     `);
   });
 
+  test("sees a failure behind a last line of 50 MB, and shows its end", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", `${"x".repeat(50_000_000)}\ndisk is full\n`);
+    const { message } = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(message).toStartWith("The installation failed on master_0: the install script ended with status 3.\n");
+    expect(message).toEndWith("\n  disk is full");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", "x".repeat(50_000_000));
+    const again = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(again.message).toStartWith("The installation failed on master_0: the install script ended with status 3.\n");
+    expect(again.message.length).toBeLessThan(10_000);
+  }, 30_000);
+
   test("knows an installer that was cut off", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");

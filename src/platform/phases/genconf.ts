@@ -58,6 +58,7 @@ async function makeFolders(
 
 const diskFull = 91;
 const leastFreeKilobytes = 1024;
+const mostLogBytes = 64_000;
 
 /** With enforced SELinux a container may read only what is labelled for containers. */
 export const genconfScript = `
@@ -70,7 +71,7 @@ fi
 is_full() { [ "$(df -Pk . | sed -n '2s/.* \\([0-9][0-9]*\\)  *[0-9]*% .*/\\1/p')" -lt ${leastFreeKilobytes} ]; }
 bash artifact.sh --genconf </dev/null >genconf.log 2>&1 || {
   status=$?
-  cat genconf.log
+  tail -c ${mostLogBytes} genconf.log
   # A full disk takes the artifact's words too.
   if is_full || grep -qi 'no space left on device' genconf.log; then exit ${diskFull}; fi
   exit "$status"
