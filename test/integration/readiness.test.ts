@@ -121,6 +121,16 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     `);
   });
 
+  test("gives a node's last word, where its next answer would come after the deadline", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const script = `#!/bin/sh\n[ -e "$MACHINE/run/asked" ] && sleep 15\n: >"$MACHINE/run/asked"\necho critical: no leader\nexit 1\n`;
+    await finish(machines.machines[0]!, script);
+    const changes = { clock: systemClock, deadlineMs: systemClock.now() + 3_000 };
+    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), changes).report);
+    expect(error.id).toBe("deadline-passed");
+    expect(error.message).toContain("master_0: its check says: critical: no leader");
+  }, 20_000);
+
   test("ends at once when an installer has failed, though another node is slow to answer", async () => {
     await using machines = await startMachines({ roles });
     await finish(machines.machines[0]!, "#!/bin/sh\nexec sleep 15\n");
