@@ -66,6 +66,7 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
   const reason = await whyUnreachable(request);
   if (isHostKeyChange(reason)) throw reason;
   messages.release();
+  if (!mark.isSet() && reason instanceof ClusterError && reason.id === "key-missing") throw reason;
   if (!mark.isSet()) throw loginFailed(request.host);
   if (reason !== undefined) throw nodeGone(request.host);
   return sshFailed;
