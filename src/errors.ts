@@ -48,13 +48,18 @@ export const errorTable = {
 export type ErrorId = keyof typeof errorTable;
 
 export interface ErrorDetail {
-  /** What to do now: a sentence, best with a command. */
+  /** What to do now: a sentence, best with a command. As in messages, options have their neutral names, in backquotes: the command line writes flags. */
   readonly hint?: string;
   /** What is known about the failure, for JSON output and the log. Never a secret. */
   readonly facts?: Readonly<Record<string, unknown>>;
   /** Whether asking again soon may well succeed. */
   readonly transient?: boolean;
   readonly cause?: unknown;
+}
+
+/** A user's text as messages show it: quoted, control characters escaped, shortened. */
+export function quoted(given: string): string {
+  return JSON.stringify(given.length > 100 ? `${given.slice(0, 100)}…` : given);
 }
 
 export class ClusterError extends Error {
@@ -76,3 +81,6 @@ export class ClusterError extends Error {
     return errorTable[this.id].exitCode;
   }
 }
+
+export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =>
+  error instanceof ClusterError && error.id === id;

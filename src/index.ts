@@ -2,19 +2,21 @@
  * The library: a cluster as an object, for tests and scripts. Whoever imports it is met here, and the process it runs in; behind this file
  * everything comes by parameter.
  */
-import type { Backend, ClusterBackend, Surroundings } from "./backend/backend.ts";
+import type { Backend } from "./model/backend.ts";
+import type { ClusterBackend } from "./cluster/library/cluster-backend.ts";
+import type { Surroundings } from "./system/surroundings.ts";
 import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
 import { readCloudOptions } from "./backend/cloud/backend-options.ts";
 import type { CloudOptions } from "./backend/cloud/cloud-options.ts";
 import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
 import { readContainerOptions } from "./backend/container/backend-options.ts";
 import type { ContainerOptions } from "./backend/container/container-options.ts";
-import type { EngineName } from "./backend/container/engine-kinds.ts";
+import type { EngineName } from "./backend/container/engine/engine-kind.ts";
 import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
 import { readVmOptions } from "./backend/vm/backend-options.ts";
 import type { VmOptions } from "./backend/vm/vm-options.ts";
-import type { SurroundingOptions } from "./cluster/library-surroundings.ts";
-import { librarySurroundings } from "./cluster/library-surroundings.ts";
+import type { SurroundingOptions } from "./cluster/library/library-surroundings.ts";
+import { librarySurroundings } from "./cluster/library/library-surroundings.ts";
 
 export type {
   Backend,
@@ -24,14 +26,14 @@ export type {
   SurroundingOptions,
   VmBackendOptions,
 };
-export type { ClusterNode } from "./cluster/cluster-node.ts";
-export { Cluster } from "./cluster/cluster.ts";
-export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/cluster.ts";
-export type { Installation } from "./cluster/install-from-path.ts";
-export type { NodeCommand, NodeCommandResult } from "./cluster/node-command.ts";
-export type { ClusterRequest } from "./cluster/open-cluster.ts";
+export type { ClusterNode } from "./cluster/library/cluster-node.ts";
+export { Cluster } from "./cluster/library/cluster.ts";
+export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/library/cluster.ts";
+export type { Installation } from "./cluster/library/install-from-path.ts";
+export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
+export type { ClusterRequest } from "./cluster/library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
-export type { SavedLogs } from "./cluster/save-logs.ts";
+export type { SavedLogs } from "./cluster/logs/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
 export type { ErrorId } from "./errors.ts";
@@ -42,15 +44,15 @@ export type { CopyToMaster } from "./platform/copy-to-master.ts";
 export class CloudBackend implements ClusterBackend<CloudOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
-  readonly creation: CloudOptions;
+  readonly options: CloudOptions;
   readonly #region: string;
 
   /** Throws `bad-usage` with all that is wrong with the options. Credentials are looked for when the first cluster is made or looked for. */
   constructor(options: CloudBackendOptions & SurroundingOptions) {
-    const { region, distribution, creation } = readCloudOptions(options);
+    const { region, distribution, options: creation } = readCloudOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
     this.distribution = distribution;
-    this.creation = creation;
+    this.options = creation;
     this.#region = region;
   }
 
@@ -64,15 +66,15 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
 export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
-  readonly creation: ContainerOptions;
+  readonly options: ContainerOptions;
   readonly #engine: EngineName | undefined;
 
   /** Throws `bad-usage` with all that is wrong with the options. The engine is asked when the first cluster is made or looked for. */
   constructor(options: ContainerBackendOptions & SurroundingOptions = {}) {
-    const { engine, distribution, creation } = readContainerOptions(options);
+    const { engine, distribution, options: creation } = readContainerOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
     this.distribution = distribution;
-    this.creation = creation;
+    this.options = creation;
     this.#engine = engine;
   }
 
@@ -86,14 +88,14 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
 export class VmBackend implements ClusterBackend<VmOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
-  readonly creation: VmOptions;
+  readonly options: VmOptions;
 
   /** Throws `bad-usage` with all that is wrong with the options. QEMU is looked for when the first cluster is made. */
   constructor(options: VmBackendOptions & SurroundingOptions = {}) {
-    const { distribution, creation } = readVmOptions(options);
+    const { distribution, options: creation } = readVmOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
     this.distribution = distribution;
-    this.creation = creation;
+    this.options = creation;
   }
 
   async open(signal: AbortSignal): Promise<Backend<VmOptions>> {

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
-import { tarStream } from "../../src/system/tar.ts";
+import { tarStream } from "../../src/system/files/tar.ts";
 
 export interface Entry {
   /** In the archive. */

@@ -2,7 +2,7 @@
 import { copyFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
-import { sha256OfFile } from "../../src/system/file-hash.ts";
+import { sha256OfFile } from "../../src/system/files/file-hash.ts";
 import type { Entry } from "./archive.ts";
 import { writeTarGz, writeTarXz } from "./archive.ts";
 import { billOfMaterials } from "./components.ts";

@@ -1,6 +1,6 @@
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../model/cluster-record.ts";
-import { runAtOnce } from "../system/concurrency.ts";
-import type { NamedText } from "./backend.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
+import type { NamedText } from "../model/backend.ts";
 
 const atOnce = 8;
 

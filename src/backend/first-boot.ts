@@ -1,5 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import type { Connection } from "../ssh/connection.ts";
+import type { NodeShell } from "../model/creation.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 
 /** cloud-init also waits for the network and for packages: minutes are usual on slow machines. */
@@ -35,7 +35,7 @@ fi
  * Throws `machine-failed` with the log's last lines where the machine isn't as it must be.
  */
 export async function awaitFirstBoot(
-  connection: Pick<Connection, "run">,
+  shell: NodeShell,
   machine: { readonly name: string; readonly hasDeadline: boolean; readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -47,7 +47,7 @@ export async function awaitFirstBoot(
     machine.hasDeadline ? deadlineUnit : "",
     "/run/cloud-init",
   ];
-  const result = await connection.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
+  const result = await shell.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
   const lines = result.stdout.trim();
   switch (result.status) {
     case exitStatus.well:

@@ -1,7 +1,6 @@
-import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
+import { nodeReference } from "../model/cluster-record.ts";
 import { generateKeyPair, type KeyPair } from "../ssh/keys.ts";
-
-type NodeName = Pick<NodeRecord, "role" | "index">;
+import type { NodeName } from "../model/creation.ts";
 
 /** The host keys that one creation's machines have when they boot, until each gets its own at its first login. */
 export interface FirstHostKeys {

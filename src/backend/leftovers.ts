@@ -1,6 +1,6 @@
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { type Outcome, pass, warn } from "../doctor/check.ts";
-import { abandonedCreations, isCreationUnderWay } from "../system/creation-folder.ts";
+import { type Outcome, pass, warn } from "../model/check.ts";
+import { abandonedCreations, isCreationUnderWay } from "../system/files/creation-folder.ts";
 
 interface Looked {
   readonly clusters: readonly ClusterRecord[];

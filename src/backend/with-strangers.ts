@@ -1,4 +1,4 @@
-import { type Outcome, warn } from "../doctor/check.ts";
+import { type Outcome, warn } from "../model/check.ts";
 import type { Stranger } from "./stranger.ts";
 
 /** What the doctor says of leftovers, and of what only looks like ours. `advice`: what to do about that. */

@@ -1,10 +1,13 @@
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
+import type { NameFlags } from "./flag-names.ts";
 import type { Invocation } from "./option.ts";
 
 /** Everything that a command may touch of the process it runs in. */
 export interface Context extends Invocation {
   readonly programName: string;
+  /** What the commands are told from below, with flags in place of neutral names of options. Errors and progress have it done for them. */
+  readonly nameFlags: NameFlags;
   readonly clock: Clock;
   /** Names of the variables that steer Bun itself and were set at the start. They aren't in `environment`. */
   readonly runtimeVariables: readonly string[];

@@ -1,6 +1,8 @@
 import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
+import type { Program } from "./command.ts";
 import { Interrupted } from "./context.ts";
+import { flagNames } from "./flag-names.ts";
 import { localTrouble } from "./local-trouble.ts";
 
 /** How one failure is told, in every form. */
@@ -15,7 +17,7 @@ export interface ErrorReport {
 }
 
 interface Circumstances {
-  readonly programName: string;
+  readonly program: Program;
   readonly logPath: string | undefined;
   /** Why the work was to end early; absent when nobody asked for it. */
   readonly interruption?: Interrupted | undefined;
@@ -26,7 +28,7 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
   const origin = originOf(thrown);
   const { interruption } = circumstances;
   const error = interruption !== undefined && isConsequence(origin) ? interruption : origin;
-  const told = tell(error, circumstances.programName);
+  const told = tell(error, circumstances);
   const hint = told.hint === undefined ? [] : [indented(told.hint)];
   const log = circumstances.logPath === undefined ? [] : [`Log: ${circumstances.logPath}`];
   return {
@@ -54,11 +56,12 @@ interface Told {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-function tell(error: unknown, programName: string): Told {
+function tell(error: unknown, { program }: Circumstances): Told {
+  const nameFlags = flagNames(program);
   const known = error instanceof ClusterError ? error : localTrouble(error);
   if (known !== undefined) {
     const { id, exitCode, message, hint, facts } = known;
-    return { id, exitCode, message, hint, facts };
+    return { id, exitCode, message: nameFlags(message), hint: hint === undefined ? undefined : nameFlags(hint), facts };
   }
   if (error instanceof Interrupted) {
     const { message, signalName } = error;
@@ -68,7 +71,7 @@ function tell(error: unknown, programName: string): Told {
   return {
     id: "bug",
     exitCode: 70,
-    message: `${programName} has a fault of its own: ${what}`,
+    message: `${program.name} has a fault of its own: ${what}`,
     hint: `Please report it, with the version (${version}) and what you ran; -vv shows where it happened.`,
     facts: {},
   };

@@ -27,7 +27,7 @@ export async function runProgram(program: Program, host: ProcessLike): Promise<v
 
 /** A key was pressed in a shell, and somebody waits. */
 async function answerShell(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
-  const { completionOffer } = await import("./complete.ts");
+  const { completionOffer } = await import("./completion-offer.ts");
   const { lines, command } = completionOffer(program, argv);
   console.log(lines.join("\n"));
   if (command === undefined) return;

@@ -1,10 +1,9 @@
-import { ClusterError } from "../errors.ts";
+import { ClusterError, quoted } from "../errors.ts";
 import type { Command } from "./command.ts";
 import { helpOption } from "./describe.ts";
 import { BadValue } from "./option.ts";
 import type { Argument, Invocation, Option } from "./option.ts";
 import type { Problems } from "./problems.ts";
-import { quoted } from "./value-types.ts";
 import { readWords, textsOf } from "./words.ts";
 import type { Words } from "./words.ts";
 

@@ -1,17 +1,21 @@
 import { ClusterError } from "../errors.ts";
+import type { NameFlags } from "./flag-names.ts";
 
 /** Collects everything that is wrong with one command line, so that it can be reported together. */
 export class Problems {
   readonly #found: string[] = [];
   readonly #hint: string;
+  readonly #nameFlags: NameFlags;
 
   /** `hint` says where help is, such as `cluster-cloud create --help`. */
-  constructor(hint: string) {
+  constructor(hint: string, nameFlags: NameFlags = (text) => text) {
     this.#hint = hint;
+    this.#nameFlags = nameFlags;
   }
 
   /** A problem is a sentence that begins with what it is about: `--masters: 2 is even`. */
-  add(problem: string): void {
+  add(text: string): void {
+    const problem = this.#nameFlags(text);
     if (!this.#found.includes(problem)) this.#found.push(problem);
   }
 

@@ -1,12 +1,13 @@
-import { ClusterError } from "../errors.ts";
+import { ClusterError, quoted } from "../errors.ts";
 import { version } from "../version.ts";
-import { disableCoreDumps } from "../system/core-dumps.ts";
-import { Masker } from "../system/masking.ts";
+import { disableCoreDumps } from "../system/processes/core-dumps.ts";
+import { Masker } from "../system/masker.ts";
 import { maskedPrintable } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";
 import { helpOption, licensesOption, versionOption } from "./describe.ts";
 import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
+import { flagNames } from "./flag-names.ts";
 import { commandHelp } from "./help.ts";
 import { nearest } from "./nearest.ts";
 import type { Invocation } from "./option.ts";
@@ -16,7 +17,6 @@ import type { ProcessLike } from "./process-like.ts";
 import { openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 import { Terminal } from "./terminal.ts";
-import { quoted } from "./value-types.ts";
 import { readWords } from "./words.ts";
 
 /** They make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
@@ -53,7 +53,7 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
     await runCommand(selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
     // Only what went wrong before there was a command to run, so nothing is known of -v or --output.
-    const report = reportError(error, { programName: program.name, logPath: undefined });
+    const report = reportError(error, { program, logPath: undefined });
     run.terminal.write("stderr", `${run.masker.text(report.text)}\n`);
     host.exitCode = report.exitCode;
   }
@@ -83,7 +83,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
 
 async function runCommand(command: Command, argv: readonly string[], run: Run): Promise<void> {
   const { program, host, terminal, masker, invocation, runtimeVariables } = run;
-  const problems = new Problems(`${program.name} ${command.name} --help`);
+  const problems = new Problems(`${program.name} ${command.name} --help`, flagNames(program));
   const hide = (secret: string): void => masker.hide(secret);
   const { isHelpWanted, values } = await parseCommandLine(command, argv, { invocation, problems, hide });
   if (isHelpWanted) {
@@ -146,7 +146,7 @@ async function settle(work: () => Promise<number>): Promise<Settled> {
 async function finish(settled: Settled, session: Session, run: Run): Promise<void> {
   const { interrupts, progress, output, log, failureExitCode } = session;
   const { interruption } = interrupts;
-  const circumstances = { programName: run.program.name, logPath: log.path, interruption };
+  const circumstances = { program: run.program, logPath: log.path, interruption };
   progress.settle();
   const failure = interrupts.crash.length > 0 ? { error: interrupts.crash[0] } : settled;
   const report = "error" in failure ? reportError(failure.error, circumstances) : undefined;
@@ -168,7 +168,7 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
     `The result could not be written: ${run.terminal.stdoutFailure?.message}.`,
     { hint: "What was asked for is done; only its result is lost. Look after the place that stdout leads to." },
   );
-  const report = reportError(loss, { programName: run.program.name, logPath: session.log.path });
+  const report = reportError(loss, { program: run.program, logPath: session.log.path });
   tell(report, session, run);
   await run.terminal.flush();
   run.host.exitCode = session.failureExitCode.current ?? report.exitCode;

@@ -1,10 +1,11 @@
 import { systemClock } from "../system/clock.ts";
-import type { Masker } from "../system/masking.ts";
+import type { Masker } from "../system/masker.ts";
 import { answers } from "./answers.ts";
 import { isColoured, isLive, loadColours, noColours } from "./colours.ts";
 import type { Colours } from "./colours.ts";
 import type { Program } from "./command.ts";
 import type { Context } from "./context.ts";
+import { flagNames } from "./flag-names.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
 import type { Invocation } from "./option.ts";
@@ -58,6 +59,7 @@ export async function openSession(parts: SessionParts): Promise<Session> {
   const context: Context = {
     ...parts.invocation,
     programName: parts.program.name,
+    nameFlags: flagNames(parts.program),
     clock: systemClock,
     runtimeVariables: parts.runtimeVariables,
     signal: interrupts.signal,
@@ -75,7 +77,7 @@ export async function openSession(parts: SessionParts): Promise<Session> {
 }
 
 function openProgress(
-  { terminal, masker, verbosity, invocation }: SessionParts,
+  { program, terminal, masker, verbosity, invocation }: SessionParts,
   { log, interrupts, colours }: Pick<Session, "log" | "interrupts" | "colours">,
 ): TerminalProgress {
   return new TerminalProgress({
@@ -85,6 +87,7 @@ function openProgress(
     clock: systemClock,
     colours,
     masker,
+    nameFlags: flagNames(program),
     log,
     isInterrupted: () => interrupts.interruption !== undefined,
   });

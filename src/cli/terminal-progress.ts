@@ -1,9 +1,10 @@
 import type { Clock } from "../system/clock.ts";
-import type { Masker } from "../system/masking.ts";
+import type { Masker } from "../system/masker.ts";
 import { maskedPrintable, printableLine } from "../system/printable.ts";
 import type { Progress, Step } from "../system/progress.ts";
 import type { Colours } from "./colours.ts";
 import { formatDuration } from "./duration.ts";
+import type { NameFlags } from "./flag-names.ts";
 import { LiveArea } from "./live-area.ts";
 import type { LiveLine, Screen } from "./live-area.ts";
 import type { LogFile } from "./log-file.ts";
@@ -23,6 +24,7 @@ interface Parts {
   readonly clock: Clock;
   readonly colours: Colours;
   readonly masker: Masker;
+  readonly nameFlags: NameFlags;
   readonly log: LogFile;
   /** Whether the user ended the work: then a step without an end was stopped, not failed. */
   readonly isInterrupted: () => boolean;
@@ -78,11 +80,12 @@ export class TerminalProgress implements Progress {
   }
 
   note(text: string): void {
-    this.#tell(text, true);
+    this.#tell(this.#parts.nameFlags(text), true);
   }
 
   warn(text: string): void {
-    this.#tell(`Warning: ${text}`, true, `Warning: ${text}`, this.#parts.colours.yellow);
+    const warning = `Warning: ${this.#parts.nameFlags(text)}`;
+    this.#tell(warning, true, warning, this.#parts.colours.yellow);
   }
 
   detail(level: 1 | 2 | 3, text: string): void {

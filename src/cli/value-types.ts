@@ -1,3 +1,4 @@
+import { quoted } from "../errors.ts";
 import { parseDuration } from "./duration.ts";
 import { BadValue } from "./option.ts";
 import type { Invocation, ValueType } from "./option.ts";
@@ -49,11 +50,6 @@ export function value<Single>(
   completes?: "file" | "directory",
 ): ValueType<Single> {
   return completes === undefined ? { parse } : { parse, completes };
-}
-
-/** A user's text as messages show it: quoted, control characters escaped, shortened. */
-export function quoted(given: string): string {
-  return JSON.stringify(given.length > 100 ? `${given.slice(0, 100)}…` : given);
 }
 
 function refuseEmpty(given: string): string {

@@ -1,103 +1,119 @@
 import { randomBytes } from "node:crypto";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, CreationRequest, Surroundings } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Creation, CreationFolder, CreationRequest } from "../model/creation.ts";
+import type { Surroundings } from "../system/surroundings.ts";
+import { nodeCount } from "../model/cluster-shape.ts";
 import { ClusterError } from "../errors.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { creationDirectory, creationFiles, makeCreationFolder } from "../system/creation-folder.ts";
-import { writePrivateFile } from "../system/private-file.ts";
-import { stateFolder } from "../system/state-folder.ts";
-import { openConnections } from "./cluster-connections.ts";
-import { saveEvidence } from "./evidence.ts";
-import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+  makeCreationFolder,
+} from "../system/files/creation-folder.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
+import { stateFolder } from "../system/files/state-folder.ts";
+import { timeLimit } from "../system/time-limit.ts";
+import { openConnections } from "./connections/cluster-connections.ts";
+import { firstLogin } from "./create/first-login.ts";
+import { type CreationInstaller, raiseNodes } from "./create/raise-nodes.ts";
+import { removeLeftovers } from "./create/remove-leftovers.ts";
+import { undoCreation } from "./create/undo-creation.ts";
+import { saveEvidence } from "./logs/evidence.ts";
 
-export interface ClusterCreation<Creation> extends CreationRequest<Creation> {
+export interface ClusterCreation<Options> extends CreationRequest<Options> {
   /** Path of a private key of the user's own; undefined: one is made for this cluster. */
   readonly ownKey: string | undefined;
   readonly keepOnFailure: boolean;
   /** Clock time after which the creation is given up. */
   readonly deadlineMs: number;
-  /** What is put on the machines as part of the creation: made once the way to the nodes is known. */
+  /** What is put on the machines as part of the creation. */
   readonly installer: (connections: ConnectionPool, signal: AbortSignal) => CreationInstaller;
-}
-
-/** The part of platform/installer.ts that a creation needs; the library's, which installs later, does nothing. */
-export interface CreationInstaller extends AsyncDisposable {
-  prepare(node: NodeRecord): void;
-  readonly failure: Promise<never>;
-  start(cluster: ClusterRecord): Promise<void>;
+  /** Registers what is said about things that may be left if the program has to end at once; disposed of with the creation. */
+  readonly onAbandon: (describe: () => string) => Disposable;
 }
 
 /**
- * Makes machines and starts the installation on them; on failure or abort nothing is left but the evidence in the cluster's state folder,
- * unless `keepOnFailure`. Fails with the errors of backend and installer, and as `deadline-passed`.
+ * Makes a cluster's machines and starts the installation on them. This is the whole life of a creation, for every backend: lock, plan, claim the id,
+ * launch, and at the same time look, log in and prepare; then keep, or undo. On failure or abort nothing is left but logs in the
+ * cluster's folder, unless `keepOnFailure`. Throws the errors of backend and installer, `deadline-passed`, and the signal's reason.
  */
-export async function createCluster<Creation>(
-  backend: Backend<Creation>,
-  creation: ClusterCreation<Creation>,
+export async function createCluster<Options>(
+  backend: Backend<Options>,
+  request: ClusterCreation<Options>,
   surroundings: Surroundings,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  const folder = await openFolder(backend, creation, surroundings);
-  const failing = new AbortController();
-  const either = AbortSignal.any([signal, failing.signal]);
-  await using connections = openConnections(folder.directory, surroundings);
-  await using installer = creation.installer(connections, either);
-  installer.failure.catch((error: unknown) => failing.abort(error));
-  const limit = setTimeout(() => failing.abort(tooSlow(creation)), creation.deadlineMs - surroundings.clock.now());
-  const state = { hasEvidence: false };
+  const { clock, progress } = surroundings;
+  const folder = await lockFolder(backend, request, surroundings);
+  const { directory } = folder;
+  await using connections = openConnections(directory, surroundings);
+  using limit = timeLimit(request.deadlineMs - clock.now(), tooSlow(request));
+  const either = AbortSignal.any([signal, limit.signal]);
+  const made: { creation?: Creation } = {};
+  using _remains = request.onAbandon(() => made.creation?.describeRemains() ?? "Nothing has been made.");
   try {
-    return await backend.provision(
-      {
-        ...creation,
-        ...folder,
-        connections,
-        complete: async (cluster) => installer.start(cluster),
-        onFailure: async (cluster, evidenceSignal) => {
-          state.hasEvidence = true;
-          await saveEvidence(
-            backend,
-            { cluster, connections, directory: folder.directory },
-            surroundings,
-            evidenceSignal,
-          );
-        },
-      },
-      (node) => installer.prepare(node),
-      either,
-    );
+    const creation = await backend.plan(request, either);
+    made.creation = creation;
+    for (const [label, value] of creation.summary.lines) progress.detail(1, `${label}: ${value}`);
+    await removeLeftovers(backend, { root: folder.root, clusterId: request.clusterId }, surroundings, either);
+    await creation.claim(folder, either);
+    const raising = {
+      creation,
+      count: nodeCount(request.counts),
+      publicKey: folder.publicKey,
+      logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, surroundings),
+      installer: (inner: AbortSignal) => request.installer(connections, inner),
+    };
+    const cluster = await raiseNodes(raising, surroundings, either).catch(async (failure: unknown) => {
+      if (either.aborted || (await creation.recover?.(failure, either)) !== true) throw failure;
+      return raiseNodes(raising, surroundings, either);
+    });
+    await endCreation(directory, "finished");
+    return cluster;
   } catch (error) {
-    if (!creation.keepOnFailure) await forget(folder.directory, state.hasEvidence);
+    const { keepOnFailure } = request;
+    const saveLogs = async (cluster: ClusterRecord, logsSignal: AbortSignal): Promise<void> =>
+      saveEvidence(backend, { cluster, connections, directory }, surroundings, logsSignal);
+    const isInterrupted = signal.aborted;
+    await undoCreation(
+      { creation: made.creation, directory, keepOnFailure, saveLogs },
+      { error, isInterrupted },
+      surroundings,
+    );
     throw error;
-  } finally {
-    clearTimeout(limit);
   }
 }
 
-/** Of a creation that failed, only what tells why is kept: its key opens nothing any more. */
-async function forget(directory: string, hasEvidence: boolean): Promise<void> {
-  await rm(hasEvidence ? creationFiles(directory).privateKey : directory, { recursive: true, force: true });
+interface LockedFolder extends CreationFolder {
+  /** The folder of all creations of this backend and place. */
+  readonly root: string;
+  /** Of the key that opens the nodes, an `authorized_keys` line. */
+  readonly publicKey: string;
 }
 
-/** The creation's own folder on this machine, with the key that opens the nodes. */
-async function openFolder<Creation>(
-  backend: Backend<Creation>,
-  creation: ClusterCreation<Creation>,
+/** The creation's own folder on this machine, with the key that opens the nodes. It belongs to this process until `endCreation`. */
+async function lockFolder<Options>(
+  backend: Backend<Options>,
+  { clusterId, ownKey }: ClusterCreation<Options>,
   { environment }: Surroundings,
-): Promise<{ creationId: string; directory: string; publicKey: string }> {
+): Promise<LockedFolder> {
   const { generateKeyPair, readKeyPair } = await import("../ssh/keys.ts");
-  const comment = `cluster-e2e-${creation.clusterId}`;
-  const keys = creation.ownKey === undefined ? generateKeyPair(comment) : await readKeyPair(creation.ownKey);
+  const keys = ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
   const creationId = randomBytes(8).toString("hex");
   const root = join(stateFolder(environment), backend.name, backend.place?.name ?? "");
-  const directory = creationDirectory(root, creation.clusterId, creationId);
+  const directory = creationDirectory(root, clusterId, creationId);
   try {
     await makeCreationFolder(directory);
     await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
+    await beginCreation(directory, clusterId, creationId);
   } catch (error) {
     throw error instanceof ClusterError ? error : folderRefused(directory, error);
   }
-  return { creationId, directory, publicKey: keys.publicKey };
+  return { root, creationId, directory, publicKey: keys.publicKey };
 }
 
 function folderRefused(directory: string, error: unknown): ClusterError {
@@ -109,9 +125,9 @@ function folderRefused(directory: string, error: unknown): ClusterError {
   });
 }
 
-function tooSlow(creation: Pick<ClusterCreation<unknown>, "clusterId">): ClusterError {
-  return new ClusterError("deadline-passed", `Creating cluster "${creation.clusterId}" took longer than its limit.`, {
-    hint: "Give it more time with --timeout, or see the log for what it waited for.",
-    facts: { cluster: creation.clusterId },
+function tooSlow({ clusterId }: Pick<ClusterCreation<unknown>, "clusterId">): ClusterError {
+  return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" took longer than its limit.`, {
+    hint: "Give it more time with `timeout`, or see the log for what it waited for.",
+    facts: { cluster: clusterId },
   });
 }

@@ -1,6 +1,8 @@
-import type { Backend, Surroundings } from "../backend/backend.ts";
-import { runAtOnce } from "../system/concurrency.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
 import { findCluster } from "./find-cluster.ts";
+import { removeCluster } from "./remove-cluster.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 
 const atOnce = 4;
@@ -42,7 +44,7 @@ async function destroyOne(
 ): Promise<void> {
   using step = progress.start("Destroy", cluster.id);
   try {
-    await backend.destroy(cluster, signal);
+    await removeCluster(backend, cluster, signal);
   } catch (error) {
     if (signal.aborted) progress.warn(`Cluster "${cluster.id}" may be partly removed: give the same command again.`);
     throw error;

@@ -1,7 +1,7 @@
-import type { Backend, Elsewhere } from "../backend/backend.ts";
+import type { Backend, Elsewhere } from "../model/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { assertOwnFolder } from "../system/creation-folder.ts";
+import { assertOwnFolder } from "../system/files/creation-folder.ts";
 
 /**
  * The cluster with this id. Throws `cluster-not-found`, which names the other places that have one, or that could not be asked; and
@@ -32,7 +32,7 @@ export async function findCluster(
 
 function hintFor({ place }: Pick<Backend<never>, "place">, { places, silent }: Elsewhere): string {
   if (place !== undefined && places.length > 0) {
-    const options = places.map((name) => `${place.option} ${name}`);
+    const options = places.map((name) => `\`${place.option} ${name}\``);
     return `There is one in ${places.join(", ")}: add ${options.join(" or ")}.`;
   }
   const unasked = silent.map((each) => `It may be in ${each.place}, which could not be asked: ${each.reason}`);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout.ts";
 import type { Layout } from "../platform/layout.ts";
@@ -7,21 +7,21 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
 import { firstToAnswer } from "../ssh/first-to-answer.ts";
-import { findSsh } from "../ssh/local-ssh.ts";
+import { findSsh } from "../ssh/find-ssh.ts";
 import { runSession } from "../ssh/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { creationFiles } from "../system/creation-folder.ts";
+import { creationFiles } from "../system/files/creation-folder.ts";
 import type { Environment } from "../system/environment.ts";
 import { errorCode } from "../system/error-code.ts";
-import { writePrivateFile } from "../system/private-file.ts";
-import { systemTemporaryFolder } from "../system/temporary-folder.ts";
-import { openConnections, withAdvice } from "./cluster-connections.ts";
-import { openMaskedConnections } from "./masked-connections.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
+import { systemTemporaryFolder } from "../system/files/temporary-folder.ts";
+import { openConnections, withAdvice } from "./connections/cluster-connections.ts";
+import { openMaskedConnections } from "./connections/masked-connections.ts";
 import { findNode } from "./node-reference.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import { sshConfig } from "./ssh-config.ts";
+import { sshConfig } from "./connections/ssh-config.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {
@@ -33,6 +33,8 @@ export interface RunRequest {
   /** The user's own variables; they win over all others. */
   readonly variables: Readonly<Record<string, string>>;
   readonly hasTestEnvironment: boolean;
+  /** What to do where the test environment's folder isn't there. The node prints it as it is. */
+  readonly missingFolderHint: string;
   /** Synced to all masters before the command runs. */
   readonly checkout: Checkout | undefined;
   readonly isTerminal: boolean;
@@ -138,7 +140,7 @@ function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
   if (first !== undefined) return [first, ...others];
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
-    hint: "The inspect command shows its nodes; --node picks one.",
+    hint: "The inspect command shows its nodes; `node` picks one.",
     facts: { cluster: cluster.id },
   });
 }
@@ -158,7 +160,6 @@ function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunR
   return {
     settings: [...settings, settingsFor(layouts[0], undefined)],
     words: request.words,
-    missingFolderHint:
-      "It comes with the platform: the wait command tells when that is installed; --no-test-env runs without it.",
+    missingFolderHint: request.missingFolderHint,
   };
 }

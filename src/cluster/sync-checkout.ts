@@ -1,12 +1,12 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout.ts";
 import { syncCheckout as syncToNode } from "../platform/checkout-sync.ts";
 import type { SyncReport } from "../platform/checkout-sync.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { runAtOnce } from "../system/concurrency.ts";
-import { createFileSums } from "../system/file-hash.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
+import { createFileSums } from "../system/files/file-hash.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 
@@ -44,7 +44,11 @@ export async function syncCheckout(
     const reference = nodeReference(node);
     using step = progress.start("Sync", reference);
     const connection = await connections.connect(node, signal);
-    const report = await syncToNode(checkout, { connection, reference, layouts, sumOf }, signal);
+    const report = await syncToNode(
+      checkout,
+      { connection, reference, layouts, variant: cluster.variant, sumOf },
+      signal,
+    );
     step.done(`${report.sentFiles} of ${report.files} files sent`);
     return { node: reference, ...report };
   };

@@ -1,7 +1,8 @@
-import type { Backend, Surroundings } from "../backend/backend.ts";
-import { assertKeyIsHere } from "./cluster-key.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
+import { assertKeyIsHere } from "./connections/cluster-key.ts";
 import { findCluster } from "./find-cluster.ts";
-import { openMaskedConnections } from "./masked-connections.ts";
+import { openMaskedConnections } from "./connections/masked-connections.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface WaitRequest {

@@ -1,10 +1,10 @@
-import type { Surroundings } from "../backend/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
 import { layoutOf } from "../platform/layouts/find-layout.ts";
 import { askNode } from "../platform/readiness/ask-node.ts";
 import type { NodeReport } from "../platform/readiness/node-report.ts";
-import { openMaskedConnections } from "./masked-connections.ts";
-import { clusterKey } from "./cluster-key.ts";
+import { openMaskedConnections } from "./connections/masked-connections.ts";
+import { clusterKey } from "./connections/cluster-key.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 
 export interface WebUi {

@@ -1,8 +1,10 @@
+import type { Variant } from "../model/cluster-record.ts";
 import { BadValue, flag, option } from "../cli/option.ts";
 import type { ValueType } from "../cli/option.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import { choice, count, path as pathType, quoted, value } from "../cli/value-types.ts";
+import { choice, count, path as pathType, value } from "../cli/value-types.ts";
 import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
+import { quoted } from "../errors.ts";
 import { variants } from "../model/cluster-record.ts";
 import { securityModes } from "../platform/configuration.ts";
 import type { Checked } from "../system/checked.ts";
@@ -103,7 +105,7 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
 /** Whether there is room in it is looked at later: that is not the command line's fault. */
 async function workspaceFolder(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { freeSpaceProblem } = await import("../system/free-space.ts");
+  const { freeSpaceProblem } = await import("../system/files/free-space.ts");
   const folder = path.resolve(cwd, given);
   const problem = await freeSpaceProblem(folder, 0);
   if (problem !== undefined) throw new BadValue(problem);
@@ -112,7 +114,7 @@ async function workspaceFolder(given: string, { cwd }: { readonly cwd: string })
 
 async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { assertOwnKey } = await import("../cluster/own-key.ts");
+  const { assertOwnKey } = await import("../cluster/connections/own-key.ts");
   const file = path.resolve(cwd, given);
   await assertOwnKey(file);
   return file;
@@ -139,4 +141,21 @@ async function copyToMaster(given: string) {
 function parseSha256(given: string): string {
   if (/^[0-9a-fA-F]{64}$/.test(given)) return given.toLowerCase();
   throw new BadValue(`a SHA-256 sum is 64 hexadecimal digits`);
+}
+
+/** Where the license may come from, as license.ts wants it. Without a known variant nothing is looked at. */
+export function licenseSources(
+  given: {
+    readonly variant?: Variant;
+    readonly extraConfig?: Readonly<Record<string, unknown>> | undefined;
+    readonly licenseKey?: string | undefined;
+  },
+  environment: Readonly<Record<string, string | undefined>>,
+) {
+  return {
+    variant: given.variant ?? "oss",
+    extraConfiguration: given.extraConfig ?? {},
+    optionPath: given.licenseKey,
+    environment,
+  };
 }

@@ -1,4 +1,5 @@
-import type { Backend, CreationRequest } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { CreationRequest } from "../model/creation.ts";
 import type { Context } from "../cli/context.ts";
 import type { ValuesOf } from "../cli/option.ts";
 import { createCluster } from "../cluster/create-cluster.ts";
@@ -11,14 +12,15 @@ import type { ArtifactHead } from "../platform/artifact-head.ts";
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
 import { webSchemeOf } from "../platform/configuration.ts";
 import { configurationSecrets } from "../platform/configuration-secrets.ts";
+import { imagePreparation } from "../platform/image-preparation.ts";
 import type { InstallPlan } from "../platform/install-plan.ts";
 import { createInstaller } from "../platform/installer.ts";
-import { layoutOf } from "../platform/layouts/find-layout.ts";
+import { layoutOf, layoutNeeds } from "../platform/layouts/find-layout.ts";
 import { resolveLicense } from "../platform/license.ts";
-import { freeSpaceProblem } from "../system/free-space.ts";
+import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";
 import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
-import { licenseSources } from "./create.ts";
+import { licenseSources } from "./create-options.ts";
 import type { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
 
@@ -38,12 +40,11 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
   ]);
   assertVariant(head.variant, input.variant, input.artifact.shown);
   const request = creationRequest(driver, input, head);
-  const plan = await backend.plan(request, context.signal);
   if (input.dryRun) {
-    context.output.result({ text: tableText(plan.lines), data: { plan: plan.facts } });
+    const { summary } = await backend.plan(request, context.signal);
+    context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
     return;
   }
-  for (const [label, value] of plan.lines) context.progress.detail(1, `${label}: ${value}`);
   const deadlineMs = startMs + input.timeout;
   const cluster = await create(backend, { driver, input, context, head, request, deadlineMs });
   report(cluster, { driver, input }, context);
@@ -70,13 +71,16 @@ async function checkSum({ artifact, artifactSha256 }: CreateInput, signal: Abort
 }
 
 function creationRequest(driver: Driver, input: CreateInput, head: ArtifactHead): CreationRequest<unknown> {
+  const layout = layoutOf(head.layout);
   return {
     clusterId: input.clusterId,
     variant: input.variant,
     distribution: input.linuxDistribution,
     counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
-    creation: driver.creation(input),
-    openPorts: layoutOf(head.layout).publicPorts,
+    options: driver.creation(input),
+    needsCgroups1: layoutNeeds(layout, "cgroups-1"),
+    imagePreparation: imagePreparation(layout),
+    openPorts: layout.publicPorts,
     webScheme: webSchemeOf(input.variant, input.extraConfig ?? {}, input.securityMode),
   };
 }
@@ -93,7 +97,6 @@ interface Creating {
 async function create(backend: Backend<unknown>, creating: Creating): Promise<ClusterRecord> {
   const { input, context, request, deadlineMs } = creating;
   const plan = await installPlan(backend, creating);
-  using _remains = context.onAbandon(() => backend.remainsText(input.clusterId));
   const { clock, progress } = context;
   return await createCluster(
     backend,
@@ -103,6 +106,7 @@ async function create(backend: Backend<unknown>, creating: Creating): Promise<Cl
       keepOnFailure: input.keepOnFailure,
       deadlineMs,
       installer: (connections, signal) => createInstaller(plan, { connections, clock, progress }, signal),
+      onAbandon: (describe) => context.onAbandon(describe),
     },
     context,
     context.signal,
@@ -126,6 +130,8 @@ async function installPlan(backend: Backend<unknown>, { input, context, head }: 
     selinuxEnforcing: input.enableSelinuxEnforcing,
     ipDetect: backend.ipDetect,
     ipDetectPublic: backend.ipDetectPublic,
+    nodesKeepTime: backend.nodesKeepTime,
+    cgroups1Advice: backend.cgroups1Advice,
     workspaceFolder: input.workspaceDir,
   };
 }

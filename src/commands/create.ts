@@ -2,9 +2,9 @@ import { defineCommand } from "../cli/command.ts";
 import { argument, BadValue } from "../cli/option.ts";
 import { value } from "../cli/value-types.ts";
 import { nodeCountProblem } from "../cluster/node-counts.ts";
-import type { Variant } from "../model/cluster-record.ts";
+
 import type { ArtifactLocation } from "../platform/artifact-location.ts";
-import { createOptions } from "./create-options.ts";
+import { createOptions, licenseSources } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
 
 const positionals = {
@@ -64,23 +64,6 @@ export const createCommand = (driver: Driver) => {
     },
   });
 };
-
-/** Where the license may come from, as license.ts wants it. Without a known variant nothing is looked at. */
-export function licenseSources(
-  given: {
-    readonly variant?: Variant;
-    readonly extraConfig?: Readonly<Record<string, unknown>> | undefined;
-    readonly licenseKey?: string | undefined;
-  },
-  environment: Readonly<Record<string, string | undefined>>,
-) {
-  return {
-    variant: given.variant ?? "oss",
-    extraConfiguration: given.extraConfig ?? {},
-    optionPath: given.licenseKey,
-    environment,
-  };
-}
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
   const { parseArtifactLocation } = await import("../platform/artifact-location.ts");

@@ -1,8 +1,9 @@
 import { type Colours, isColoured, loadColours, noColours } from "../cli/colours.ts";
 import { defineCommand } from "../cli/command.ts";
+import type { Context } from "../cli/context.ts";
 import { formatDuration } from "../cli/duration.ts";
 import { outputFormat, verbose } from "../cli/shared-options.ts";
-import type { CheckResult } from "../doctor/check.ts";
+import type { CheckResult } from "../model/check.ts";
 import type { Driver } from "./driver.ts";
 
 /** For all checks together; those of the cloud have shorter limits of their own, which is what usually tells. */
@@ -27,7 +28,8 @@ export const doctorCommand = (driver: Driver) =>
       const shared = AbortSignal.any([context.signal, ended.signal]);
       try {
         const checks = machineChecks(context, await driver.doctorChecks(input, context, shared));
-        const results = await runChecks(checks, { ...context, limitMs }, context.signal);
+        const found = await runChecks(checks, { ...context, limitMs }, context.signal);
+        const results = found.map((result) => withFlags(result, context));
         const isColourful = context.isTerminal.stdout && isColoured(context.environment);
         const colours = isColourful ? await loadColours() : noColours;
         context.output.result({
@@ -41,6 +43,12 @@ export const doctorCommand = (driver: Driver) =>
       }
     },
   });
+
+/** Checks know options by their neutral names. */
+function withFlags(result: CheckResult, { nameFlags }: Context): CheckResult {
+  const message = nameFlags(result.message);
+  return "remedy" in result ? { ...result, message, remedy: nameFlags(result.remedy) } : { ...result, message };
+}
 
 const marks = { pass: "✔", warn: "!", fail: "✖", skip: "–" } as const;
 const paints = { pass: "green", warn: "yellow", fail: "red", skip: "dim" } as const;

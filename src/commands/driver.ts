@@ -1,8 +1,9 @@
-import type { Backend, Surroundings } from "../backend/backend.ts";
+import type { Backend } from "../model/backend.ts";
+import type { Surroundings } from "../system/surroundings.ts";
 import type { Context } from "../cli/context.ts";
 import type { Option, Options, ValuesOf } from "../cli/option.ts";
 import type { Problems } from "../cli/problems.ts";
-import type { Check } from "../doctor/check.ts";
+import type { Check } from "../model/check.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

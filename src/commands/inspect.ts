@@ -19,7 +19,7 @@ export const inspectCommand = (driver: Driver) =>
     ],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
-      const { sshConfig } = await import("../cluster/ssh-config.ts");
+      const { sshConfig } = await import("../cluster/connections/ssh-config.ts");
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const facts = await inspectFacts(cluster, context.clock.now());
@@ -37,7 +37,7 @@ interface Facts extends ClusterView {
 }
 
 async function inspectFacts(cluster: ClusterRecord, nowMs: number): Promise<Facts> {
-  const { clusterKey } = await import("../cluster/cluster-key.ts");
+  const { clusterKey } = await import("../cluster/connections/cluster-key.ts");
   const { expectedWebUrl } = await import("../cluster/web-ui.ts");
   const url = expectedWebUrl(cluster);
   return {

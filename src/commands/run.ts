@@ -73,6 +73,8 @@ export const runCommand = (driver: Driver) =>
         login: { name: input.loginUname, password },
         variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
         hasTestEnvironment: !input.noTestEnv,
+        missingFolderHint:
+          "It comes with the platform: the wait command tells when that is installed; --no-test-env runs without it.",
         checkout: input.syncDir,
         isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
       };

@@ -26,8 +26,8 @@ export const syncCommand = (driver: Driver) =>
       const given = input.checkout ?? (await checkoutHere(context.cwd));
       const [{ findCluster }, { assertKeyIsHere }, { openMaskedConnections }, { syncCheckout }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
-        import("../cluster/cluster-key.ts"),
-        import("../cluster/masked-connections.ts"),
+        import("../cluster/connections/cluster-key.ts"),
+        import("../cluster/connections/masked-connections.ts"),
         import("../cluster/sync-checkout.ts"),
       ]);
       const startMs = context.clock.now();

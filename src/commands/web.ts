@@ -16,7 +16,7 @@ export const webCommand = (driver: Driver) =>
       const [{ findCluster }, { findWebUi }, { openBrowser }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/web-ui.ts"),
-        import("../system/browser.ts"),
+        import("../system/processes/browser.ts"),
       ]);
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);

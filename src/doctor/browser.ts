@@ -1,5 +1,5 @@
 import type { Environment } from "../system/environment.ts";
-import { type Check, localLimitMs, type Outcome, pass, warn } from "./check.ts";
+import { type Check, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 
 const screens = ["DISPLAY", "WAYLAND_DISPLAY"];
 

@@ -1,7 +1,7 @@
 import { arch, platform, release } from "node:os";
 import type { Environment } from "../system/environment.ts";
-import { stateFolder } from "../system/state-folder.ts";
-import type { Check } from "./check.ts";
+import { stateFolder } from "../system/files/state-folder.ts";
+import type { Check } from "../model/check.ts";
 import { browserCheck } from "./browser.ts";
 import { operatingSystemCheck } from "./operating-system.ts";
 import { runtimeVariablesCheck } from "./runtime-variables.ts";

@@ -1,4 +1,4 @@
-import { type Check, localLimitMs, type Outcome, pass, warn } from "./check.ts";
+import { type Check, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 
 /** What node:os tells of this machine. */
 export interface OperatingSystem {

@@ -1,7 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
-import { type Check, type CheckResult, fail, type Outcome } from "./check.ts";
+import { type Check, type CheckResult, fail, type Outcome } from "../model/check.ts";
 
 interface Surroundings {
   readonly clock: Clock;

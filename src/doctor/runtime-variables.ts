@@ -1,4 +1,4 @@
-import { type Check, localLimitMs, pass, warn } from "./check.ts";
+import { type Check, localLimitMs, pass, warn } from "../model/check.ts";
 
 /**
  * Variables that the Bun inside an executable obeys before any of our code runs, so that no build option and no code of ours can prevent it.

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Environment } from "../system/environment.ts";
-import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "./check.ts";
+import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 
 const installation =
   "Install OpenSSH's client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients; macOS has it).";

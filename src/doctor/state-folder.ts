@@ -3,8 +3,8 @@ import { lstat, readdir, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { errorCode } from "../system/error-code.ts";
-import { temporaryFolder } from "../system/temporary-folder.ts";
-import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "./check.ts";
+import { temporaryFolder } from "../system/files/temporary-folder.ts";
+import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 
 /** The folder of keys, known hosts and logs: can it be written to, and does it keep others out? */
 export function stateFolderCheck(folder: string): Check {

@@ -1,5 +1,5 @@
-import { freeSpaceProblem } from "../system/free-space.ts";
-import { type Check, fail, localLimitMs, pass } from "./check.ts";
+import { freeSpaceProblem } from "../system/files/free-space.ts";
+import { type Check, fail, localLimitMs, pass } from "../model/check.ts";
 
 /** What `create` may need where the nodes cannot download the artifact themselves. */
 export const neededBytes = 2_000_000_000;
@@ -12,7 +12,7 @@ export function temporarySpaceCheck(folder: string, bytes: number): Check {
       const problem = await freeSpaceProblem(folder, bytes);
       return problem === undefined
         ? pass(`${folder} has the ${bytes / 1e9} GB that create may need`)
-        : fail(problem, "Make room, set TMPDIR to another folder, or give create another --workspace-dir.");
+        : fail(problem, "Make room, set TMPDIR to another folder, or give create another `workspaceDir`.");
     },
   };
 }

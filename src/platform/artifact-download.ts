@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ClusterError } from "../errors.ts";
-import { sha256OfFile } from "../system/file-hash.ts";
-import { temporaryFolder } from "../system/temporary-folder.ts";
+import { sha256OfFile } from "../system/files/file-hash.ts";
+import { temporaryFolder } from "../system/files/temporary-folder.ts";
 import { parseHead } from "./artifact-head.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import { readFileStart } from "./artifact-start.ts";
@@ -70,7 +70,7 @@ export async function assertSum(
   const actual = await sha256OfFile(path, signal);
   if (actual === expected) return;
   throw new ClusterError("artifact-invalid", `The artifact ${shown} has the SHA-256 sum ${actual}, not ${expected}.`, {
-    hint: "Check --artifact-sha256, and that ARTIFACT_URL leads to the release you mean.",
+    hint: "Check `artifactSha256`, and that ARTIFACT_URL leads to the release you mean.",
     facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
   });
 }

@@ -49,9 +49,9 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
   if (found === undefined || found === asked) return;
   throw new ClusterError(
     "variant-mismatch",
-    `The artifact ${shown} is of the variant ${found}, but --variant is ${asked}.`,
+    `The artifact ${shown} is of the variant ${found}, but \`variant\` is ${asked}.`,
     {
-      hint: `Use --variant ${found}, or the ${asked} artifact.`,
+      hint: `Use \`variant ${found}\`, or the ${asked} artifact.`,
       facts: { artifact: shown, artifactVariant: found, variant: asked },
     },
   );

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { ClusterError } from "../errors.ts";
 import type { Clock } from "../system/clock.ts";
 import { errorCode } from "../system/error-code.ts";
-import { freeSpaceProblem } from "../system/free-space.ts";
+import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { retry } from "../system/retry.ts";
 import type { Watchdog } from "../system/watchdog.ts";
 import { watchdog } from "../system/watchdog.ts";
@@ -135,5 +135,5 @@ async function write(draft: Draft, chunk: Uint8Array): Promise<void> {
 
 const noSpace = (problem: string): ClusterError =>
   new ClusterError("machine-not-set-up", problem, {
-    hint: "Make room there, or name another folder with --workspace-dir.",
+    hint: "Make room there, or name another folder with `workspaceDir`.",
   });

@@ -2,6 +2,7 @@ import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import { toRemark } from "../model/parse-values.ts";
 import { isMapping } from "../system/is-mapping.ts";
+import { compareReleases, releaseNumbers } from "./release-numbers.ts";
 
 /** What an artifact says of itself. */
 export interface ArtifactVersion {
@@ -36,9 +37,8 @@ function artifactVariant(text: unknown): Variant | undefined {
 
 /** Whether an enterprise artifact of this version needs a license key: 1.11 and later. False where the version is no dotted number. */
 export function licenseNeeded(version: string): boolean {
-  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
-  if (major === undefined || minor === undefined) return false;
-  return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 11);
+  const numbers = releaseNumbers(version);
+  return numbers !== undefined && compareReleases(numbers, [1, 11]) >= 0;
 }
 
 function versionIn(text: string): ArtifactVersion | undefined {

@@ -2,9 +2,9 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
 import { errorCode } from "../system/error-code.ts";
-import { gather } from "../system/gather.ts";
-import type { TarFile } from "../system/tar.ts";
-import { tarStream } from "../system/tar.ts";
+import { gather } from "../system/files/gather.ts";
+import type { TarFile } from "../system/files/tar.ts";
+import { tarStream } from "../system/files/tar.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 

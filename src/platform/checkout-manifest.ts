@@ -1,5 +1,5 @@
-import { runAtOnce } from "../system/concurrency.ts";
-import type { FileSums } from "../system/file-hash.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
+import type { FileSums } from "../system/files/file-hash.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 

@@ -1,6 +1,6 @@
 import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
-import type { ListedFile } from "../system/list-files.ts";
+import type { ListedFile } from "../system/files/list-files.ts";
 import type { Checkout } from "./checkout.ts";
 import { testsSource } from "./checkout.ts";
 import type { Layout } from "./layout.ts";

@@ -1,7 +1,7 @@
 import { quote } from "../ssh/quote.ts";
 import type { SyncPlan } from "./checkout-plan.ts";
 import type { Layout } from "./layout.ts";
-import { layoutLines } from "./readiness/detect-layout.ts";
+import { layoutLines } from "./readiness/layout-lines.ts";
 
 /** Exit statuses of the two scripts below, beside 0. */
 export const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;

@@ -11,15 +11,21 @@ export interface CheckoutState {
   readonly manifest: RemoteManifest;
 }
 
-/** Reads what `stateScript` printed; a string says what is missing on the node. */
-export function parseState(stdout: string, layouts: readonly Layout[]): CheckoutState | string {
+/**
+ * Reads what `stateScript` printed; a string says what is missing on the node. Where the version file doesn't name the variant, as in older
+ * releases, it is the cluster's.
+ */
+export function parseState(
+  stdout: string,
+  layouts: readonly Layout[],
+  clusterVariant: Variant,
+): CheckoutState | string {
   const [, name, versionFile = ""] = /^# layout (\S+)\n# version\n(.*?)\n# tests\n/s.exec(stdout) ?? [];
   const layout = layouts.find((each) => each.name === name);
   if (layout === undefined) return "no installation has begun";
   const body = parsedJson(versionFile);
-  const variant = isMapping(body) ? layout.installedVariant(body) : undefined;
-  if (variant === undefined) return `${layout.versionFile} does not tell the variant`;
-  return { layout, variant, manifest: parseManifest(stdout) };
+  if (!isMapping(body)) return `${layout.versionFile} is not complete`;
+  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest: parseManifest(stdout) };
 }
 
 function parsedJson(text: string): unknown {

@@ -1,6 +1,7 @@
+import type { Variant } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 import type { Connection, RemoteResult } from "../ssh/connection.ts";
-import type { FileSums } from "../system/file-hash.ts";
+import type { FileSums } from "../system/files/file-hash.ts";
 import { checkoutArchive } from "./checkout-archive.ts";
 import { changedFiles, isSettled } from "./checkout-manifest.ts";
 import { syncPlan } from "./checkout-plan.ts";
@@ -17,6 +18,8 @@ export interface SyncTarget {
   readonly reference: string;
   /** Those that the node may have. */
   readonly layouts: readonly Layout[];
+  /** The variant that the cluster was created as. */
+  readonly variant: Variant;
   /** Shared by the targets of one sync. */
   readonly sumOf: FileSums;
 }
@@ -47,7 +50,10 @@ export async function syncCheckout(checkout: Checkout, target: SyncTarget, signa
 
 const limitMs = 600_000;
 
-async function askState({ connection, reference, layouts }: SyncTarget, signal: AbortSignal): Promise<CheckoutState> {
+async function askState(
+  { connection, reference, layouts, variant }: SyncTarget,
+  signal: AbortSignal,
+): Promise<CheckoutState> {
   const argv = ["sh", "-c", stateScript(layouts)];
   const result = await connection.run({ argv, sudo: true, limitMs, task: "looking what is installed" }, signal);
   if (result.status === syncStatuses.failed) throw transferFailed(reference, result);
@@ -57,12 +63,12 @@ async function askState({ connection, reference, layouts }: SyncTarget, signal: 
       "remote-command-failed",
       `${reference} could not be asked what is installed on it: ${lastLine(result)}.`,
       {
-        hint: "Look at that node: the run command with --no-test-env gets a shell on it.",
+        hint: "Look at that node: the run command with `noTestEnv` gets a shell on it.",
         facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
       },
     );
   }
-  const state = parseState(result.stdout, layouts);
+  const state = parseState(result.stdout, layouts, variant);
   if (typeof state === "string") throw notInstalled(reference, state);
   return state;
 }

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Variant } from "../model/cluster-record.ts";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
-import type { ListedFile } from "../system/list-files.ts";
-import { listFiles } from "../system/list-files.ts";
+import type { ListedFile } from "../system/files/list-files.ts";
+import { listFiles } from "../system/files/list-files.ts";
 import type { Layout } from "./layout.ts";
 import { layouts } from "./layouts/find-layout.ts";
 

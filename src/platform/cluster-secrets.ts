@@ -47,7 +47,7 @@ export async function readClusterSecrets(connection: Connection, signal: AbortSi
     "remote-command-failed",
     `The first master could not be asked what to mask (status ${status}).`,
     {
-      hint: "Nothing of it is shown before that. Look at the node: the run command with --no-test-env gets a shell on it.",
+      hint: "Until then nothing from the cluster is shown. Look at the node: the run command with `noTestEnv` gets a shell on it.",
       facts: { status },
     },
   );

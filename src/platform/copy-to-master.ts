@@ -2,7 +2,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { isAbsolute, posix } from "node:path";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
-import { listFiles } from "../system/list-files.ts";
+import { listFiles } from "../system/files/list-files.ts";
 import type { FileToCopy } from "./genconf-folder.ts";
 
 export interface CopyToMaster {

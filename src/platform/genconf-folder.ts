@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
-import { listFiles } from "../system/list-files.ts";
+import { listFiles } from "../system/files/list-files.ts";
 
 /** A file of this machine and the place on a node that it is copied to. */
 export interface FileToCopy {
@@ -30,7 +30,7 @@ export async function readGenconfFolder(folder: string): Promise<Checked<Genconf
   if (listed.problems !== undefined) return listed;
   const targets = new Set(listed.value.map((file) => file.path));
   if (targets.has("config.yaml")) {
-    return problem(`${folder}/config.yaml is refused: give your configuration with --extra-config`);
+    return problem(`${folder}/config.yaml is refused: give your configuration with \`extraConfig\``);
   }
   return {
     value: {

@@ -6,6 +6,7 @@ import { renderConfiguration } from "./configuration-file.ts";
 import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
 import type { Configuration } from "./configuration.ts";
 import type { InstallPlan } from "./install-plan.ts";
+import type { Layout } from "./layout.ts";
 import { layouts } from "./layouts/find-layout.ts";
 import type { GenconfFile } from "./phases/genconf.ts";
 import { bootstrapPort } from "./phases/serve.ts";
@@ -28,19 +29,23 @@ export function privateAddressOf(node: NodeRecord): string {
 export const bootstrapOriginOf = (firstMaster: NodeRecord): string =>
   `http://${privateAddressOf(firstMaster)}:${bootstrapPort(layouts)}`;
 
-/** What is known only once the first master is up. */
+/** What is known only once the first master is up, and the artifact has told what it is. */
 export interface GenconfFacts {
-  /** Of the first master. */
+  /** IPv4 addresses that the first master asks for names. */
   readonly resolvers: readonly string[];
   /** The bootstrap server's origin, and the secret path below it. */
   readonly bootstrapUrl: string;
+  /** The layout that the artifact seems to be of. */
+  readonly layout: Layout;
+  /** As the artifact's `--version` has it. */
+  readonly release: string;
 }
 
 /** Everything that goes into `genconf/`. The configuration may hold the license and password hashes: root alone may read it. */
 export async function genconfFiles(
   plan: InstallPlan,
   cluster: ClusterRecord,
-  { resolvers, bootstrapUrl }: GenconfFacts,
+  found: GenconfFacts,
 ): Promise<readonly GenconfFile[]> {
   const own = new Set(plan.genconfFiles.map((file) => file.target));
   const detectors: GenconfFile[] = [
@@ -50,7 +55,7 @@ export async function genconfFiles(
       : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
   ];
   const text = await renderConfiguration(
-    withBootstrapUrl(configurationOf(plan, cluster, resolvers), new URL(bootstrapUrl)),
+    withBootstrapUrl(configurationOf(plan, cluster, found), new URL(found.bootstrapUrl)),
   );
   return [
     { path: "config.yaml", source: { text }, mode: 0o600 },
@@ -59,13 +64,15 @@ export async function genconfFiles(
   ];
 }
 
-function configurationOf(plan: InstallPlan, cluster: ClusterRecord, resolvers: readonly string[]): Configuration {
+function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: GenconfFacts): Configuration {
   if (plan.completeConfiguration !== undefined) return plan.completeConfiguration;
-  const { variant, licenseKey } = plan;
+  const { variant, licenseKey, nodesKeepTime } = plan;
+  const { resolvers, layout, release } = found;
   const hasPublicDetector =
     plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
   const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
-  return mergeConfiguration(base, plan.extraConfiguration, plan.securityMode);
+  const ownBase = { ...base, ...layout.baseConfiguration({ variant, release, nodesKeepTime }) };
+  return mergeConfiguration(ownBase, plan.extraConfiguration, plan.securityMode);
 }
 
 /** Base configurations, which the library's users see, name the bootstrap server without its secret path. Another server is the user's own. */

@@ -15,6 +15,8 @@ export const installPaths = {
   bootstrapEnd: "/var/lib/cluster-e2e/bootstrap-end.sh",
   /** What the install unit runs. */
   installRunner: "/var/lib/cluster-e2e/install.sh",
+  /** Programs that stand in front of the node's own while the install script runs. */
+  shims: "/var/lib/cluster-e2e/shims",
   installLog: "/var/lib/cluster-e2e/install.log",
   /** One line: `running`, or `exit <status>` once the install script has ended. */
   installStatus: "/var/lib/cluster-e2e/install.status",

@@ -25,6 +25,10 @@ export interface InstallPlan {
   /** The text of the script that prints a node's private address. */
   readonly ipDetect: string;
   readonly ipDetectPublic: string | undefined;
+  /** Whether the nodes keep the time by themselves; see ReleaseFacts. */
+  readonly nodesKeepTime: boolean;
+  /** For those whose nodes have cgroups 2 where the platform needs version 1: a sentence, such as which distributions fit. */
+  readonly cgroups1Advice: string;
   /** An existing folder of this machine with room for the artifact. */
   readonly workspaceFolder: string;
 }

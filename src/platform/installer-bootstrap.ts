@@ -9,7 +9,7 @@ import { licenseNeeded } from "./artifact-version.ts";
 import { bootstrapOriginOf, genconfFiles, privateAddressOf } from "./install-configuration.ts";
 import type { InstallPlan } from "./install-plan.ts";
 import type { Layout } from "./layout.ts";
-import { layoutOf, layouts } from "./layouts/find-layout.ts";
+import { layoutNeeds, layoutOf, layouts } from "./layouts/find-layout.ts";
 import { checkVersion, endedBadly } from "./phases/check-version.ts";
 import type { FetchArtifact } from "./phases/fetch-artifact.ts";
 import { fetchArtifact } from "./phases/fetch-artifact.ts";
@@ -24,6 +24,8 @@ import { readResolvers } from "./resolvers.ts";
 export interface ArtifactOnNode {
   /** The layout that the nodes were prepared for; genconf has the last word. */
   readonly preparedFor: Layout;
+  /** The layout that it seems to be of: the base configuration is written for it. */
+  readonly expected: Layout;
   readonly version: ArtifactVersion;
 }
 
@@ -43,7 +45,8 @@ export async function prepareArtifact(request: ArtifactPreparation, signal: Abor
   await using local = localArtifact(request);
   await runPhase(fetchArtifact({ artifact, download: local.download, prepared }), node, surroundings, signal);
   await prepared;
-  return { preparedFor: layoutOf(plan.layoutHint), version: await askVersion(request, signal) };
+  const preparedFor = layoutOf(plan.layoutHint);
+  return { preparedFor, ...(await askVersion(request, preparedFor, signal)) };
 }
 
 export interface BootstrapRequest {
@@ -58,6 +61,8 @@ export interface Bootstrap {
   readonly layout: Layout;
   readonly preparedFor: Layout;
   readonly url: string;
+  /** As the artifact's `--version` has it. */
+  readonly release: string;
 }
 
 /** Generates the installer on the first master and serves it. It needs every node's address, but nothing else of the other nodes. */
@@ -67,11 +72,12 @@ export async function prepareBootstrap(request: BootstrapRequest, signal: AbortS
   const secret = randomBytes(16).toString("hex");
   surroundings.progress.hide(secret);
   const url = `${bootstrapOriginOf(node)}/${secret}`;
-  const { preparedFor, version } = await artifact;
+  const { preparedFor, expected, version } = await artifact;
   warnOfLicense(plan, version, surroundings);
   const connection = await surroundings.connections.connect(node, signal);
   const resolvers = await readResolvers(connection, signal);
-  const files = await genconfFiles(plan, cluster, { resolvers, bootstrapUrl: url });
+  const facts = { resolvers, bootstrapUrl: url, layout: expected, release: version.version };
+  const files = await genconfFiles(plan, cluster, facts);
   const layout = await runPhase(generate(files), node, surroundings, signal);
   const server = {
     address: privateAddressOf(node),
@@ -81,7 +87,7 @@ export async function prepareBootstrap(request: BootstrapRequest, signal: AbortS
     installScript: layout.installScript,
   };
   await runPhase(serve(server), node, surroundings, signal);
-  return { layout, preparedFor, url };
+  return { layout, preparedFor, url, release: version.version };
 }
 
 function firstMasterOf(cluster: ClusterRecord): NodeRecord {
@@ -98,23 +104,25 @@ export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) 
  */
 async function askVersion(
   { plan, surroundings, node }: ArtifactPreparation,
+  expected: Layout,
   signal: AbortSignal,
-): Promise<ArtifactVersion> {
+): Promise<Pick<ArtifactOnNode, "expected" | "version">> {
   const phase = checkVersion({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown });
   try {
-    return await runPhase(phase, node, surroundings, signal);
+    return { expected, version: await runPhase(phase, node, surroundings, signal) };
   } catch (error) {
     if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
-    for (const layout of layouts.filter(({ needsDocker }) => needsDocker))
-      await runPhase(prepareNode(layout), node, surroundings, signal);
-    return await runPhase(phase, node, surroundings, signal);
+    const first = layouts.find((layout) => layoutNeeds(layout, "docker"));
+    if (first === undefined) throw error;
+    await runPhase(prepareNode(first, plan), node, surroundings, signal);
+    return { expected: first, version: await runPhase(phase, node, surroundings, signal) };
   }
 }
 
 function warnOfLicense(plan: InstallPlan, { version }: ArtifactVersion, { progress }: PhaseSurroundings): void {
   if (plan.variant !== "enterprise" || plan.licenseKey !== undefined || !licenseNeeded(version)) return;
   if (plan.completeConfiguration !== undefined || "license_key_contents" in plan.extraConfiguration) return;
-  progress.warn(`Enterprise ${version} needs a license key, and none was given: see --license-key.`);
+  progress.warn(`Enterprise ${version} needs a license key, and none was given: see \`licenseKey\`.`);
 }
 
 const downloadLimitMs = 60 * 60_000;

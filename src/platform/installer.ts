@@ -16,11 +16,9 @@ import { startInstall } from "./phases/start-install.ts";
 
 /** Installs the platform on a cluster whose machines are still being made. Disposing of it ends what is under way and awaits that. */
 export interface Installer extends AsyncDisposable {
-  /** Begins preparing this node now; never throws. Asked twice for a node it does nothing more. */
-  prepare(node: NodeRecord): void;
-  /** Rejects as soon as preparing any node has failed; never resolves, so that a caller can race it with provisioning. */
-  readonly failure: Promise<never>;
-  /** Resolves when the installation runs on every node of the cluster; it goes on by itself from there. */
+  /** Begins preparing this node now, and resolves when it is prepared. Asked twice for a node, it prepares the node once. */
+  prepare(node: NodeRecord): Promise<void>;
+  /** Resolves when the installation runs on every node of the cluster; it goes on by itself from there. Prepares nodes that were not yet. */
   start(cluster: ClusterRecord): Promise<void>;
 }
 
@@ -37,24 +35,16 @@ export function createInstaller(plan: InstallPlan, surroundings: PhaseSurroundin
     signal: AbortSignal.any([signal, ending.signal]),
     nodes: new Map(),
     artifact: Promise.withResolvers<ArtifactOnNode>(),
-    failure: Promise.withResolvers<never>(),
     work: new Set(),
   };
-  const fail = (error: unknown): void => {
-    installation.failure.reject(error);
-    ending.abort(error);
-  };
-  for (const promise of [installation.failure.promise, installation.artifact.promise]) promise.catch(() => {});
+  installation.artifact.promise.catch(() => {});
   const follow = async <Result>(work: Promise<Result>): Promise<Result> => {
     installation.work.add(work);
-    work.catch(fail);
+    work.catch((error: unknown) => ending.abort(error));
     return work;
   };
   return {
-    failure: installation.failure.promise,
-    prepare: (node) => {
-      void follow(prepared(installation, node)).catch(() => {});
-    },
+    prepare: async (node) => follow(prepared(installation, node)),
     start: async (cluster) => follow(started(installation, cluster)),
     [Symbol.asyncDispose]: async () => {
       ending.abort(new DOMException("The installer was ended", "AbortError"));
@@ -71,7 +61,6 @@ interface Installation {
   /** By node id: when the node is prepared. */
   readonly nodes: Map<string, Promise<void>>;
   readonly artifact: PromiseWithResolvers<ArtifactOnNode>;
-  readonly failure: PromiseWithResolvers<never>;
   readonly work: Set<Promise<unknown>>;
 }
 
@@ -93,7 +82,7 @@ async function prepared(installation: Installation, node: NodeRecord): Promise<v
 
 async function prepareOnce(installation: Installation, node: NodeRecord, layout: Layout): Promise<void> {
   const { plan, surroundings, signal } = installation;
-  await installation.turns.run(async () => runPhase(prepareNode(layout), node, surroundings, signal), signal);
+  await installation.turns.run(async () => runPhase(prepareNode(layout, plan), node, surroundings, signal), signal);
   if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, surroundings, signal);
   if (node.role === "master" && plan.copyToMaster.length > 0)
     await runPhase(copyFiles(plan.copyToMaster), node, surroundings, signal);
@@ -102,13 +91,19 @@ async function prepareOnce(installation: Installation, node: NodeRecord, layout:
 async function started(installation: Installation, cluster: ClusterRecord): Promise<void> {
   const { plan, surroundings, signal } = installation;
   const preparations = new Map(cluster.nodes.map((node) => [node.id, prepared(installation, node)]));
-  for (const preparation of preparations.values()) preparation.catch(() => {});
+  for (const preparation of preparations.values()) {
+    installation.work.add(preparation);
+    preparation.catch(() => {});
+  }
   const bootstrap = prepareBootstrap({ plan, surroundings, cluster, artifact: installation.artifact.promise }, signal);
   await Promise.all(
     cluster.nodes.map(async (node) => {
-      const [{ layout, url, preparedFor }] = await Promise.all([bootstrap, preparations.get(node.id)]);
+      const [{ layout, url, preparedFor, release }] = await Promise.all([bootstrap, preparations.get(node.id)]);
       if (layout.name !== preparedFor.name) await prepareOnce(installation, node, layout);
-      await installation.turns.run(async () => runPhase(startInstall(layout, url), node, surroundings, signal), signal);
+      await installation.turns.run(
+        async () => runPhase(startInstall(layout, { url, release }), node, surroundings, signal),
+        signal,
+      );
     }),
   );
 }

@@ -38,11 +38,49 @@ export interface Layout {
   readonly publicPorts: readonly number[];
   /** Prefixes of the test environment's variables: `CLUSTER_` always, others beside it. */
   readonly variablePrefixes: readonly string[];
-  /** Programs that must be on a node before installing. */
+  /** Programs that must be on a node before installing, of either variant. */
   readonly needs: readonly string[];
-  /** Whether nodes need a running Docker, for the artifact itself (genconf, even its version) and for the platform. */
-  readonly needsDocker: boolean;
+  /** Programs that only the enterprise variant needs beside them. */
+  readonly enterpriseNeeds: readonly string[];
+  /** What must hold on a node before installing, beside its programs. */
+  readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
+  /**
+   * Shell lines that run on nodes that are containers, as root, before Docker starts; empty: none. They may call `now` and `fail`, and
+   * `restart_docker` where they changed how Docker runs.
+   */
+  readonly containerSetup: string;
+  /** Programs that stand in front of the node's own while the install script of this release runs: name to shell script. */
+  readonly installShims: (release: string) => Readonly<Record<string, string>>;
+  /** What the base configuration holds beside the keys of all layouts. */
+  readonly baseConfiguration: (facts: ReleaseFacts) => Readonly<Record<string, unknown>>;
+  /** Further variables of the test environment. */
+  readonly testVariables: (counts: Readonly<Record<Role, number>>) => Readonly<Record<string, string>>;
   readonly agentsRegistered: AgentsRegistered;
+}
+
+/**
+ * - `docker`: a running Docker, for genconf and for the platform, and what goes with it (no swap, no firewalld, a group `nogroup`);
+ * - `dns-port-free`: no socket on port 53, systemd-resolved's stub included;
+ * - `cgroups-1`: the platform isolates with version 1 of the control groups;
+ * - `clock-synchronized`: the kernel's clock is marked as synchronized.
+ */
+export type NodeCondition = "docker" | "dns-port-free" | "cgroups-1" | "clock-synchronized";
+
+/** What the conditions of a node depend on. */
+interface NodeFacts {
+  /** See ReleaseFacts. */
+  readonly nodesKeepTime: boolean;
+  /** What the user gave of the configuration. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+}
+
+/** What the base configuration of a layout depends on. */
+interface ReleaseFacts {
+  readonly variant: Variant;
+  /** As the artifact's `--version` has it, such as `1.13.9`. */
+  readonly release: string;
+  /** Whether the nodes keep the time by themselves: false for containers and virtual machines, which have the clock of this machine. */
+  readonly nodesKeepTime: boolean;
 }
 
 /** How a master tells which agents have registered. */

@@ -9,13 +9,13 @@ import type { Configuration } from "./configuration.ts";
 export interface License {
   /** Secret. */
   readonly contents: string;
-  readonly source: "--extra-config" | "--license-key" | "CLUSTER_LICENSE_KEY_PATH";
+  readonly source: "`extraConfig`" | "`licenseKey`" | "CLUSTER_LICENSE_KEY_PATH";
 }
 
 export interface LicenseSources {
   readonly variant: Variant;
   readonly extraConfiguration: Configuration;
-  /** The value of `--license-key`. */
+  /** The value of the option. */
   readonly optionPath: string | undefined;
   readonly environment: Environment;
 }
@@ -28,7 +28,7 @@ export async function resolveLicense(sources: LicenseSources): Promise<Checked<L
   if (sources.variant === "oss") return { value: undefined };
   const contents = sources.extraConfiguration["license_key_contents"];
   if (contents !== undefined) return fromConfiguration(contents);
-  if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "--license-key");
+  if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`");
   const variable = sources.environment["CLUSTER_LICENSE_KEY_PATH"];
   // An empty variable is how a CI system says that there is none.
   if (variable === undefined || variable === "") return { value: undefined };
@@ -36,8 +36,8 @@ export async function resolveLicense(sources: LicenseSources): Promise<Checked<L
 }
 
 function fromConfiguration(contents: unknown): Checked<License> {
-  if (typeof contents === "string") return { value: { contents, source: "--extra-config" } };
-  return problem("--extra-config: license_key_contents must be text.");
+  if (typeof contents === "string") return { value: { contents, source: "`extraConfig`" } };
+  return problem("`extraConfig`: license_key_contents must be text.");
 }
 
 async function fromFile(path: string, source: License["source"]): Promise<Checked<License>> {

@@ -1,7 +1,7 @@
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/pool.ts";
-import { runAtOnce } from "../system/concurrency.ts";
+import { runAtOnce } from "../system/run-at-once.ts";
 import { watchdog } from "../system/watchdog.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths, installUnits } from "./install-paths.ts";

@@ -26,7 +26,7 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
       "remote-command-failed",
       `The first master's /etc/resolv.conf could not be read: ${reasonOf(result)}.`,
       {
-        hint: "The name servers in it belong into the configuration; name them as resolvers in --extra-config, or use another image.",
+        hint: "The name servers in it belong into the configuration; name them as resolvers in `extraConfig`, or use another image.",
         facts: { status: result.status, output: lastLines(result.stderr, 5) },
       },
     );

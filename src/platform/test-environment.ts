@@ -42,6 +42,7 @@ export function testEnvironment({ cluster, target, layout, login }: TestEnvironm
       SLAVE_HOSTS: agents.join(","),
       PUBLIC_SLAVE_HOSTS: publicAgents.join(","),
       ...withPrefixes(prefixed, layout),
+      ...layout.testVariables({ master: masters.length, agent: agents.length, public_agent: publicAgents.length }),
     },
     workingDirectory: layout.testsFolder,
     environmentFile: layout.environmentFile,

@@ -1,5 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import { targetOf } from "./destination.ts";
+import { targetOf } from "./target-of.ts";
 import type { Destination } from "./pool.ts";
 
 export interface SshConfigFiles {

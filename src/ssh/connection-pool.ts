@@ -4,7 +4,7 @@ import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
 import { retry } from "../system/retry.ts";
 import type { Connection } from "./connection.ts";
-import { targetOf } from "./destination.ts";
+import { targetOf } from "./target-of.ts";
 import type { KnownHosts } from "./known-hosts.ts";
 import { openConnection } from "./open-connection.ts";
 import type { ConnectionPool, Destination } from "./pool.ts";

@@ -4,7 +4,7 @@ import type { Progress } from "../system/progress.ts";
 import { retry } from "../system/retry.ts";
 import { hostKeyChanged } from "./connection-errors.ts";
 import type { Connection } from "./connection.ts";
-import { targetOf } from "./destination.ts";
+import { targetOf } from "./target-of.ts";
 import { replaceHostKeyScript } from "./host-key-place.ts";
 import type { HostKeyPlace } from "./host-key-place.ts";
 import type { KnownHosts } from "./known-hosts.ts";

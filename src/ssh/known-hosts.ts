@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
-import { writePrivateFile } from "../system/private-file.ts";
+import { writePrivateFile } from "../system/files/private-file.ts";
 import { readPublicKey } from "./wire.ts";
 
 /** One cluster's own known_hosts file, ed25519 keys only. `~/.ssh/known_hosts` is never touched. */

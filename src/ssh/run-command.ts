@@ -8,7 +8,7 @@ import type { RemoteCommand, RemoteResult } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";
 import { feed, openChannel } from "./exec-channel.ts";
 import type { Link } from "./link.ts";
-import { commandNotBegun } from "./login-shell.ts";
+import { commandNotBegun } from "./command-not-begun.ts";
 import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
 import { createToken } from "./session-line.ts";
 

@@ -1,10 +1,10 @@
 import { ClusterError } from "../errors.ts";
-import { minimalEnvironment } from "../system/child-environment.ts";
+import { minimalEnvironment } from "../system/processes/child-environment.ts";
 import type { Environment } from "../system/environment.ts";
 import type { Connection } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
-import { findSsh } from "./local-ssh.ts";
+import { findSsh } from "./find-ssh.ts";
 import { createLoginMark } from "./login-mark.ts";
 import type { LoginMark } from "./login-mark.ts";
 import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";

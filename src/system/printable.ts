@@ -5,7 +5,7 @@
 const unprintable =
   /[^\P{Cc}\n\t]|[\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E007F}]|\p{Cs}/gu;
 /** Logs are full of them. They go without a trace; of any other sequence the rest stays, behind a replacement character. */
-const colour = /\p{Cc}\[[\d;]*m/gu;
+const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 
 /**
  * The text as a terminal may have it: lines and tabs stay, everything else that is more than text becomes U+FFFD. All text from outside goes

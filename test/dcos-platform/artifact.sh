@@ -18,7 +18,7 @@ fail() {
 check_surroundings() {
   [ "$(id -u)" -eq 0 ] || fail "$artifact: must be run as root"
   case $PWD in *' '*) fail "$artifact: the path $PWD holds a space" ;; esac
-  docker info >/dev/null 2>&1 || fail 'docker should be installed and running'
+  docker version >/dev/null 2>&1 || fail 'docker should be installed and running'
 }
 
 unpack() {
@@ -44,6 +44,13 @@ hash_password() {
   PASSWORD=$1 python3 -W ignore -c 'import crypt, os; print(crypt.crypt(os.environ["PASSWORD"], crypt.METHOD_SHA512))'
 }
 
+# An enterprise release leaves it running on its machine where genconf made what it needs.
+start_bootstrap_authority() {
+  if [ ! -d genconf/ca ]; then return 0; fi
+  echo 'Starting the bootstrap CA in the background' >&2
+  python3 -m http.server --directory genconf/ca 443 >/dev/null 2>&1 </dev/null &
+}
+
 # Up to 1.13 it may be given, and does nothing here; from 2.0 it is unknown.
 if [ "${1:-}" = --offline ] && [ "${release%%.*}" = 1 ]; then shift; fi
 case "${1:-}" in
@@ -61,6 +68,7 @@ case $1 in
   --genconf)
     echo '====> EXECUTING CONFIGURATION GENERATION' >&2
     PYTHONDONTWRITEBYTECODE=1 python3 "$work/genconf.py" '@VARIANT@' "$release" "$work"
+    start_bootstrap_authority
     ;;
   --hash-password)
     [ $# -eq 2 ] || fail '--hash-password needs one PASSWORD'

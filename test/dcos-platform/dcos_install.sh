@@ -4,13 +4,16 @@
 # Checks the machine, then has the units dcos-download and dcos-setup do the rest: with the flag in the background.
 set -euo pipefail
 
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 bootstrap_url='@BOOTSTRAP_URL@'
 bootstrap_id=@BOOTSTRAP_ID@
 fault_role='@FAULT_ROLE@'
 fault_at='@FAULT_AT@'
-master_ports='53 80 179 443 1050 2181 2379 2380 5050 7070 8080 8101 8123 8181 9000 9942 9990 36771 41281 46839
-  61053 61091 62020 62080 62091 62501 64000'
+docker_version=@DOCKER_VERSION@
+programs='@PROGRAMS@'
+needs_nogroup=@NOGROUP@
+master_ports='@MASTER_PORTS@'
+agent_ports='@AGENT_PORTS@'
+port_format=@PORT_FORMAT@
 has_failed=no
 
 # One line a check, all of them, as the real one has it.
@@ -27,7 +30,26 @@ check() {
 
 is_absent() { ! "$@"; }
 has_systemd() { [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge 200 ]; }
-is_free() { [ -z "$(ss --no-header --listening --tcp --udp --numeric "sport = :$1")" ]; }
+
+# Any socket counts, whatever its address and state. The kernel writes numbers in capital letters: a format in small ones finds none with letters.
+is_free() {
+  local number
+  # shellcheck disable=SC2059 # the release's own
+  number=$(printf "$port_format" "$1")
+  ! cat /proc/net/udp* /proc/net/tcp* | cut -d: -f3 | cut -d' ' -f1 | grep -q "$number"
+}
+
+# The last `Version:` line belongs to one of Docker's parts where these are listed too.
+has_docker() {
+  local found
+  if [ "$docker_version" = format ]; then
+    found=$(docker version --format '{{.Server.Version}}')
+  else
+    found=$(docker version 2>/dev/null | sed -n 's/^ *Version: *//p' | tail -n 1)
+  fi
+  echo "$found"
+  [ "$(printf '%s\n' 1.6 "$found" | sort -V | head -n 1)" = 1.6 ]
+}
 
 parse_arguments() {
   block=yes
@@ -59,17 +81,17 @@ check_machine() {
     echo 'Found an existing DC/OS installation. To reinstall DC/OS on this machine you must first uninstall it.' >&2
     exit 1
   fi
-  local program port
-  for program in bash curl docker ipset ping systemd-notify tar unzip xz; do
+  local program port ports=$agent_ports
+  for program in docker $programs; do
     check "if $program is installed and in PATH" command -v "$program"
   done
   check 'if docker answers' docker info
+  check 'docker version requirement (>= 1.6)' has_docker
   check 'systemd version' has_systemd
-  check 'if group nogroup exists' getent group nogroup
+  if [ "$needs_nogroup" = yes ]; then check 'if group nogroup exists' getent group nogroup; fi
   check 'if firewalld is not running' is_absent systemctl is-active --quiet firewalld
-  if [ "$role" = master ]; then
-    for port in $master_ports; do check "if port $port is free" is_free "$port"; done
-  fi
+  if [ "$role" = master ]; then ports=$master_ports; fi
+  for port in $ports; do check "if port $port is free" is_free "$port"; done
   if [ "$role" = "$fault_role" ] && [ "$fault_at" = install ]; then check 'if the fault that was asked for is away' false; fi
   if [ "$has_failed" = yes ]; then
     echo 'This machine is not ready for DC/OS: see the checks that FAIL above.' >&2

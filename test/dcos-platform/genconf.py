@@ -23,6 +23,10 @@ LISTS = ("master_list", "agent_list", "public_agent_list")
 SHA512_CRYPT = r"\$6\$(rounds=[0-9]{4,9}\$)?[./0-9A-Za-z]{1,16}\$[./0-9A-Za-z]{86}"
 
 
+def numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
 def is_ipv4(value: Any) -> bool:
     try:
         return ipaddress.ip_address(value).version == 4
@@ -41,7 +45,16 @@ def common_problems(raw: dict[str, Any]) -> list[str]:
         found.append("master_list: must have 1, 3, 5, 7 or 9 masters")
     if not isinstance(raw.get("resolvers"), list) or not all(is_ipv4(address) for address in raw["resolvers"]):
         found.append("resolvers: must be a list of IPv4 addresses")
-    return found + detector_problems(raw)
+    return found + flag_problems(raw) + detector_problems(raw)
+
+
+def flag_problems(raw: dict[str, Any]) -> list[str]:
+    flags = ("check_time", "exhibitor_tls_enabled")
+    return [f"{key}: must be true or false" for key in flags if str(raw.get(key, False)).lower() not in ("true", "false")]
+
+
+def is_on(raw: dict[str, Any], key: str, default: bool) -> bool:
+    return str(raw.get(key, default)).lower() == "true"
 
 
 def detector_problems(raw: dict[str, Any]) -> list[str]:
@@ -58,8 +71,8 @@ def detector_problems(raw: dict[str, Any]) -> list[str]:
 
 
 # The other keys of the enterprise variant are unknown here, and unknown keys pass.
-def open_source_problems(raw: dict[str, Any]) -> list[str]:
-    if "fault_domain_enabled" not in raw:
+def open_source_problems(raw: dict[str, Any], release: str) -> list[str]:
+    if "fault_domain_enabled" not in raw or numbers(release) < (1, 11):
         return []
     return ["fault_domain_enabled: must be calculated, but was explicitly set in the configuration. Remove it."]
 
@@ -72,17 +85,20 @@ def enterprise_problems(raw: dict[str, Any], release: str) -> list[str]:
         found.append("superuser_password_hash: must be a sha512-crypt hash")
     if raw.get("security", "permissive") not in ("disabled", "permissive", "strict"):
         found.append("security: must be disabled, permissive or strict")
-    if tuple(map(int, release.split("."))) >= (1, 11) and not str(raw.get("license_key_contents", "")).strip():
+    if numbers(release) >= (1, 11) and not str(raw.get("license_key_contents", "")).strip():
         found.append("license_key_contents: must be set")
     if raw.get("fault_domain_enabled") not in (True, False, "true", "false"):
         found.append("fault_domain_enabled: must be true or false")
     return found
 
 
-def settings(raw: dict[str, Any], variant: str, release: str) -> dict[str, Any]:
+def settings(raw: dict[str, Any], variant: str, release: str, facts: dict[str, Any]) -> dict[str, Any]:
     """What node/setup and the programs on the nodes read."""
     return {
         "release": release,
+        "facts": facts,
+        "check_time": is_on(raw, "check_time", facts["timeCheck"]["default"]),
+        "needs_dig": variant == "ee" and numbers(release) >= (2, 0),
         "variant": "enterprise" if variant == "ee" else "open",
         "ssl_enabled": variant == "ee" and raw.get("security", "permissive") != "disabled",
         "masters": raw["master_list"],
@@ -103,24 +119,41 @@ def make_authority(raw: dict[str, Any], folder: Path) -> None:
     subprocess.run([*words.split(), *files], check=True, capture_output=True)
 
 
+def make_bootstrap_authority(raw: dict[str, Any], variant: str, facts: dict[str, Any]) -> None:
+    """What genconf's certificate authority runs on, which artifact.sh starts where it is there."""
+    shutil.rmtree(GENCONF / "ca", ignore_errors=True)
+    if variant == "ee" and "bootstrapCa" in facts and is_on(raw, "exhibitor_tls_enabled", True):
+        (GENCONF / "ca").mkdir()
+
+
 def write(raw: dict[str, Any], variant: str, release: str, payload: Path) -> None:
     serve, node = GENCONF / "serve", payload / "node"
     shutil.rmtree(serve, ignore_errors=True)
     (serve / "bootstrap").mkdir(parents=True)
-    facts = settings(raw, variant, release)
+    facts = json.loads((payload / "facts.json").read_text(encoding="utf-8"))
+    settled = settings(raw, variant, release, facts)
+    make_bootstrap_authority(raw, variant, facts)
     etc = node / "etc"
     etc.mkdir()
-    (etc / "settings.json").write_text(json.dumps(facts), encoding="utf-8")
+    (etc / "settings.json").write_text(json.dumps(settled), encoding="utf-8")
     shutil.copyfile(GENCONF / "ip-detect", etc / "ip-detect")
     (etc / "ip-detect").chmod(0o755)
-    if facts["ssl_enabled"]:
+    if settled["ssl_enabled"]:
         make_authority(raw, etc)
     identity = secrets.token_hex(20)
     archive = serve / "bootstrap" / f"{identity}.bootstrap.tar.xz"
     subprocess.run(["tar", "-c", "-J", "-f", archive, "-C", node, "."], check=True)
     script = (payload / "dcos_install.sh").read_text(encoding="utf-8")
     places = {"@BOOTSTRAP_URL@": str(raw["bootstrap_url"]), "@BOOTSTRAP_ID@": identity}
-    places |= {"@FAULT_ROLE@": facts["fault"]["role"], "@FAULT_AT@": facts["fault"]["at"]}
+    places |= {"@FAULT_ROLE@": settled["fault"]["role"], "@FAULT_AT@": settled["fault"]["at"]}
+    places |= {
+        "@DOCKER_VERSION@": facts["dockerVersion"]["read"],
+        "@PROGRAMS@": " ".join(facts["programs"]["names"]),
+        "@NOGROUP@": "yes" if facts["nogroup"]["isChecked"] else "no",
+        "@MASTER_PORTS@": " ".join(map(str, facts["ports"]["master"])),
+        "@AGENT_PORTS@": " ".join(map(str, facts["ports"]["agent"])),
+        "@PORT_FORMAT@": facts["portFormat"]["format"],
+    }
     for place, value in places.items():
         script = script.replace(place, value)
     (serve / "dcos_install.sh").write_text(script, encoding="utf-8")
@@ -128,7 +161,7 @@ def write(raw: dict[str, Any], variant: str, release: str, payload: Path) -> Non
 
 def main(variant: str, release: str, payload: Path) -> int:
     raw = yaml.safe_load((GENCONF / "config.yaml").read_text(encoding="utf-8"))
-    own = enterprise_problems(raw, release) if variant == "ee" else open_source_problems(raw)
+    own = enterprise_problems(raw, release) if variant == "ee" else open_source_problems(raw, release)
     problems = common_problems(raw) + own
     if problems:
         print("\n".join(problems), file=sys.stderr)

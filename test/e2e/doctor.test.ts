@@ -65,6 +65,7 @@ test("all well: 0, a line a check in the declared order, and no state folder mad
     "ec2:AuthorizeSecurityGroupIngress",
     "ec2:RunInstances",
     "ec2:GetConsoleOutput",
+    "ec2:ModifyInstanceMetadataOptions",
     "ec2:TerminateInstances",
     "ec2:DeleteSecurityGroup",
     "network",

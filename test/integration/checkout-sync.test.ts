@@ -7,7 +7,7 @@ import { readCheckout } from "../../src/platform/checkout.ts";
 import type { Layout } from "../../src/platform/layout.ts";
 import { clusterLayout } from "../../src/platform/layouts/cluster.ts";
 import type { Connection, RemoteCommand } from "../../src/ssh/connection.ts";
-import { createFileSums } from "../../src/system/file-hash.ts";
+import { createFileSums } from "../../src/system/files/file-hash.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 
 const signal = new AbortController().signal;
@@ -18,6 +18,7 @@ interface Bench extends AsyncDisposable {
   readonly tests: string;
   readonly library: string;
   readonly layout: Layout;
+  readonly variant: Variant;
   readonly write: (path: string, text: string, mode?: number) => Promise<void>;
   readonly tree: (folder: string) => Promise<readonly string[]>;
 }
@@ -49,6 +50,7 @@ async function bench(variant: Variant): Promise<Bench> {
     tests: join(root, "opt/packages/tests--1"),
     library: join(layout.bootstrapLibraryFolder, "python3.9/site-packages/cluster_internal_utils"),
     layout,
+    variant,
     write,
     tree: async (path) => (await Bun.$`cd ${path} && find . ! -type d | LC_ALL=C sort`.text()).trim().split("\n"),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
@@ -85,12 +87,18 @@ async function sync(place: Bench, connection = localConnection()) {
   const checkout = (await readCheckout(place.checkout)).value!;
   return syncCheckout(
     checkout,
-    { connection, reference: "master_0", layouts: [place.layout], sumOf: createFileSums() },
+    { connection, reference: "master_0", layouts: [place.layout], variant: place.variant, sumOf: createFileSums() },
     signal,
   );
 }
 
 const extra = "checkout/packages/integration-test/extra";
+
+test("a node whose version file names no variant, as of older releases, has the cluster's", async () => {
+  await using place = await bench("oss");
+  await place.write("opt/etc/version.json", '{"version": "1.10.11"}');
+  expect(await sync(place)).toMatchObject({ sentFiles: 1 });
+});
 
 test("tests and library are replaced as the rules say, everything else stays", async () => {
   await using place = await bench("oss");

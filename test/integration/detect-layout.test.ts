@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { layouts } from "../../src/platform/layouts/find-layout.ts";
-import { layoutLines } from "../../src/platform/readiness/detect-layout.ts";
+import { layoutLines } from "../../src/platform/readiness/layout-lines.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";
 
 const { signal } = new AbortController();

@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
-import type { Surroundings } from "../../src/backend/backend.ts";
+import type { Surroundings } from "../../src/system/surroundings.ts";
 import { cloudChecks } from "../../src/backend/cloud/checks.ts";
 import type { CheckedDefaults } from "../../src/backend/cloud/checks/facts.ts";
-import type { CheckResult } from "../../src/doctor/check.ts";
+import type { CheckResult } from "../../src/model/check.ts";
 import { runChecks } from "../../src/doctor/run-checks.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
@@ -22,6 +22,7 @@ const usualDefaults: CheckedDefaults = {
 export const untriedPermissions = [
   "ec2:AuthorizeSecurityGroupIngress",
   "ec2:GetConsoleOutput",
+  "ec2:ModifyInstanceMetadataOptions",
   "ec2:TerminateInstances",
   "ec2:DeleteSecurityGroup",
 ];

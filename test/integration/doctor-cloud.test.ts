@@ -33,10 +33,11 @@ test("all is well: every check passes but those that only an existing thing coul
     ec2:AuthorizeSecurityGroupIngress: Not tried: a dry run needs an existing security group.
     ec2:RunInstances: Allowed
     ec2:GetConsoleOutput: Not tried: a dry run needs an existing machine.
+    ec2:ModifyInstanceMetadataOptions: Not tried: a dry run needs an existing machine.
     ec2:TerminateInstances: Not tried: a dry run needs an existing machine.
     ec2:DeleteSecurityGroup: Not tried: a dry run needs an existing security group.
     network: vpc-901dd025ca002aa73 with 4 subnets, of which 4 give public addresses
-    image: centos-7: ami-81289fba77376b588 (CentOS Linux 7 x86_64 - 2211)
+    image: centos-7: ami-81289fba77376b588 (CentOS Linux 7 x86_64 - 2211); instance metadata: version 2 only from the first login on: the image is not known to find its user data without version 1
     instance type: m5.large is offered in us-west-2a, us-west-2b, us-west-2c
     admin address: This machine is seen from 127.0.0.1
     leftovers: None"
@@ -93,27 +94,27 @@ test("throttled for a moment: the SDK asks again, and all is well", async () => 
 
 test("a region without a default network", async () => {
   const diagnosis = await fixture().diagnose({ defaults: { region: "sa-east-1" } });
-  expect(diagnosis.told("network")).toMatch(/^fail: Region sa-east-1 has no default network.* → .*--subnet/);
+  expect(diagnosis.told("network")).toMatch(/^fail: Region sa-east-1 has no default network.* → .*`subnetId`/);
   expect(diagnosis.names("fail")).toEqual(["network"]);
 });
 
 test("a region without an image of the default distribution", async () => {
   const diagnosis = await fixture().diagnose({ defaults: { region: "ap-southeast-2" } });
-  expect(diagnosis.told("image")).toMatch(/^fail: There is no image of centos-7.* → .*--linux-distribution/);
+  expect(diagnosis.told("image")).toMatch(
+    /^fail: There is no image of centos-7.* → .*`linuxDistribution rocky-8 or almalinux-8`,/,
+  );
   expect(diagnosis.names("fail")).toEqual(["image"]);
 });
 
 test("an instance type that the region does not offer", async () => {
   const diagnosis = await fixture().diagnose({ defaults: { instanceType: "m99.large" } });
-  expect(diagnosis.told("instance type")).toMatch(
-    /^fail: .*m99\.large is not offered in region us-west-2\. → .*--inst/,
-  );
+  expect(diagnosis.told("instance type")).toMatch(/^fail: .*m99\.large is not offered in region us-west-2\. → .*`inst/);
   expect(diagnosis.told("ec2:RunInstances")).toStartWith("skip: Not tried");
 });
 
 test("an address that cannot be found out", async () => {
   const environment = { CLUSTER_CHECK_ADDRESS_URL: `http://127.0.0.1:${await freePort()}` };
   const diagnosis = await fixture().diagnose({ environment });
-  expect(diagnosis.told("admin address")).toMatch(/^fail: .* → .*--admin-cidr/);
+  expect(diagnosis.told("admin address")).toMatch(/^fail: .* → .*`adminCidrs`/);
   expect(diagnosis.names("fail")).toEqual(["admin address"]);
 });

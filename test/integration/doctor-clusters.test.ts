@@ -1,12 +1,12 @@
 /** What doctor says of clusters that are there, and of what ended ones left. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Tag } from "@aws-sdk/client-ec2";
-import type { CloudApi } from "../../src/backend/cloud/api.ts";
-import { openApi } from "../../src/backend/cloud/open-api.ts";
-import { toTags } from "../../src/backend/cloud/tags.ts";
+import type { CloudApi } from "../../src/backend/cloud/api/api.ts";
+import { openApi } from "../../src/backend/cloud/api/open-api.ts";
+import { toTags } from "../../src/backend/cloud/records/tags.ts";
 import { systemClock } from "../../src/system/clock.ts";
-import { creationDirectory, creationFiles } from "../../src/system/creation-folder.ts";
-import { makePrivateFolder, writePrivateFile } from "../../src/system/private-file.ts";
+import { creationDirectory, creationFiles } from "../../src/system/files/creation-folder.ts";
+import { makePrivateFolder, writePrivateFile } from "../../src/system/files/private-file.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { type DoctorFixture, openDoctorFixture } from "./doctor-cloud-fixture.ts";
 

@@ -4,7 +4,7 @@ import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from "node:fs/
 import { platform, userInfo } from "node:os";
 import { join } from "node:path";
 import { browserCheck } from "../../src/doctor/browser.ts";
-import type { Check } from "../../src/doctor/check.ts";
+import type { Check } from "../../src/model/check.ts";
 import { sshClientCheck } from "../../src/doctor/ssh-client.ts";
 import { stateFolderCheck } from "../../src/doctor/state-folder.ts";
 import { outcomeText } from "../support/outcome-text.ts";

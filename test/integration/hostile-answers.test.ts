@@ -2,13 +2,13 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { consoleOutput } from "../../src/backend/vm/evidence.ts";
-import { machineFiles } from "../../src/backend/vm/machine-files.ts";
+import { consoleOutput } from "../../src/backend/vm/console-output.ts";
+import { machineFiles } from "../../src/backend/vm/machines/machine-files.ts";
 import { parseNodeReport } from "../../src/platform/readiness/node-report.ts";
 import { nodeScript } from "../../src/platform/readiness/node-script.ts";
 import { readResolvers } from "../../src/platform/resolvers.ts";
 import { createToken, deliverCommand, endCommand } from "../../src/ssh/session-line.ts";
-import { runProgram } from "../../src/system/run-program.ts";
+import { runProgram } from "../../src/system/processes/run-program.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";
 

@@ -3,10 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { openMaskedConnections } from "../../src/cluster/masked-connections.ts";
-import { saveLogs } from "../../src/cluster/save-logs.ts";
-import type { NamedText, Surroundings } from "../../src/backend/backend.ts";
-import { LineProgress } from "../../src/cluster/line-progress.ts";
+import { openMaskedConnections } from "../../src/cluster/connections/masked-connections.ts";
+import { saveLogs } from "../../src/cluster/logs/save-logs.ts";
+import type { NamedText } from "../../src/model/backend.ts";
+import type { Surroundings } from "../../src/system/surroundings.ts";
+import { LineProgress } from "../../src/cluster/library/line-progress.ts";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { collectNodeLogs } from "../../src/platform/node-logs.ts";
 import { systemClock } from "../../src/system/clock.ts";
@@ -34,7 +35,7 @@ function surroundings(lines: string[] = []): Surroundings {
   return { environment: {}, clock: systemClock, progress: new LineProgress((line) => lines.push(line)) };
 }
 
-const backendThatSays = (...texts: readonly NamedText[]) => ({ evidence: async () => texts });
+const backendThatSays = (...texts: readonly NamedText[]) => ({ consoleOutput: async () => texts });
 
 describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
   test("adds no log by what it writes into one, and changes no other", async () => {

@@ -51,6 +51,8 @@ export const examplePlan = (artifactPath: string, changes: Partial<InstallPlan>)
   selinuxEnforcing: false,
   ipDetect: "#!/bin/sh\necho 10.0.0.1\n",
   ipDetectPublic: undefined,
+  nodesKeepTime: true,
+  cgroups1Advice: "",
   workspaceFolder: "/tmp",
   ...changes,
 });

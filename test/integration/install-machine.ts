@@ -9,7 +9,7 @@ import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../src/ssh/pool.ts";
-import { creationFiles } from "../../src/system/creation-folder.ts";
+import { creationFiles } from "../../src/system/files/creation-folder.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
@@ -156,7 +156,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
   };
 }
 
-const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run)\//g;
+const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1)\//g;
 const rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Paths of commands and of scripts that come by stdin mean the machine's own; what is uploaded stays as it is. */

@@ -9,7 +9,7 @@ import { layouts } from "../../src/platform/layouts/find-layout.ts";
 import { bootstrapPort } from "../../src/platform/phases/serve.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
-import type { TemporaryFolder } from "../../src/system/temporary-folder.ts";
+import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { exampleArtifact, exampleCluster, examplePlan } from "./install-example.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";
@@ -39,8 +39,8 @@ async function install(
   const plan = examplePlan(await artifactFile("oss"), { workspaceFolder: state.folder!.path, ...changes });
   const surroundings = { connections: machines.connections, clock: systemClock, progress: silentProgress };
   await using installer = createInstaller(plan, surroundings, installSignal);
-  for (const node of machines.nodes) installer.prepare(node);
-  await Promise.race([installer.start(exampleCluster(machines.nodes, plan.variant)), installer.failure]);
+  const preparing = Promise.all(machines.nodes.map(async (node) => installer.prepare(node)));
+  await Promise.all([preparing, installer.start(exampleCluster(machines.nodes, plan.variant))]);
 }
 
 async function failureOf(work: Promise<unknown>): Promise<ClusterError> {

@@ -1,8 +1,8 @@
 /** What the doctor takes for the remains of a cluster, by what there is of it and by its folder on this machine. */
 import { expect, test } from "bun:test";
 import { leftovers } from "../../src/backend/leftovers.ts";
-import { toClusters } from "../../src/backend/container/records.ts";
-import { beginCreation, creationDirectory, endCreation } from "../../src/system/creation-folder.ts";
+import { toClusters } from "../../src/backend/container/records/records.ts";
+import { beginCreation, creationDirectory, endCreation } from "../../src/system/files/creation-folder.ts";
 import { outcomeText } from "../support/outcome-text.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 

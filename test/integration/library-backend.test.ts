@@ -3,12 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "ssh2";
+import type { Creation, CreationFolder, CreationRequest } from "../../src/model/creation.ts";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { Cluster } from "../../src/index.ts";
 import type { Backend, ClusterBackend, Installation } from "../../src/index.ts";
-import { librarySurroundings } from "../../src/cluster/library-surroundings.ts";
+import { librarySurroundings } from "../../src/cluster/library/library-surroundings.ts";
+import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../src/system/creation-folder.ts";
+import { creationFiles } from "../../src/system/files/creation-folder.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { exampleArtifact, exampleCluster } from "./install-example.ts";
@@ -33,31 +35,23 @@ async function openFixture(): Promise<Fixture> {
     place: undefined,
     ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
     ipDetectPublic: undefined,
-    remainsText: () => "",
-    plan: async () => ({ lines: [], facts: {} }),
-    provision: async (request, onNode, signal) => {
-      const { clusterId: id, creationId, directory, variant } = request;
-      const cluster = { ...exampleCluster(machines.nodes, variant), id, creationId, directory };
-      await pinHostKeys(machines, directory);
-      for (const node of machines.nodes) onNode(node);
-      await request.complete(cluster, signal);
-      standing.set(id, cluster);
-      return cluster;
-    },
+    nodesKeepTime: false,
+    cgroups1Advice: "",
+    plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
     find: async (id) => standing.get(id),
     findElsewhere: async () => ({ places: [], silent: [] }),
     list: async () => [...standing.values()],
-    destroy: async ({ id }) => {
+    remove: async ({ id }) => {
       standing.delete(id);
       destroyed.push(id);
     },
-    evidence: async () => [{ name: "master_0.console.txt", text: "it booted\n" }],
+    consoleOutput: async () => [{ name: "master_0.console.txt", text: "it booted\n" }],
   };
   return {
     backend: {
       surroundings: librarySurroundings({ environment: { XDG_STATE_HOME: join(scratch.path, "state") } }, {}),
       distribution: "debian-12",
-      creation: undefined,
+      options: undefined,
       open: async () => backend,
     },
     machines,
@@ -67,6 +61,39 @@ async function openFixture(): Promise<Fixture> {
       await machines[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** The machines run already, and have keys of their own: a creation only has to find them. */
+function creationOf(
+  { clusterId: id, variant }: CreationRequest<undefined>,
+  machines: FolderMachines,
+  onLook: (cluster: ClusterRecord) => void,
+): Creation {
+  const state: { folder?: CreationFolder } = {};
+  const present = (): ClusterRecord => ({ ...exampleCluster(machines.nodes, variant), id, ...state.folder! });
+  return {
+    summary: { lines: [], facts: {} },
+    lookEveryMs: 50,
+    loginLimitMs: 10_000,
+    claim: async (folder) => {
+      state.folder = { creationId: folder.creationId, directory: folder.directory };
+      await pinHostKeys(machines, folder.directory);
+    },
+    launch: async () => {},
+    look: async () => {
+      const cluster = present();
+      onLook(cluster);
+      return cluster;
+    },
+    describe: async () => present(),
+    firstHostKeyOf: () => generateKeyPair("first").publicKey,
+    finishBoot: async () => {},
+    whyUnreachable: async () => undefined,
+    stop: async () => {},
+    remove: async () => undefined,
+    describeKept: () => "",
+    describeRemains: () => "Machines may be left.",
   };
 }
 

@@ -1,7 +1,7 @@
 /** What the library's nodes run, by a real shell. */
 import { describe, expect, test } from "bun:test";
-import { ClusterNode } from "../../src/cluster/cluster-node.ts";
-import { SharedConnections } from "../../src/cluster/shared-connections.ts";
+import { ClusterNode } from "../../src/cluster/library/cluster-node.ts";
+import { SharedConnections } from "../../src/cluster/library/shared-connections.ts";
 import type { NodeCommand } from "../../src/index.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";

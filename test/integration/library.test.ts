@@ -176,7 +176,7 @@ test("what can be seen to be wrong here is told at once, all of it, and nothing 
   );
   const options = { region: "here", linuxDistribution: "plan-9", adminCidrs: ["all"], customTags: { "aws:mine": "1" } };
   expect(() => new CloudBackend(options)).toThrow(
-    '"here" is no region, such as us-west-2; No images are known for the distribution "plan-9"',
+    '`region`: "here" is no region, such as us-west-2; `linuxDistribution`: "plan-9" is none of centos-7, ',
   );
   expect(fixture.cloud.requests.entries).toEqual([]);
 });

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { layoutOf } from "../../src/platform/layouts/find-layout.ts";
 import { parseSuperuserAnswers } from "../../src/platform/readiness/ask-on-master.ts";
-import { createMastersChecker } from "../../src/platform/readiness/check-masters.ts";
-import type { Wait } from "../../src/platform/readiness/check-masters.ts";
+import { createMastersChecker } from "../../src/platform/readiness/masters-checker.ts";
+import type { Wait } from "../../src/platform/readiness/masters-checker.ts";
+import { systemClock } from "../../src/system/clock.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";
 import type { FolderMachines } from "./install-machine.ts";
@@ -42,8 +43,12 @@ async function check(answers: Readonly<Record<string, () => Answer>>): Promise<C
   return { waits, onNetwork: network.requests, onMaster: own.requests, commands };
 }
 
-const checkOnce = async (machines: FolderMachines, master: FolderMachines["nodes"][number]): Promise<readonly Wait[]> =>
-  createMastersChecker().check(
+const checkOnce = async (
+  machines: FolderMachines,
+  master: FolderMachines["nodes"][number],
+  checker = createMastersChecker(systemClock),
+): Promise<readonly Wait[]> =>
+  checker.check(
     {
       variant: "enterprise",
       layout: layoutOf("cluster"),
@@ -92,8 +97,27 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     ]);
   });
 
-  test("says at once that name or password is wrong", async () => {
-    const error = await failureOf(check({ [loginPath]: () => ({ status: 401 }) }));
+  test("gives name and password half a minute, since a platform that has just started may refuse the right ones", async () => {
+    await using machines = await startMachines({ roles: ["master"], programs });
+    await using network = startWeb({}, undefined);
+    const answer = { status: 401 };
+    await using own = startWeb({ [loginPath]: () => answer }, undefined);
+    const [machine] = machines.machines;
+    await machine!.write("web-port", String(own.of(machine!.node).web.httpPort));
+    const time = { nowMs: 0 };
+    const checker = createMastersChecker({ ...systemClock, now: () => time.nowMs });
+    const ask = async (nowMs: number, status: number): Promise<readonly Wait[]> => {
+      time.nowMs = nowMs;
+      answer.status = status;
+      return checkOnce(machines, network.of(machine!.node), checker);
+    };
+    const refused = [{ subject: "master_0", reason: "login: the superuser is refused" }];
+    expect(await ask(0, 401)).toEqual(refused);
+    // Another answer between begins the time again.
+    expect(await ask(29_000, 503)).toMatchObject([{ reason: "login: status 503" }]);
+    expect(await ask(31_000, 401)).toEqual(refused);
+    expect(await ask(60_000, 401)).toEqual(refused);
+    const error = await failureOf(ask(61_000, 401));
     expect(error).toMatchObject({ id: "login-refused" });
     expect(JSON.stringify([error, String(error)])).not.toContain("p4ss");
   });

@@ -1,6 +1,6 @@
 /** Runs one command on a node as `run` does: a program, because what it finds read-only is so for a process of its own. */
 import { runOnNode } from "../../src/cluster/run-on-node.ts";
-import { LineProgress } from "../../src/cluster/line-progress.ts";
+import { LineProgress } from "../../src/cluster/library/line-progress.ts";
 import type { NodeRecord } from "../../src/model/cluster-record.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { exampleCluster } from "./install-example.ts";
@@ -19,6 +19,7 @@ process.exitCode = await runOnNode(
   { ...exampleCluster([node], "oss"), directory: request.directory },
   {
     words: request.words,
+    missingFolderHint: "",
     node: undefined,
     login: { name: undefined, password: undefined },
     variables: {},

@@ -11,7 +11,7 @@ import type { SessionSettings } from "../../src/ssh/session-script.ts";
 import { runSession } from "../../src/ssh/session.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
-import type { TemporaryFolder } from "../../src/system/temporary-folder.ts";
+import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
 import { argumentLists } from "../support/argument-lists.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { freePort } from "../support/free-port.ts";
@@ -247,10 +247,11 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     return `${bin}:${process.env["PATH"]}`;
   }
 
-  test("Bun's own variables don't reach ssh", async () => {
-    const PATH = await pathWithSsh('#!/bin/sh\nenv | grep "^BUN_\\|^TZ="\n');
-    const environment = { PATH, BUN_OPTIONS: "--x", BUN_BE_BUN: "1", TZ: "Asia/Tokyo" };
-    expect((await run(["true"], { environment }, signal)).stdout).toBe("TZ=Asia/Tokyo\n");
+  test("neither Bun's own variables nor credentials reach ssh", async () => {
+    const PATH = await pathWithSsh("#!/bin/sh\nenv | grep -c '^BUN_\\|^AWS_\\|^CLOUD_'\nenv | grep '^LC_TIME'\n");
+    const variables = { BUN_OPTIONS: "--x", BUN_BE_BUN: "1", AWS_SECRET_ACCESS_KEY: "x", CLOUD_ACCESS_KEY_ID: "y" };
+    const environment = { PATH, ...variables, LC_TIME: "C" };
+    expect((await run(["true"], { environment }, signal)).stdout).toBe("0\nLC_TIME=C\n");
   });
 
   test("an ssh that is killed is no silent 255", async () => {

@@ -1,4 +1,4 @@
-import type { Outcome } from "../../src/doctor/check.ts";
+import type { Outcome } from "../../src/model/check.ts";
 
 /** A check's outcome as one text: `fail: what is wrong → what to do`, then its details, a line each. */
 export function outcomeText(outcome: Outcome): string {

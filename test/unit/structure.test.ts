@@ -1,6 +1,7 @@
 /** What scripts/structure.ts counts. */
 import { expect, test } from "bun:test";
-import { parseFlows } from "../../scripts/structure/flows.ts";
+import { join } from "node:path";
+import { parseFlows, readFlows } from "../../scripts/structure/flows.ts";
 import { goFunctions } from "../../scripts/structure/go-functions.ts";
 import { cyclesOf, resolveImports, upwardImports } from "../../scripts/structure/import-graph.ts";
 import { readModule } from "../../scripts/structure/read-module.ts";
@@ -120,6 +121,14 @@ test("flows are read from their lists, each file once", () => {
     { title: "`run` home", files: ["a.ts", "b.ts"] },
     { title: "on", files: ["c.ts"] },
   ]);
+});
+
+test("this project's flows lead through files that are there", async () => {
+  const root = join(import.meta.dir, "../..");
+  const flows = await readFlows(root);
+  expect(flows.map(({ title }) => title)).toContain("`run hostname`");
+  for (const path of flows.flatMap(({ files }) => files))
+    expect([path, await Bun.file(join(root, path)).exists()]).toEqual([path, true]);
 });
 
 test("the table has a column for each checkout, and a dash where nothing can be said", () => {

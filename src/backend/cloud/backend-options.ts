@@ -1,10 +1,8 @@
-import { ClusterError } from "../../errors.ts";
-import { parseRegion, parseUserName } from "../../model/parse-values.ts";
-import { cidrProblem } from "./admin-cidrs.ts";
+import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import type { CloudOptions } from "./cloud-options.ts";
-import { defaultInstanceType } from "./cloud-options.ts";
-import { tagProblem } from "./custom-tags.ts";
-import { defaultDistribution, distributions } from "./images.ts";
+import { cloudProblems } from "./cloud-problems.ts";
+import { cloudOptions, cloudPlaceSchema, cloudSchema } from "./cloud-schema.ts";
+import { defaultDistribution, distributions } from "./launch/distributions.ts";
 
 /** What clusters of the library's CloudBackend are made of. */
 export interface CloudBackendOptions {
@@ -25,35 +23,27 @@ export interface CloudBackendOptions {
 }
 
 /** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
-export function readCloudOptions(options: CloudBackendOptions): {
+export function readCloudOptions(given: CloudBackendOptions): {
   readonly region: string;
   readonly distribution: string;
-  readonly creation: CloudOptions;
+  readonly options: CloudOptions;
 } {
-  const { region, linuxDistribution = defaultDistribution, adminCidrs = [], subnetId, image } = options;
-  const customTags = Object.entries(options.customTags ?? {}).map(([key, value]) => ({ key, value }));
-  const problems = [
-    parseRegion(region) === undefined ? `"${region}" is no region, such as us-west-2` : undefined,
-    distributions.includes(linuxDistribution) ? undefined : unknownDistribution(linuxDistribution),
-    image === undefined || parseUserName(image.user) !== undefined
-      ? undefined
-      : `"${image.user}" is no user's name, such as ec2-user`,
-    ...adminCidrs.map(cidrProblem),
-    ...customTags.map(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index))),
-  ].filter((problem) => problem !== undefined);
-  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
-  return {
-    region,
-    distribution: linuxDistribution,
-    creation: {
-      customTags,
-      adminCidrs,
-      instanceType: options.instanceType ?? defaultInstanceType,
-      ...(subnetId !== undefined && { subnetId }),
-      ...(image !== undefined && { image }),
-    },
+  const { image, ...others } = given;
+  const texts = {
+    ...others,
+    customTags: undefined,
+    image: image?.id,
+    sshUser: image?.user,
   };
+  // A key may hold a colon here, which texts could not tell from the one before the value.
+  const customTags = Object.entries(given.customTags ?? {}).map(([key, value]) => ({ key, value }));
+  const values = readOptions(librarySchema, texts, (read) => cloudProblems({ ...read, customTags }));
+  const { region, linuxDistribution } = values;
+  return { region, distribution: linuxDistribution, options: cloudOptions({ ...values, customTags }) };
 }
 
-const unknownDistribution = (given: string): string =>
-  `No images are known for the distribution "${given}"; known: ${distributions.join(", ")}`;
+const librarySchema = {
+  ...cloudPlaceSchema,
+  ...cloudSchema,
+  linuxDistribution: distributionOption(distributions, defaultDistribution),
+} as const;

@@ -1,5 +1,5 @@
-import type { Check } from "../../doctor/check.ts";
-import type { Surroundings } from "../backend.ts";
+import type { Check } from "../../model/check.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import { accessChecks } from "./checks/access.ts";
 import { adminAddressCheck } from "./checks/admin-address.ts";
 import { type CheckedDefaults, cloudFacts } from "./checks/facts.ts";

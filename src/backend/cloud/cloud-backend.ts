@@ -1,26 +1,29 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { stateFolder } from "../../system/state-folder.ts";
-import type { Backend, Surroundings } from "../backend.ts";
+import { stateFolder } from "../../system/files/state-folder.ts";
+import type { Backend } from "../../model/backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
+import { cgroups1Advice } from "../cgroups1.ts";
 import { ipDetect } from "../ip-detect.ts";
-import { keptResolution } from "../kept-resolution.ts";
+import type { CloudApi } from "./api/api.ts";
+import { CloudCreation } from "./cloud-creation.ts";
 import type { CloudOptions } from "./cloud-options.ts";
-import { describeInstances } from "./describe.ts";
-import { destroy } from "./destroy.ts";
-import { evidence } from "./evidence.ts";
-import { findElsewhere } from "./find-elsewhere.ts";
+import { clusterConsoleOutput } from "./records/console-output.ts";
+import { describeInstances } from "./api/describe.ts";
+import { cgroups1Distributions } from "./launch/distributions.ts";
+import { findElsewhere } from "./records/find-elsewhere.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
-import { type Making, remainsText } from "./making.ts";
-import { openApi } from "./open-api.ts";
-import { planCreation } from "./plan.ts";
-import { provision } from "./provision.ts";
-import { listEverywhere } from "./list-everywhere.ts";
-import { readMachines } from "./read-machines.ts";
-import { clustersOf, pickCluster } from "./records.ts";
-import type { Place } from "./records.ts";
-import { withRegionAdvice } from "./region-advice.ts";
-import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
+import { listEverywhere } from "./records/list-everywhere.ts";
+import { openApi } from "./api/open-api.ts";
+import { readMachines } from "./records/read-machines.ts";
+import { clustersOf, pickCluster, type Place } from "./records/records.ts";
+import { withRegionAdvice } from "./api/region-advice.ts";
+import { removeCluster } from "./removal/remove-cluster.ts";
+import { resolveCreation } from "./launch/resolve-creation.ts";
+import { assertIdIsFree } from "./launch/cluster-exists.ts";
 import { strangerText } from "../stranger.ts";
 
 export interface CloudPlace {
@@ -43,35 +46,17 @@ export async function createCloudBackend(
   });
   const place = placeOf(region);
   const read = clusterReader(surroundings);
-  const current: { making?: Making } = {};
-  const resolution = keptResolution<CloudOptions, ResolvedCreation>((request, resolveSignal) =>
-    resolveCreation(api, request, surroundings.environment, resolveSignal),
-  );
   return {
     name: "cloud",
-    place: { kind: "region", name: region, option: "--cloud-region" },
+    place: { kind: "region", name: region, option: "region" },
     ipDetect,
     ipDetectPublic,
-    remainsText: () => remainsText(current.making, region),
+    nodesKeepTime: true,
+    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
     plan: async (request, planSignal) => {
-      const work = { api, root: place.root, resolve: async () => resolution.find(request, planSignal) };
-      return withRegionAdvice(open, region, async () => planCreation(work, request, planSignal), planSignal);
+      const planIt = () => planCreation(api, { place, request }, surroundings, planSignal);
+      return withRegionAdvice(open, region, planIt, planSignal);
     },
-    provision: async (request, onNode, provisionSignal) =>
-      provision(
-        {
-          api,
-          place: { region, root: dirname(request.directory) },
-          request,
-          resolve: (resolveSignal) => resolution.take(request, resolveSignal),
-          surroundings,
-          onNode,
-          onMaking: (making) => {
-            current.making = making;
-          },
-        },
-        provisionSignal,
-      ),
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);
       return pickCluster(read(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
@@ -83,9 +68,27 @@ export async function createCloudBackend(
     },
     listEverywhere: async (listSignal) =>
       listEverywhere(open, region, (name, instances) => read(instances, placeOf(name)), listSignal),
-    destroy: async (cluster, destroySignal) => destroy(api, cluster, surroundings, destroySignal),
-    evidence: async (cluster, evidenceSignal) => evidence(api, cluster, evidenceSignal),
+    remove: async (cluster, removeSignal) => removeCluster(api, cluster, surroundings, removeSignal),
+    consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
   };
+}
+
+/** Resolves the creation, and makes sure that its id is free. */
+async function planCreation(
+  api: CloudApi,
+  { place, request }: { readonly place: Place; readonly request: CreationRequest<CloudOptions> },
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<CloudCreation> {
+  const { clusterId } = request;
+  const [resolved, instances, abandoned] = await Promise.all([
+    resolveCreation(api, request, surroundings.environment, signal),
+    describeInstances(api, { clusterId }, signal),
+    abandonedCreations(place.root, clusterId),
+  ]);
+  const leaving = abandoned.map(({ creation }) => creation.creationId);
+  assertIdIsFree(readMachines(instances), { clusterId, region: api.region, nowMs: api.now(), leaving });
+  return new CloudCreation({ api, place, request, resolved }, surroundings);
 }
 
 /** Reads the clusters of a place, and tells of what only looks like one. */

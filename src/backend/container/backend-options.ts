@@ -1,8 +1,8 @@
-import { ClusterError } from "../../errors.ts";
+import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import type { ContainerOptions } from "./container-options.ts";
-import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-options.ts";
-import { type EngineName, engineNames } from "./engine-kinds.ts";
-import { defaultDistribution, distributions } from "./containerfiles.ts";
+import { containerOptions, containerPlaceSchema, containerSchema } from "./container-schema.ts";
+import { defaultDistribution, distributions } from "./launch/containerfiles.ts";
+import type { EngineName } from "./engine/engine-kind.ts";
 
 /** What clusters of the library's ContainerBackend are made of. */
 export interface ContainerBackendOptions {
@@ -21,35 +21,17 @@ export interface ContainerBackendOptions {
 }
 
 /** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
-export function readContainerOptions(options: ContainerBackendOptions): {
+export function readContainerOptions(given: ContainerBackendOptions): {
   readonly engine: EngineName | undefined;
   readonly distribution: string;
-  readonly creation: ContainerOptions;
+  readonly options: ContainerOptions;
 } {
-  const { engine } = options;
-  const { linuxDistribution = defaultDistribution, nodeImage, customVolumes = [], memory } = options;
-  const cpus = options.cpus === undefined ? undefined : String(options.cpus);
-  const problems = [
-    engine === undefined || engineNames.includes(engine)
-      ? undefined
-      : `No engine "${engine as string}" is known; known: ${engineNames.join(", ")}`,
-    linuxDistribution === defaultDistribution || distributions.includes(linuxDistribution)
-      ? undefined
-      : `No node image is known for the distribution "${linuxDistribution}"; known: ${distributions.join(", ")}`,
-    ...customVolumes.map(volumeProblem),
-    memory === undefined ? undefined : memoryProblem(memory),
-    cpus === undefined ? undefined : cpusProblem(cpus),
-    nodeImage === undefined ? undefined : imageProblem(nodeImage),
-  ].filter((problem) => problem !== undefined);
-  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
-  return {
-    engine,
-    distribution: linuxDistribution,
-    creation: {
-      volumes: customVolumes,
-      ...(memory !== undefined && { memory }),
-      ...(cpus !== undefined && { cpus }),
-      ...(nodeImage !== undefined && { nodeImage }),
-    },
-  };
+  const values = readOptions(librarySchema, { ...given }, () => []);
+  return { engine: values.engine, distribution: values.linuxDistribution, options: containerOptions(values) };
 }
+
+const librarySchema = {
+  ...containerPlaceSchema,
+  ...containerSchema,
+  linuxDistribution: distributionOption(distributions, defaultDistribution),
+} as const;

@@ -1,12 +1,12 @@
 import { platform } from "node:os";
-import type { Check } from "../../doctor/check.ts";
-import type { Surroundings } from "../backend.ts";
-import { engineCheck } from "./checks/access.ts";
+import type { Check } from "../../model/check.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
+import { engineCheck } from "./checks/engine.ts";
 import { containerFacts } from "./checks/facts.ts";
 import { hostChecks } from "./checks/host.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";
 import { volumeChecks } from "./checks/mounts.ts";
-import type { EngineName } from "./engine-kinds.ts";
+import type { EngineName } from "./engine/engine-kind.ts";
 
 /** What `doctor` looks at where clusters are containers, in the order in which it is shown. One of them runs a container for a moment. */
 export function containerChecks(

@@ -1,24 +1,25 @@
 import { platform } from "node:os";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { Backend, Surroundings } from "../backend.ts";
+import { ClusterError } from "../../errors.ts";
+import { abandonedCreations } from "../../system/files/creation-folder.ts";
+import type { Backend } from "../../model/backend.ts";
+import type { CreationRequest } from "../../model/creation.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
 import { ipDetect } from "../ip-detect.ts";
-import { localBackend } from "../local-backend.ts";
-import { strangerText } from "../stranger.ts";
-import { assertIdIsFree } from "./cluster-exists.ts";
+import { chooseEngine } from "./engine/choose-engine.ts";
+import { clusterConsoleOutput } from "./console-output.ts";
+import { ContainerCreation } from "./container-creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
-import { chooseEngine } from "./choose-engine.ts";
-import type { Selection } from "./describe.ts";
-import { destroy } from "./destroy.ts";
-import type { Engine } from "./engine.ts";
-import type { EngineName } from "./engine-kinds.ts";
-import { evidence } from "./evidence.ts";
-import { findElsewhere } from "./find-elsewhere.ts";
-import { creationsRoot, readInventory } from "./inventory.ts";
-import { type Making, remainsText } from "./making.ts";
-import { describePlan } from "./plan.ts";
-import { provision } from "./provision.ts";
-import { toClusters } from "./records.ts";
-import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { Selection } from "./records/describe.ts";
+import { strangerText } from "../stranger.ts";
+import type { Engine } from "./engine/engine.ts";
+import type { EngineName } from "./engine/engine-kind.ts";
+import { hostCgroupsAdvice } from "./launch/containerfiles.ts";
+import { findElsewhere } from "./records/find-elsewhere.ts";
+import { assertIdIsFree, creationsRoot, readInventory } from "./records/inventory.ts";
+import { toClusters } from "./records/records.ts";
+import { removeCreation } from "./remove-creation.ts";
+import { resolveCreation } from "./launch/resolve-creation.ts";
 
 /** Clusters of containers on this machine, of the engine that is named, or else found. Throws `machine-not-set-up` where there is none. */
 export async function openContainerBackend(
@@ -30,37 +31,49 @@ export async function openContainerBackend(
 }
 
 function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerOptions> {
-  const ownRoot = creationsRoot(engine, surroundings);
+  const root = creationsRoot(engine, surroundings);
   const readClusters = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> => {
-    const inventory = await readInventory(engine, selection, ownRoot, signal);
+    const inventory = await readInventory(engine, selection, root, signal);
     for (const stranger of inventory.strangers) surroundings.progress.detail(1, strangerText(stranger));
-    return toClusters(inventory, ownRoot);
+    return toClusters(inventory, root);
   };
   return {
-    ...localBackend<ContainerOptions, ResolvedCreation, Making>(
-      {
-        name: "container",
-        // Engines know nothing of each other's containers, as regions don't of each other's machines.
-        place: { kind: "engine", name: engine.kind.name, option: "--engine" },
-        findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),
-        ipDetect,
-        root: ownRoot,
-        remainsText: (making) => remainsText(engine, making),
-        resolve: async (request, signal) => resolveCreation(engine, request, platform(), signal),
-        assertIdIsFree: async (clusterId, leaving, signal) =>
-          assertIdIsFree(engine, await readInventory(engine, { clusterId }, ownRoot, signal), { clusterId, leaving }),
-        describePlan,
-        provision: async (work, signal) => provision({ ...work, engine }, signal),
-      },
-      surroundings,
-    ),
+    name: "container",
+    // Engines know nothing of each other's containers, as regions don't of each other's machines.
+    place: { kind: "engine", name: engine.kind.name, option: "engine" },
+    ipDetect,
+    ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: hostCgroupsAdvice,
+    plan: async (request, signal) => planCreation(engine, { root, request }, surroundings, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);
       // What two creates of one id at the same moment leave for a moment: the one with nodes is the one.
       return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
     },
+    findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),
     list: async (signal) => readClusters("all", signal),
-    destroy: async (cluster, signal) => destroy(engine, cluster, surroundings, signal),
-    evidence: async (cluster, signal) => evidence(engine, cluster, signal),
+    remove: async ({ id: clusterId, creationId }, signal) => {
+      const left = await removeCreation(engine, { clusterId, creationId }, surroundings.clock, signal);
+      if (left === undefined) return;
+      throw new ClusterError("engine-failed", left, { hint: "Try again.", facts: { clusterId, creationId } });
+    },
+    consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
   };
+}
+
+async function planCreation(
+  engine: Engine,
+  { root, request }: { readonly root: string; readonly request: CreationRequest<ContainerOptions> },
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<ContainerCreation> {
+  const { clusterId } = request;
+  const [resolved, inventory, abandoned] = await Promise.all([
+    resolveCreation(engine, request, platform(), signal),
+    readInventory(engine, { clusterId }, root, signal),
+    abandonedCreations(root, clusterId),
+  ]);
+  assertIdIsFree(engine, inventory, { clusterId, leaving: abandoned.map(({ creation }) => creation.creationId) });
+  return new ContainerCreation({ engine, root, request, resolved }, surroundings);
 }

@@ -1,20 +1,20 @@
 import type { Clock } from "../../system/clock.ts";
-import { runAtOnce } from "../../system/concurrency.ts";
-import { describe } from "./describe.ts";
-import type { Engine } from "./engine.ts";
-import { means } from "./engine-errors.ts";
-import { type ClusterNetwork, type ContainerReading, type NodeContainer, readContainers } from "./read-containers.ts";
-import { shortId } from "./records.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
+import { describe } from "./records/describe.ts";
+import type { Engine } from "./engine/engine.ts";
+import { means } from "./engine/engine-errors.ts";
+import {
+  type ClusterNetwork,
+  type ContainerReading,
+  type NodeContainer,
+  readContainers,
+} from "./records/read-containers.ts";
+import type { CreationName } from "./records/names.ts";
+import { shortId } from "./records/records.ts";
 
 const tries = 8;
 const pauseMs = 300;
 const atOnce = 6;
-
-/** One creation of a cluster. */
-export interface CreationName {
-  readonly clusterId: string;
-  readonly creationId: string;
-}
 
 /** Stops all containers of a creation, and leaves them to be looked at. */
 export async function stopCreation(engine: Engine, name: CreationName, signal: AbortSignal): Promise<void> {

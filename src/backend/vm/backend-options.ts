@@ -1,21 +1,11 @@
-import { ClusterError } from "../../errors.ts";
-import { defaultDistribution, distributions } from "./images.ts";
+import { distributionOption, readOptions } from "../../model/option-schema.ts";
+import { defaultDistribution, distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
-import {
-  accelerators,
-  cpusProblem,
-  defaults,
-  diskProblem,
-  imageProblem,
-  isUrl,
-  memoryProblem,
-  readMegabytes,
-  sumProblem,
-} from "./vm-options.ts";
+import { vmOptions, vmProblems, vmSchema } from "./vm-schema.ts";
 
 /** What clusters of the library's VmBackend are made of. */
 export interface VmBackendOptions {
-  /** The operating system of the nodes, such as `debian-12`, which is the default. */
+  /** The operating system of the nodes, such as `debian-12`, which is the default where the platform does not need another one. */
   readonly linuxDistribution?: string;
   /** Memory of each node, such as `4g`; default: `2g`. */
   readonly memory?: string;
@@ -32,36 +22,15 @@ export interface VmBackendOptions {
 }
 
 /** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
-export function readVmOptions(options: VmBackendOptions): {
+export function readVmOptions(given: VmBackendOptions): {
   readonly distribution: string;
-  readonly creation: VmOptions;
+  readonly options: VmOptions;
 } {
-  const { linuxDistribution = defaultDistribution, image, imageSha256, accelerator } = options;
-  const problems = [
-    distributions.includes(linuxDistribution)
-      ? undefined
-      : `No cloud image is known for the distribution "${linuxDistribution}"; known: ${distributions.join(", ")}`,
-    options.memory === undefined ? undefined : memoryProblem(options.memory),
-    options.cpus === undefined ? undefined : cpusProblem(String(options.cpus)),
-    options.diskSize === undefined ? undefined : diskProblem(options.diskSize),
-    accelerator === undefined || accelerators.includes(accelerator)
-      ? undefined
-      : `"${accelerator}" is no accelerator; known: ${accelerators.join(", ")}`,
-    imageSha256 === undefined ? undefined : sumProblem(imageSha256),
-    imageProblem(image, imageSha256),
-    image === undefined || isUrl(image) || image.startsWith("/") ? undefined : `"${image}" is no absolute path`,
-  ].filter((problem) => problem !== undefined);
-  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
-  return {
-    distribution: linuxDistribution,
-    creation: {
-      memoryMegabytes: readMegabytes(options.memory ?? "") ?? defaults.memoryMegabytes,
-      cpus: options.cpus ?? defaults.cpus,
-      diskMegabytes: readMegabytes(options.diskSize ?? "") ?? defaults.diskMegabytes,
-      ...(accelerator !== undefined && { accelerator }),
-      ...(image !== undefined && {
-        image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
-      }),
-    },
-  };
+  const values = readOptions(librarySchema, { ...given }, vmProblems);
+  return { distribution: values.linuxDistribution, options: vmOptions(values) };
 }
+
+const librarySchema = {
+  ...vmSchema,
+  linuxDistribution: distributionOption(distributions, defaultDistribution),
+} as const;

@@ -1,13 +1,13 @@
 import { freemem, platform, totalmem } from "node:os";
 import { join } from "node:path";
-import type { Check } from "../../doctor/check.ts";
-import { stateFolder } from "../../system/state-folder.ts";
-import type { Surroundings } from "../backend.ts";
-import { hostArchitecture } from "./architecture.ts";
+import type { Check } from "../../model/check.ts";
+import { stateFolder } from "../../system/files/state-folder.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
+import { hostArchitecture } from "./qemu/architecture.ts";
 import { acceleratorCheck, featuresCheck, firmwareCheck, qemuCheck } from "./checks/engine.ts";
 import { diskCheck, imageCheck, memoryCheck } from "./checks/host.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";
-import { openQemu } from "./qemu.ts";
+import { openQemu } from "./qemu/qemu.ts";
 
 /** What `doctor` looks at where clusters are virtual machines, in the order in which it is shown. Only questions. */
 export function vmChecks(surroundings: Surroundings, architecture = hostArchitecture()): readonly Check[] {

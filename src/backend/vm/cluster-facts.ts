@@ -13,11 +13,13 @@ import {
   parseWebScheme,
   toRemark,
 } from "../../model/parse-values.ts";
-import { creationOfDirectory, isOwnFolder } from "../../system/creation-folder.ts";
+import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
 import { isMapping } from "../../system/is-mapping.ts";
-import { writePrivateFile } from "../../system/private-file.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
+import { clusterExists } from "../cluster-exists.ts";
+import { destroyCommand } from "./destroy-command.ts";
 import type { Stranger } from "../stranger.ts";
-import { machinesFolder } from "./machine-files.ts";
+import { machinesFolder } from "./machines/machine-files.ts";
 
 const schemaVersion = 1;
 
@@ -103,6 +105,16 @@ async function readRemains(directory: string): Promise<StoredCluster | undefined
   const unknown = { variant: "oss", distribution: "unknown", createdAt: undefined, createdBy: "unknown" } as const;
   const counts = { master: 0, agent: 0, public_agent: 0 };
   return { directory, facts: { schemaVersion, ...ids, ...unknown, counts, nodes: [] } };
+}
+
+/** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
+export function assertIdIsFree(
+  clusters: readonly StoredCluster[],
+  clusterId: string,
+  leaving: readonly string[],
+): void {
+  const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
+  if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(clusterId) });
 }
 
 /** What a link to another place leads to isn't ours to remove. */

@@ -1,10 +1,10 @@
-import { readBootId } from "../../system/boot-id.ts";
+import { readBootId } from "../../system/processes/boot-id.ts";
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
-import { isAbandonedCreation } from "../../system/creation-folder.ts";
-import { byRoleAndIndex, clusterState } from "../cluster-shape.ts";
+import { isAbandonedCreation } from "../../system/files/creation-folder.ts";
+import { byRoleAndIndex, clusterState } from "../../model/cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
-import { machineFiles } from "./machine-files.ts";
-import { type Failure, machineLife, type MachineLife } from "./machine-process.ts";
+import { machineFiles } from "./machines/machine-files.ts";
+import { type Failure, machineLife, type MachineLife } from "./machines/machine-process.ts";
 
 /** Made on every node at its first boot. */
 export const sshUser = "e2e";

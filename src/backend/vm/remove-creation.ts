@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
-import { acquireProcessLock } from "../../system/process-lock.ts";
+import { acquireProcessLock } from "../../system/processes/process-lock.ts";
 import { removeClusterFacts } from "./cluster-facts.ts";
-import { allProcessFiles, machinesFolder } from "./machine-files.ts";
-import { endMachines } from "./machine-process.ts";
-import { removeWires } from "./private-network.ts";
+import { allProcessFiles, machinesFolder } from "./machines/machine-files.ts";
+import { endMachines } from "./machines/machine-process.ts";
+import { removeWires } from "./machines/private-network.ts";
 
 /** Starting many machines takes its time; a lock that was left under another name of this computer seems to be held for ever. */
 const patienceMs = 5 * 60_000;

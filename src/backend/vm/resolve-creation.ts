@@ -1,14 +1,16 @@
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
-import type { CreationRequest } from "../backend.ts";
-import { nodeCount } from "../cluster-shape.ts";
-import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./accelerator.ts";
-import { readBrokenAccelerator } from "./broken-accelerator.ts";
-import { findFirmware, type Firmware } from "./firmware.ts";
-import { findImage, type MachineImage } from "./image-store.ts";
-import { type Qemu, qemuVersion } from "./qemu.ts";
-import { hasSandbox } from "./sandbox.ts";
+import type { CreationRequest } from "../../model/creation.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
+import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
+import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { findFirmware, type Firmware } from "./qemu/firmware.ts";
+import { assertCgroups1, cgroups1Advice } from "../cgroups1.ts";
+import { cgroups1Distributions, cgroupVersionOf } from "./images/images.ts";
+import { findImage, type MachineImage } from "./images/image-store.ts";
+import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
+import { hasSandbox } from "./qemu/sandbox.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /** The first one with `-action`. */
@@ -27,7 +29,7 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "creation" | "counts">;
+type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts" | "needsCgroups1">;
 
 /** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
 export async function resolveCreation(
@@ -36,8 +38,15 @@ export async function resolveCreation(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
+  const { distribution, options } = request;
+  assertCgroups1(request.needsCgroups1, {
+    name: distribution,
+    // What an image of the user's own boots with shows on the node.
+    cgroupVersion: options.image === undefined ? cgroupVersionOf(distribution) : undefined,
+    advice: cgroups1Advice(cgroups1Distributions),
+  });
   const count = nodeCount(request.counts);
-  assertMemory(count * request.creation.memoryMegabytes, totalmem());
+  assertMemory(count * request.options.memoryMegabytes, totalmem());
   const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),
@@ -47,7 +56,7 @@ export async function resolveCreation(
     findImage(request, qemu.architecture, environment),
   ]);
   assertVersion(version, count);
-  const choice = { forced: request.creation.accelerator, broken };
+  const choice = { forced: request.options.accelerator, broken };
   const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
   return { qemuVersion: version.join("."), accelerator, choice, isSandboxed, firmware, image };
 }
@@ -78,7 +87,7 @@ function assertMemory(megabytes: number, totalBytes: number): void {
     "capacity-lacking",
     `The nodes want ${megabytes} MB of memory, and this machine has ${total}.`,
     {
-      hint: "Use fewer nodes, or give them less with --memory.",
+      hint: "Use fewer nodes, or give them less with `memory`.",
       facts: { neededMegabytes: megabytes, totalMegabytes: total },
     },
   );

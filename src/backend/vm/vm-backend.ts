@@ -1,51 +1,54 @@
 import { join } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import { stateFolder } from "../../system/state-folder.ts";
-import type { Backend, Surroundings } from "../backend.ts";
-import { hostArchitecture } from "./architecture.ts";
+import { abandonedCreations } from "../../system/files/creation-folder.ts";
+import { stateFolder } from "../../system/files/state-folder.ts";
+import type { Backend } from "../../model/backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
+import { hostArchitecture } from "./qemu/architecture.ts";
+import { cgroups1Advice } from "../cgroups1.ts";
+import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
+import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
+import { clusterConsoleOutput } from "./console-output.ts";
 import { strangerText } from "../stranger.ts";
-import { foreignFolders, readClusters } from "./cluster-facts.ts";
-import { assertIdIsFree } from "./cluster-exists.ts";
-import { destroy } from "./destroy.ts";
-import { evidence } from "./evidence.ts";
-import { localBackend } from "../local-backend.ts";
 import { ipDetect } from "./ip-detect.ts";
-import { type Making, remainsText } from "./making.ts";
-import { describePlan } from "./plan.ts";
-import { provision } from "./provision.ts";
-import { openQemu } from "./qemu.ts";
+import { openQemu } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
-import { resolveCreation, type ResolvedCreation } from "./resolve-creation.ts";
+import { removeCreation } from "./remove-creation.ts";
+import { resolveCreation } from "./resolve-creation.ts";
+import { VmCreation } from "./vm-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
 
 /** Clusters of QEMU's virtual machines on this machine. All that is known of them lies in their folders. */
 export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> {
-  const { environment } = surroundings;
+  const { clock, environment } = surroundings;
   const qemu = openQemu(surroundings, hostArchitecture());
-  const ownRoot = join(stateFolder(environment), "vm");
+  const root = join(stateFolder(environment), "vm");
   return {
-    ...localBackend<VmOptions, ResolvedCreation, Making>(
-      {
-        name: "vm",
-        place: undefined,
-        findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
-        ipDetect,
-        root: ownRoot,
-        remainsText,
-        resolve: async (request, signal) => resolveCreation(qemu, request, environment, signal),
-        assertIdIsFree: async (clusterId, leaving) => assertIdIsFree(await readClusters(ownRoot), clusterId, leaving),
-        describePlan,
-        provision: async (work, signal) => provision({ ...work, qemu }, signal),
-      },
-      surroundings,
-    ),
+    name: "vm",
+    place: undefined,
+    ipDetect,
+    ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    plan: async (asked, signal) => {
+      const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
+      const [resolved, clusters, abandoned] = await Promise.all([
+        resolveCreation(qemu, request, environment, signal),
+        readClusters(root),
+        abandonedCreations(root, request.clusterId),
+      ]);
+      const leaving = abandoned.map(({ creation }) => creation.creationId);
+      assertIdIsFree(clusters, request.clusterId, leaving);
+      return new VmCreation({ qemu, root, request, resolved }, surroundings);
+    },
     find: async (clusterId) => {
-      const stored = (await readClusters(ownRoot)).find(({ facts }) => facts.clusterId === clusterId);
+      const stored = (await readClusters(root)).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
-    list: async () => listClusters(ownRoot, surroundings),
-    destroy: async (cluster, signal) => destroy(cluster, surroundings, signal),
-    evidence,
+    findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
+    list: async () => listClusters(root, surroundings),
+    remove: async ({ directory }, signal) => removeCreation(directory, clock, signal),
+    consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
   };
 }
 

@@ -59,7 +59,7 @@ export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
 /** What an image and its sum are together. */
 export function imageProblem(source: string | undefined, sha256: string | undefined): string | undefined {
-  if (source === undefined) return sha256 === undefined ? undefined : "--image-sha256 is the sum of an --image";
-  if (isUrl(source)) return sha256 === undefined ? "--image: what a URL leads to needs its --image-sha256" : undefined;
+  if (source === undefined) return sha256 === undefined ? undefined : "`imageSha256` is the sum of an `image`";
+  if (isUrl(source)) return sha256 === undefined ? "`image`: what a URL leads to needs its `imageSha256`" : undefined;
   return undefined;
 }

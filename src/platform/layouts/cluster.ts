@@ -32,7 +32,12 @@ export const clusterLayout: Layout = {
   publicPorts: [80, 443],
   variablePrefixes: ["CLUSTER_"],
   needs: ["bash", "curl", "tar", "xz"],
-  needsDocker: false,
+  enterpriseNeeds: [],
+  conditions: () => [],
+  containerSetup: "",
+  installShims: () => ({}),
+  baseConfiguration: () => ({}),
+  testVariables: () => ({}),
   agentsRegistered: {
     path: "/nodes",
     count: (body) => (Array.isArray(body) ? body.length : 0),

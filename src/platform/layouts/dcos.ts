@@ -1,5 +1,7 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { isMapping } from "../../system/is-mapping.ts";
+import { compareReleases, releaseNumbers } from "../release-numbers.ts";
+import { containerSetup, plainDockerVersion } from "./dcos-scripts.ts";
 import type { Layout } from "../layout.ts";
 
 /** The layout of DC/OS releases, 1.9 to 2.x. */
@@ -30,14 +32,33 @@ export const dcosLayout: Layout = {
   customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
   secretFiles: ["/var/lib/dcos/dcos-oauth/auth-token-secret", "/var/lib/dcos/pki/tls/CA/private/custom_ca.key"],
   installedMarker: "/etc/systemd/system/dcos.target",
+  // Of all releases together.
   masterPorts: [
-    53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990, 36771, 41281, 46839,
-    61053, 61091, 62020, 62080, 62091, 62501, 64000,
+    53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990, 15055, 33107, 36771,
+    41281, 42819, 43911, 46839, 61053, 61091, 61420, 61421, 62020, 62053, 62080, 62091, 62501, 64000,
   ],
   publicPorts: [80, 443, 9000, 61001],
   variablePrefixes: ["CLUSTER_", "DCOS_"],
-  needs: ["bash", "curl", "tar", "xz", "docker", "unzip", "ipset", "ping"],
-  needsDocker: true,
+  // ifconfig: preflight of 1.12 alone asks for it. dig: the LDAP synchronization calls it.
+  needs: ["bash", "curl", "tar", "xz", "docker", "unzip", "ipset", "ping", "ifconfig"],
+  enterpriseNeeds: ["dig"],
+  conditions: ({ nodesKeepTime, configuration }) => [
+    "docker",
+    "dns-port-free",
+    "cgroups-1",
+    ...(nodesKeepTime && String(configuration["check_time"]) !== "false" ? (["clock-synchronized"] as const) : []),
+  ],
+  containerSetup,
+  installShims: (release) => (readsLastDockerVersion(release) ? { docker: plainDockerVersion } : {}),
+  baseConfiguration: ({ variant, release, nodesKeepTime }) => ({
+    // Exhibitor and dcos-net refuse to start while the kernel's clock isn't synchronized, and nobody synchronizes it inside such nodes.
+    ...(nodesKeepTime ? {} : { check_time: false }),
+    // Else genconf starts a certificate authority on port 443 of its machine, which is a master here.
+    ...(variant === "enterprise" && isAtLeast(release, [2, 0]) ? { exhibitor_tls_enabled: false } : {}),
+  }),
+  // The platform's own test suite refuses an empty list of hosts, unless it is told not to wait for them.
+  testVariables: ({ agent, public_agent: publicAgent }): Readonly<Record<string, string>> =>
+    agent === 0 || publicAgent === 0 ? { WAIT_FOR_HOSTS: "false" } : {},
   agentsRegistered: {
     path: "/mesos/master/slaves",
     count: (body) => (isMapping(body) && Array.isArray(body["slaves"]) ? body["slaves"].length : 0),
@@ -50,3 +71,26 @@ const installedVariants: ReadonlyMap<unknown, Variant> = new Map([
   ["open", "oss"],
   ["enterprise", "enterprise"],
 ]);
+
+const isAtLeast = (release: string, least: readonly number[]): boolean => {
+  const numbers = releaseNumbers(release);
+  return numbers !== undefined && compareReleases(numbers, least) >= 0;
+};
+
+/** The first releases of each line that ask Docker for its version by `--format`. */
+const firstToFormat: Readonly<Record<string, readonly number[]>> = {
+  "1.11": [1, 11, 12],
+  "1.12": [1, 12, 5],
+  "1.13": [1, 13, 4],
+};
+
+/**
+ * Older releases take the last `Version:` line of `docker version`, which is docker-init's 0.19.0 with every Docker since 18.09: too old for
+ * them. A release of no dotted number is taken for a new one.
+ */
+function readsLastDockerVersion(release: string): boolean {
+  const numbers = releaseNumbers(release);
+  if (numbers === undefined) return false;
+  const first = firstToFormat[numbers.slice(0, 2).join(".")];
+  return compareReleases(numbers, first ?? [1, 11]) < 0;
+}

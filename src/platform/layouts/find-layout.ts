@@ -1,4 +1,4 @@
-import type { Layout } from "../layout.ts";
+import type { Layout, NodeCondition } from "../layout.ts";
 import { clusterLayout } from "./cluster.ts";
 import { dcosLayout } from "./dcos.ts";
 
@@ -8,6 +8,10 @@ export const layouts: readonly [Layout, ...Layout[]] = [clusterLayout, dcosLayou
 /** The layout of this name; without a name that is known, the first. */
 export const layoutOf = (name: string | undefined): Layout =>
   layouts.find((layout) => layout.name === name) ?? layouts[0];
+
+/** Whether nodes must meet the condition, as far as can be said without knowing more of them. */
+export const layoutNeeds = (layout: Layout, condition: NodeCondition): boolean =>
+  layout.conditions({ nodesKeepTime: true, configuration: {} }).includes(condition);
 
 /** The layout whose install script has this file name; it is what genconf wrote that decides. */
 export const layoutByInstallScript = (file: string): Layout | undefined =>

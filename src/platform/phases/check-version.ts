@@ -60,7 +60,7 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
     throw new ClusterError(
       "artifact-invalid",
       `The artifact ${request.shown} has the SHA-256 sum ${found}, not ${sum}.`,
-      { hint: "Check --artifact-sha256, and that ARTIFACT_URL leads to the release you mean.", facts },
+      { hint: "Check `artifactSha256`, and that ARTIFACT_URL leads to the release you mean.", facts },
     );
   }
   throw new ClusterError(

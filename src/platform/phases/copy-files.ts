@@ -1,5 +1,5 @@
 import { dirname } from "node:path/posix";
-import { runAtOnce } from "../../system/concurrency.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
 import type { FileToCopy } from "../genconf-folder.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
@@ -18,8 +18,8 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
         text: 'main() { umask 022; mkdir -p -- "$@"; }',
         arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
         limitMs: 60_000,
-        task: "making the folders of --copy-to-master",
-        failure: `${reference}: the folders of --copy-to-master could not be made`,
+        task: "making the folders of `copyToMaster`",
+        failure: `${reference}: the folders of \`copyToMaster\` could not be made`,
         errorId: "install-failed",
       },
       signal,

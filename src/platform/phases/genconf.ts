@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { Connection, UploadSource } from "../../ssh/connection.ts";
-import { runAtOnce } from "../../system/concurrency.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
@@ -119,7 +119,7 @@ function configurationRefused(output: string, status: number): ClusterError {
     "configuration-refused",
     ["The artifact refused the cluster configuration:", ...shown].join("\n"),
     {
-      hint: "Change --extra-config or --genconf-dir accordingly.",
+      hint: "Change `extraConfig` or `genconfDir` accordingly.",
       facts: { status, output: lines },
     },
   );

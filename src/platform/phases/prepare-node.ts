@@ -1,3 +1,4 @@
+import type { InstallPlan } from "../install-plan.ts";
 import type { Layout } from "../layout.ts";
 import type { Phase } from "./phase.ts";
 import { prepareScript } from "./prepare-script.ts";
@@ -6,15 +7,15 @@ import { runRemoteScript } from "./remote-script.ts";
 const limitMs = 30 * 60_000;
 
 /** Brings what the layout's installer needs onto the node. */
-export const prepareNode = (layout: Layout): Phase => ({
+export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
   title: "Prepare",
   run: async ({ connection, reference, step }, signal) => {
     await runRemoteScript(
       connection,
       {
         name: "e2e-prepare",
-        text: prepareScript,
-        arguments: [layout.needsDocker ? "yes" : "no", layout.installedMarker, ...layout.needs],
+        text: prepareScript(layout.containerSetup),
+        arguments: prepareArguments(layout, plan),
         limitMs,
         task: "preparing it",
         failure: `${reference} could not be prepared`,
@@ -27,3 +28,21 @@ export const prepareNode = (layout: Layout): Phase => ({
     );
   },
 });
+
+/** As prepareScript wants them. */
+function prepareArguments(layout: Layout, plan: InstallPlan): readonly string[] {
+  const configuration = plan.completeConfiguration ?? plan.extraConfiguration;
+  const conditions = layout.conditions({ nodesKeepTime: plan.nodesKeepTime, configuration });
+  return [
+    conditions.length === 0 ? "none" : conditions.join(","),
+    layout.installedMarker,
+    plan.cgroups1Advice,
+    ...neededPrograms(layout, plan.variant),
+  ];
+}
+
+/** Programs that a node of the variant needs. */
+export const neededPrograms = (layout: Layout, variant: InstallPlan["variant"]): readonly string[] => [
+  ...layout.needs,
+  ...(variant === "enterprise" ? layout.enterpriseNeeds : []),
+];

@@ -1,22 +1,29 @@
 import { installPaths } from "../install-paths.ts";
+import { packageFunctions } from "./package-functions.ts";
 
 /**
- * Makes a machine fit for the installer. Arguments: `yes` or `no` (whether the platform needs a running Docker and what goes with it), the
- * file that marks an installed platform, then the programs that must be there. Nothing is fetched where nothing is missing, so a node
- * without a way out is prepared too. Run twice it does no harm.
+ * Makes a machine fit for the installer. Arguments: the layout's conditions, joined by commas; the file that marks an installed platform; the
+ * distributions that would fit where the machine's control groups don't, as text; then the programs that must be there. Nothing is fetched
+ * where nothing is missing, so a node without a way out is prepared too. Run twice it does no harm.
  */
-export const prepareScript = `
+export const prepareScript = (containerSetup: string): string =>
+  `${ownFunctions}\nset_up_container() {\n  :\n${containerSetup}}\n`;
+
+const ownFunctions = `
 main() {
-  docker=$1
+  conditions=$1
   marker=$2
-  shift 2
+  fitting=$3
+  shift 3
   check_system
-  system=$(system_value ID)
-  major=$(system_value VERSION_ID | cut -d . -f 1)
-  # shellcheck disable=SC2005,SC2046 # one line, one word a package
-  missing=$(echo $(missing_packages "$@"))
-  [ -z "$missing" ] || install_packages "$@"
-  [ "$docker" = no ] || prepare_for_docker
+  ! wants cgroups-1 || check_cgroups
+  read_system
+  install_missing "$@"
+  ! wants dns-port-free || free_dns_port
+  ! wants docker || prepare_for_docker
+  ! in_container || set_up_container
+  ! wants docker || start_docker
+  ! wants clock-synchronized || wait_for_clock
   mkdir -p ${installPaths.folder}
 }
 
@@ -27,122 +34,59 @@ check_system() {
   [ ! -e "$marker" ] || [ -e ${installPaths.layout} ] || fail "the platform is installed already: $marker exists"
 }
 
-missing_packages() {
-  for program in "$@"; do
-    command -v "$program" >/dev/null || package_of "$program"
+check_cgroups() {
+  [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ] || return 0
+  fail "the machine has version 2 of the control groups, and the platform can isolate with version 1 only. $fitting"
+}
+
+${packageFunctions}
+# systemd-resolved's stub is the usual owner of port 53: it goes, and the servers that it asks are asked directly.
+free_dns_port() {
+  dns_port_is_taken || return 0
+  ! systemctl is-active --quiet systemd-resolved || turn_stub_off
+  tries=0
+  while dns_port_is_taken; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 20 ] || fail "port 53 is taken by $(dns_port_owner), and the platform needs it"
+    sleep 0.5
   done
-  [ "$docker" = no ] || time_is_kept || echo chrony
 }
 
-# Programs whose package has another name.
-package_of() {
-  case $1 in
-    ping) if is_apt; then echo iputils-ping; else echo iputils; fi ;;
-    xz) if is_apt; then echo xz-utils; else echo xz; fi ;;
-    docker) docker_package ;;
-    *) echo "$1" ;;
-  esac
+# Any socket of this port counts, as it does for the platform's own installer.
+dns_port_is_taken() { cat /proc/net/udp* /proc/net/tcp* | cut -d : -f 3 | cut -d ' ' -f 1 | grep -q '^0035$'; }
+
+dns_port_owner() {
+  owner=$(ss -a -n -p -t -u 'sport = :53' 2>/dev/null | sed -n 's/.*users:(("\\([^"]*\\)".*/\\1/p' | head -n 1)
+  echo "\${owner:-another program}"
 }
 
-docker_package() {
-  case $system in
-    amzn) echo docker ;;
-    *) if is_apt; then echo docker.io; else echo docker-ce; fi ;;
-  esac
+turn_stub_off() {
+  upstream=/run/systemd/resolve/resolv.conf
+  now 'turning off the DNS stub of systemd-resolved'
+  mkdir -p /etc/systemd/resolved.conf.d
+  printf '[Resolve]\\nDNSStubListener=no\\n' >/etc/systemd/resolved.conf.d/cluster-e2e.conf
+  chmod 755 /etc/systemd/resolved.conf.d
+  chmod 644 /etc/systemd/resolved.conf.d/cluster-e2e.conf
+  systemctl restart systemd-resolved
+  tries=0
+  until grep -qs '^nameserver' "$upstream"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 20 ] || fail 'systemd-resolved knows no name server to ask in its place'
+    sleep 0.5
+  done
+  grep -q '^nameserver 127[.]0[.]0[.]5[34]' /etc/resolv.conf || return 0
+  ln -sf "$upstream" /etc/resolv.conf 2>/dev/null || cat "$upstream" >/etc/resolv.conf
 }
 
-in_container() { systemd-detect-virt --container --quiet; }
-
-# A container's clock is the host's.
-time_is_kept() {
+# A service that keeps the time needs some seconds for it.
+wait_for_clock() {
   ! in_container || return 0
-  for unit in chronyd chrony ntpd ntp ntpsec systemd-timesyncd; do
-    ! systemctl is-active --quiet "$unit" || return 0
-  done
-  return 1
-}
-
-is_apt() { command -v apt-get >/dev/null; }
-
-system_value() { sed -n "s/^$1=\\"\\{0,1\\}\\([^\\"]*\\)\\"\\{0,1\\}$/\\1/p" /etc/os-release; }
-
-install_packages() {
-  log=$(mktemp)
-  wait_for_first_boot
-  now "installing $missing"
-  if is_apt; then
-    patiently with_apt
-  else
-    use_vault
-    case $missing in *docker*) add_docker_source ;; esac
-    patiently with_rpm
-  fi
-  rm -f "$log"
-  for program in "$@"; do
-    command -v "$program" >/dev/null || fail "$program is still missing although its package, $(package_of "$program"), was installed"
-  done
-}
-
-# cloud-init runs the package manager too, and changes its sources before that.
-wait_for_first_boot() {
-  command -v cloud-init >/dev/null || return 0
-  now 'waiting for the end of the first boot'
-  timeout 600 cloud-init status --wait >/dev/null 2>&1 || :
-}
-
-with_apt() {
-  DEBIAN_FRONTEND=noninteractive
-  export DEBIAN_FRONTEND
-  # shellcheck disable=SC2086 # one word a package
-  timeout 300 apt-get -q update && timeout 900 apt-get -q -y --no-install-recommends \\
-    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install $missing
-}
-
-with_rpm() {
-  manager=yum
-  ! command -v dnf >/dev/null || manager=dnf
-  # shellcheck disable=SC2086
-  timeout 900 "$manager" -q -y install $missing
-}
-
-# CentOS 7 ended in June 2024: its mirrors are gone and its packages are kept in the vault. By http, since the certificates of an old
-# image may be too old; the packages are signed.
-use_vault() {
-  [ "$system$major" = centos7 ] || return 0
-  sed -i -e 's|^mirrorlist=.*mirrorlist.centos.org|#&|' \\
-    -e 's|^#* *baseurl=http://mirror.centos.org/centos/[$]releasever|baseurl=http://vault.centos.org/7.9.2009|' \\
-    /etc/yum.repos.d/CentOS-*.repo
-}
-
-# Only Amazon's distributions bring a Docker of their own.
-add_docker_source() {
-  if [ "$system" = amzn ]; then
-    ! command -v amazon-linux-extras >/dev/null || amazon-linux-extras enable docker >/dev/null
-    return 0
-  fi
-  family=centos
-  [ "$system" != rhel ] || family=rhel
-  curl -fsSL --retry 3 --connect-timeout 20 "https://download.docker.com/linux/$family/docker-ce.repo" \\
-    -o /etc/yum.repos.d/docker-ce.repo || fail "Docker's package source could not be read"
-  # Where the distribution calls itself 7Server or 8.10, Docker's folder is called 7 or 8 all the same.
-  sed -i "s|[$]releasever|$major|g" /etc/yum.repos.d/docker-ce.repo
-}
-
-# Again and again while somebody else holds the package manager's lock; a few times after any other failure.
-patiently() {
-  deadline=$(($(date +%s) + 900))
-  tries=1
-  until "$@" >"$log" 2>&1; do
-    if grep -qiE 'could not get lock|unable to lock|unable to acquire|holding the yum lock' "$log"; then
-      now 'waiting for the end of another package installation'
-    else
-      tries=$((tries + 1))
-    fi
-    if [ "$tries" -gt 3 ] || [ "$(date +%s)" -gt "$deadline" ]; then
-      tail -n 20 "$log" >&2
-      fail "installing $missing failed: $(grep . "$log" | tail -n 1)"
-    fi
-    sleep 3
+  now 'waiting for the clock to be synchronized'
+  tries=0
+  until timedatectl 2>/dev/null | grep -q 'synchronized: yes'; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 180 ] || fail "the clock was not synchronized within 3 minutes: the machine reaches no time server"
+    sleep 1
   done
 }
 
@@ -163,10 +107,16 @@ prepare_for_docker() {
     systemctl enable "$unit"
     systemctl start "$unit" || fail "$unit, which keeps the time, does not start"
   fi
-  docker info >/dev/null 2>&1 || start_docker
+}
+
+# Only where it runs: the next start sees the change anyway.
+restart_docker() {
+  systemctl daemon-reload
+  ! systemctl is-active --quiet docker || systemctl restart docker
 }
 
 start_docker() {
+  ! docker info >/dev/null 2>&1 || return 0
   now 'starting Docker'
   systemctl enable docker
   systemctl start docker || fail 'Docker does not start'

@@ -58,7 +58,7 @@ export async function runRemoteScript(
   );
   if (result.status === 0) return result;
   throw new ClusterError(script.errorId, `${script.failure}: ${reasonOf(result)}.`, {
-    hint: "What it printed is in the log. Try again, or with --keep-on-failure, which leaves the machine to be looked at.",
+    hint: "What it printed is in the log. Try again, or with `keepOnFailure`, which leaves the machine to be looked at.",
     facts: { status: result.status, output: lastLines(result.stderr || result.stdout, 20) },
   });
 }

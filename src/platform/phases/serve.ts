@@ -136,7 +136,8 @@ export const serve = (server: BootstrapServer): Phase => ({
         name: "e2e-serve",
         text: serveScript(server),
         arguments: [],
-        limitMs: 60_000,
+        // Starting Python takes a translated machine on a busy computer a minute.
+        limitMs: 180_000,
         task: "starting the bootstrap server",
         failure: `${reference}: the bootstrap server could not be started`,
         errorId: "install-failed",

@@ -4,6 +4,14 @@ import type { Layout } from "../layout.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
 
+/** What nodes install from. */
+export interface InstallSource {
+  /** Of the bootstrap server. */
+  readonly url: string;
+  /** As the artifact's `--version` has it. */
+  readonly release: string;
+}
+
 const bootstrapSeconds = 5 * 60;
 const setUpSeconds = 2 * 60 * 60;
 const reportSeconds = 30 * 60;
@@ -13,13 +21,13 @@ const reportSeconds = 30 * 60;
  * middle it begins again where that is possible. The install script, and what goes on after it, need the bootstrap server, so the node tells
  * the server when both have ended, well or not. The server's URL is a secret: it stands in no argument list.
  */
-export const installRunner = (layout: Layout, role: Role, bootstrapUrl: string): string => `#!/bin/sh
+export const installRunner = (layout: Layout, role: Role, { url, release }: InstallSource): string => `#!/bin/sh
 cd ${installPaths.folder} || exit 1
 umask 022
 exec >>${installPaths.installLog} 2>&1 </dev/null
 HOME=/root USER=root LOGNAME=root
 export HOME USER LOGNAME
-bootstrap_url='${bootstrapUrl}'
+bootstrap_url='${url}'
 
 ask() {
   path=$1
@@ -47,7 +55,7 @@ install() {
       return 1
     }
   done
-  bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
+${shims(layout.installShims(release))}  bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
 }
 
 # Whether nothing is at work any more that the install script began.
@@ -77,11 +85,29 @@ systemctl disable ${installUnits.install} 2>/dev/null
 exit "$status"
 `;
 
+/** Puts each program's stand-in first on the path; the node's own is `$real` in it. */
+const shims = (programs: Readonly<Record<string, string>>): string =>
+  Object.entries(programs)
+    .map(
+      ([name, text]) => `mkdir -p ${installPaths.shims}
+{
+  echo '#!/bin/sh'
+  echo "real=$(command -v ${name})"
+  cat <<'CLUSTER_E2E_SHIM'
+${text}CLUSTER_E2E_SHIM
+} >${installPaths.shims}/${name}
+chmod 755 ${installPaths.shims}/${name}
+PATH=${installPaths.shims}:$PATH
+export PATH
+`,
+    )
+    .join("");
+
 /**
  * Begins the installation unless it is under way, so that it can be asked again after a lost answer. Where it ended well, in an earlier boot
  * or just now, only the bootstrap server is told so; a failure is tried again.
  */
-export const startInstallScript = (layout: Layout, role: Role, bootstrapUrl: string): string => `
+export const startInstallScript = (layout: Layout, role: Role, source: InstallSource): string => `
 main() {
   mkdir -p ${installPaths.folder}
   status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
@@ -89,7 +115,7 @@ main() {
   systemctl stop ${installUnits.install} 2>/dev/null || :
   systemctl reset-failed ${installUnits.install} 2>/dev/null || :
   cat >${installPaths.installRunner} <<'CLUSTER_E2E_END'
-${installRunner(layout, role, bootstrapUrl)}CLUSTER_E2E_END
+${installRunner(layout, role, source)}CLUSTER_E2E_END
   echo ${layout.name} >${installPaths.layout}
   [ "$status" = 'exit 0' ] || rm -f ${installPaths.installLog} ${installPaths.installStatus}
   write_unit
@@ -115,14 +141,14 @@ CLUSTER_E2E_END
 }
 `;
 
-export const startInstall = (layout: Layout, bootstrapUrl: string): Phase => ({
+export const startInstall = (layout: Layout, source: InstallSource): Phase => ({
   title: "Start installation",
   run: async ({ connection, node, reference }, signal) => {
     await runRemoteScript(
       connection,
       {
         name: "e2e-start-install",
-        text: startInstallScript(layout, node.role, bootstrapUrl),
+        text: startInstallScript(layout, node.role, source),
         arguments: [],
         limitMs: 120_000,
         task: "starting the installation",

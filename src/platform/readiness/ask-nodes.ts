@@ -1,7 +1,7 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Clock } from "../../system/clock.ts";
-import { runAtOnce } from "../../system/concurrency.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
 import { askLimitMs, askNode } from "./ask-node.ts";
 import type { NodeAnswer } from "./ask-node.ts";
 

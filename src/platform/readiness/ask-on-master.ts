@@ -2,7 +2,7 @@ import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/pool.ts";
 import type { Layout } from "../layout.ts";
-import type { WebAnswer } from "./web-request.ts";
+import type { WebAnswer } from "./ask-web.ts";
 
 export interface SuperuserQuestion {
   readonly layout: Layout;

@@ -2,7 +2,7 @@ import { quote } from "../../ssh/quote.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
-import { layoutLines } from "./detect-layout.ts";
+import { layoutLines } from "./layout-lines.ts";
 
 /** How long one run of the node's own check may take. */
 const checkSeconds = 20;

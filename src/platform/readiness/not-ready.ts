@@ -2,7 +2,7 @@ import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { installPaths } from "../install-paths.ts";
 import type { NodeAnswer } from "./ask-node.ts";
-import type { Wait } from "./check-masters.ts";
+import type { Wait } from "./masters-checker.ts";
 
 const mostLines = 40;
 
@@ -34,7 +34,7 @@ export function deadlinePassed(
   const head = `The cluster was not ready after ${Math.round(elapsedMs / 1000)} s; ${answers.length} nodes were asked.`;
   const text = waits.length === 0 ? ["It was about to be."] : ["Still waited for:", ...lines];
   return new ClusterError("deadline-passed", [head, ...text].join("\n"), {
-    hint: "Wait again, or longer with --timeout.",
+    hint: "Wait again, or longer with `timeout`.",
     facts: { waits, elapsedMs },
   });
 }

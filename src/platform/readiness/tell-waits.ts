@@ -1,7 +1,7 @@
 import { nodeReference } from "../../model/cluster-record.ts";
 import type { Progress } from "../../system/progress.ts";
 import type { NodeAnswer } from "./ask-node.ts";
-import type { Wait } from "./check-masters.ts";
+import type { Wait } from "./masters-checker.ts";
 
 const mostSubjects = 3;
 const mostReasons = 4;

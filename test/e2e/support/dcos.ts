@@ -1,9 +1,19 @@
 /** The stand-in for releases of the dcos layout, and machines that have what these need. */
 import { join } from "node:path";
+import table from "../../dcos-platform/releases.json" with { type: "json" };
 import { imagesOf } from "../../local-cloud/catalogue/images.ts";
 import { repository } from "./executable.ts";
 
-export type DcosRelease = "1.9.11" | "1.11.12" | "1.13.9" | "2.1.0";
+export type DcosRelease = keyof typeof table.releases;
+
+/** Those that have a stand-in, oldest first. */
+export const dcosReleases = Object.keys(table.releases) as readonly DcosRelease[];
+
+/** The image of machines with all that the layout needs, in this machine's Docker. Makes it where it isn't there. */
+export async function dcosNodeImage(): Promise<string> {
+  await finished("machine-image", []);
+  return "localhost/cluster-e2e-machine:debian-12-docker";
+}
 
 export async function buildDcosArtifact(
   variant: "oss" | "enterprise",

@@ -78,6 +78,14 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
     await typist.type("example child --file=some\t echo two; echo do''ne\r", "done");
     expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","two"]');
   });
+
+  run("executes nothing that the program lists", async () => {
+    await using typist = await openShell(shell, words, setup);
+    const printing = "printf 'words\\nA$(touch trace)\\n'";
+    await typist.type(`${shell === "fish" ? `function example; ${printing}; end` : `example() { ${printing}; }`}; echo de''fined\r`, "defined"); // prettier-ignore
+    await typist.type("example greet A\t\recho do''ne\r", "done");
+    expect(await Bun.file(join(typist.folder, "trace")).exists()).toBe(false);
+  });
 });
 
 /** A shell in a folder of its own, for which the example program is installed and set up. */
@@ -87,7 +95,12 @@ async function openShell(shell: string, words: readonly string[], setup: string)
   await writeFile(join(scratch.path, "example"), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
   await chmod(join(scratch.path, "example"), 0o755);
   const PATH = `${scratch.path}:${process.env["PATH"] ?? ""}`;
-  const terminal = await openTerminal([shell, ...words], scratch.path, { PATH, HOME: scratch.path, PS1: "$ " });
+  const terminal = await openTerminal([shell, ...words], scratch.path, {
+    PATH,
+    HOME: scratch.path,
+    XDG_RUNTIME_DIR: scratch.path,
+    PS1: "$ ",
+  });
   await terminal.type(`${setup}; echo set''up\r`, "setup");
   return {
     folder: scratch.path,

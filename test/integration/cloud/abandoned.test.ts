@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { stateFolder } from "../../../src/system/files/state-folder.ts";
 import type { LoggedRequest } from "../../local-cloud/endpoint/request-log.ts";
 import { type CloudFixture, leftIn, neverAborted, openFixture, region } from "./cloud-fixture.ts";
 
@@ -25,6 +27,9 @@ async function createAndKill(
   }
 }
 
+const foldersOf = async ({ environment }: CloudFixture["surroundings"]): Promise<readonly string[]> =>
+  readdir(join(stateFolder(environment), "cloud", region));
+
 const counted = (action: string, count: number) => (requests: readonly LoggedRequest[]) =>
   requests.filter((entry) => entry.action === action).length >= count;
 
@@ -36,14 +41,16 @@ test.each([
   "a create that was killed %s is removed and done anew by the next one here",
   async (_, isTime) => {
     await using fixture = await openFixture({});
-    const { cloud } = fixture;
+    const { cloud, surroundings } = fixture;
     cloud.behaviour.change({ pendingMs: 800 });
     await createAndKill(fixture, isTime);
     const backend = await fixture.open(region);
-    await using request = await fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
+    const request = fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
+    const killed = await foldersOf(surroundings);
     await backend.plan(request, neverAborted);
-    const cluster = await backend.provision(request, request.onNode, neverAborted);
-    expect(cluster.creationId).toBe(request.creationId);
+    const cluster = await fixture.create(backend, request, neverAborted);
+    expect(killed).toHaveLength(1);
+    expect(await foldersOf(surroundings)).toEqual([basename(cluster.directory)]);
     expect(cluster.state).toBe("running");
     expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
   },
@@ -57,8 +64,8 @@ test("an answer that was lost with the process is asked for again, and what it l
   cloud.faults.add({ action: "RunInstances", when: "after", times: 2, delayMs: 1000 });
   await createAndKill(fixture, () => cloud.instances().length === 3);
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
-  const cluster = await backend.provision(request, request.onNode, neverAborted);
+  const request = fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
+  const cluster = await fixture.create(backend, request, neverAborted);
   expect(cluster.nodes).toHaveLength(1);
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
   // Asked again under their tokens, the launches made nothing new.
@@ -71,16 +78,16 @@ test("a create that is still running here is not taken for remains", async () =>
   const backend = await fixture.open(region);
   const going = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
-  await using first = await fixture.request("default", {
+  const first = fixture.request("default", {
     complete: async () => {
       going.resolve();
       await end.promise;
     },
   });
-  await using second = await fixture.request("default", {});
-  const provisioning = backend.provision(first, first.onNode, neverAborted);
+  const second = fixture.request("default", {});
+  const provisioning = fixture.create(backend, first, neverAborted);
   await going.promise;
-  const refusal = await backend.provision(second, second.onNode, neverAborted).catch((error: unknown) => error);
+  const refusal = await fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ id: "cluster-exists" });
   end.resolve();
   expect((await provisioning).state).toBe("running");

@@ -1,18 +1,13 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { CreateTagsCommand, EC2Client } from "@aws-sdk/client-ec2";
-import type { Backend, ProvisionRequest, Surroundings } from "../../../src/backend/backend.ts";
+import type { Backend } from "../../../src/model/backend.ts";
+import type { Surroundings } from "../../../src/system/surroundings.ts";
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../../src/backend/cloud/cloud-options.ts";
+import { type ClusterCreation, createCluster } from "../../../src/cluster/create-cluster.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
-import { createConnectionPool } from "../../../src/ssh/connection-pool.ts";
-import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { systemClock } from "../../../src/system/clock.ts";
-import { creationDirectory, creationFiles } from "../../../src/system/creation-folder.ts";
-import { makePrivateFolder, writePrivateFile } from "../../../src/system/private-file.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
-import { stateFolder } from "../../../src/system/state-folder.ts";
 import { networksOf } from "../../local-cloud/catalogue/networks.ts";
 import { regions } from "../../local-cloud/catalogue/regions.ts";
 import { LocalCloud } from "../../local-cloud/local-cloud.ts";
@@ -36,17 +31,25 @@ export interface CloudFixture extends AsyncDisposable {
   open(chosen: string): Promise<Backend<CloudOptions>>;
   /** Gives an instance other tags, as anybody in the account may. */
   tag(instanceId: string, tags: Readonly<Record<string, string>>): Promise<void>;
-  /** A creation of this id with its folder and key, as the facade makes them. */
-  request(clusterId: string, changes: RequestChanges): Promise<TestRequest>;
+  request(clusterId: string, changes: RequestChanges): TestRequest;
+  create(backend: Backend<CloudOptions>, request: TestRequest, signal: AbortSignal): Promise<ClusterRecord>;
 }
 
-export type RequestChanges = Partial<ProvisionRequest<CloudOptions>>;
+export interface RequestChanges extends Partial<ClusterCreation<CloudOptions>> {
+  /** The last part of the creation. */
+  readonly complete?: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
+  /** Called when logs are collected, before or after the removal. */
+  readonly onLogs?: (cluster: ClusterRecord) => Promise<void>;
+}
 
-interface TestRequest extends ProvisionRequest<CloudOptions>, AsyncDisposable {
-  /** The clusters that `onFailure` was told of. */
+interface TestRequest extends ClusterCreation<CloudOptions> {
+  readonly onLogs: (cluster: ClusterRecord) => Promise<void>;
+  /** The clusters whose logs were collected. */
   readonly failures: ClusterRecord[];
+  /** In the order in which they could be logged in to. */
   readonly met: NodeRecord[];
-  readonly onNode: (node: NodeRecord) => void;
+  /** What a second interrupt would tell. */
+  readonly remains: () => string;
 }
 
 export async function openFixture(environment: Readonly<Record<string, string | undefined>>): Promise<CloudFixture> {
@@ -77,7 +80,8 @@ export async function openFixture(environment: Readonly<Record<string, string | 
     told,
     open: async (chosen) => createCloudBackend({ region: chosen }, surroundings, neverAborted),
     tag: async (instanceId, tags) => tagInstance(cloud, instanceId, tags),
-    request: async (clusterId, changes) => newRequest(clusterId, surroundings, changes),
+    request: newRequest,
+    create: async (backend, request, signal) => createAndListen(backend, request, surroundings, signal),
     [Symbol.asyncDispose]: async () => {
       await cloud[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
@@ -85,50 +89,55 @@ export async function openFixture(environment: Readonly<Record<string, string | 
   };
 }
 
-/** A creation with its folder and key, as the facade makes them. */
-export async function newRequest(
-  clusterId: string,
-  { environment, clock, progress }: Surroundings,
-  changes: RequestChanges,
-): Promise<TestRequest> {
-  const creationId = randomBytes(8).toString("hex");
-  const directory = creationDirectory(join(stateFolder(environment), "cloud", region), clusterId, creationId);
-  const files = creationFiles(directory);
-  const keys = generateKeyPair("login");
-  await makePrivateFolder(directory);
-  await writePrivateFile(files.privateKey, keys.privateKey);
-  const connections = createConnectionPool({
-    privateKeyFile: files.privateKey,
-    knownHosts: createKnownHosts(files.knownHosts),
-    clock,
-    progress,
-  });
-  const failures: ClusterRecord[] = [];
+export function newRequest(clusterId: string, changes: RequestChanges): TestRequest {
+  const { complete = async () => {}, onLogs = async () => {}, ...others } = changes;
   const met: NodeRecord[] = [];
+  const described: (() => string)[] = [];
   return {
     clusterId,
-    creationId,
-    directory,
     variant: "oss",
     distribution: "debian-12",
     counts: { master: 1, agent: 1, public_agent: 1 },
-    creation: { instanceType: "m5.large", customTags: [], adminCidrs: [] },
+    options: { instanceType: "m5.large", customTags: [], adminCidrs: [] },
+    needsCgroups1: false,
+    imagePreparation: undefined,
     openPorts: [80, 443],
     webScheme: "http",
-    publicKey: keys.publicKey,
-    connections,
+    ownKey: undefined,
     keepOnFailure: false,
-    deadlineMs: clock.now() + 60_000,
-    complete: async () => {},
-    onFailure: async (cluster) => {
-      failures.push(cluster);
+    deadlineMs: Date.now() + 60_000,
+    installer: (_, signal) => ({
+      prepare: async (node) => void met.push(node),
+      start: async (cluster) => complete(cluster, signal),
+      [Symbol.asyncDispose]: async () => {},
+    }),
+    onAbandon: (describe) => {
+      described.push(describe);
+      return { [Symbol.dispose]: () => {} };
     },
-    ...changes,
-    failures,
+    ...others,
+    onLogs,
+    failures: [],
     met,
-    onNode: (node) => met.push(node),
-    [Symbol.asyncDispose]: async () => connections[Symbol.asyncDispose](),
+    remains: () => described.map((describe) => describe()).join("\n"),
   };
+}
+
+async function createAndListen(
+  backend: Backend<CloudOptions>,
+  request: TestRequest,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const listening: Backend<CloudOptions> = {
+    ...backend,
+    consoleOutput: async (cluster, logsSignal) => {
+      request.failures.push(cluster);
+      await request.onLogs(cluster);
+      return await backend.consoleOutput(cluster, logsSignal);
+    },
+  };
+  return await createCluster(listening, request, surroundings, signal);
 }
 
 /** What a passing create or a roll-back must not leave. */

@@ -1,13 +1,14 @@
 /** Creates a cluster in the cloud that the environment names, and then stays in the last part of the creation: its parent kills it. */
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
+import { createCluster } from "../../../src/cluster/create-cluster.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
 import { neverAborted, newRequest, region } from "./cloud-fixture.ts";
 
 const surroundings = { environment: process.env, clock: systemClock, progress: silentProgress };
 const backend = await createCloudBackend({ region }, surroundings, neverAborted);
-await using request = await newRequest("default", surroundings, {
+const request = newRequest("default", {
   counts: { master: 1, agent: 2, public_agent: 0 },
   complete: () => Bun.sleep(60_000),
 });
-await backend.provision(request, request.onNode, neverAborted);
+await createCluster(backend, request, surroundings, neverAborted);

@@ -1,23 +1,25 @@
 import { expect, test } from "bun:test";
 import { nodeReference, roles } from "../../../src/model/cluster-record.ts";
+import { openConnections } from "../../../src/cluster/connections/cluster-connections.ts";
 import { openFixture, neverAborted, region, leftIn, nothing } from "./cloud-fixture.ts";
 
 test("makes machines that can be logged in to, and finds, lists and destroys them", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", {});
-  const cluster = await backend.provision(request, request.onNode, neverAborted);
+  const request = fixture.request("default", {});
+  const cluster = await fixture.create(backend, request, neverAborted);
   expect(cluster.nodes.map(nodeReference)).toEqual(["master_0", "agent_0", "public_agent_0"]);
   expect(cluster.state).toBe("running");
   expect(request.met.map(nodeReference).toSorted()).toEqual(["agent_0", "master_0", "public_agent_0"]);
   const [master] = cluster.nodes;
-  const connection = await request.connections.connect(master!, neverAborted);
+  await using connections = openConnections(cluster.directory, fixture.surroundings);
+  const connection = await connections.connect(master!, neverAborted);
   expect(connection.isOpen).toBe(true);
   expect(await backend.find("default", neverAborted)).toEqual(cluster);
   expect(await backend.list(neverAborted)).toEqual([cluster]);
-  await backend.destroy(cluster, neverAborted);
-  await backend.destroy(cluster, neverAborted);
+  await backend.remove(cluster, neverAborted);
+  await backend.remove(cluster, neverAborted);
   expect(await backend.find("default", neverAborted)).toBeUndefined();
   expect(leftIn(cloud)).toEqual(nothing);
 });
@@ -26,13 +28,13 @@ test("launches machines that end by themselves, hide nothing and can be read bac
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
-  await using request = await fixture.request("Mine_1.x", {
+  const request = fixture.request("Mine_1.x", {
     variant: "enterprise",
     counts: { master: 1, agent: 2, public_agent: 0 },
-    creation: { instanceType: "t3.large", customTags: [{ key: "owner", value: "me" }], adminCidrs: ["192.0.2.0/24"] },
+    options: { instanceType: "t3.large", customTags: [{ key: "owner", value: "me" }], adminCidrs: ["192.0.2.0/24"] },
   });
   const startMs = Date.now();
-  const cluster = await backend.provision(request, request.onNode, neverAborted);
+  const cluster = await fixture.create(backend, request, neverAborted);
   const agent = cloud.instances().find(({ instanceId }) => instanceId === cluster.nodes[2]?.id);
   expect(agent).toMatchObject({
     instanceType: "t3.large",
@@ -42,7 +44,7 @@ test("launches machines that end by themselves, hide nothing and can be read bac
     tags: {
       Name: "Mine_1.x agent",
       "cluster-e2e:cluster-id": "Mine_1.x",
-      "cluster-e2e:creation-id": request.creationId,
+      "cluster-e2e:creation-id": cluster.creationId,
       "cluster-e2e:role": "agent",
       "cluster-e2e:index-base": "0",
       "cluster-e2e:counts": "master=1 agent=2 public_agent=0",
@@ -59,7 +61,7 @@ test("launches machines that end by themselves, hide nothing and can be read bac
   expect(agent?.userData).toContain(`cluster-e2e-deadline ${cluster.expiresAt!.getTime() / 1000}\\n`);
   expect(agent?.userData).not.toContain(cloud.secretAccessKey);
   expect(cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-Mine_1.x")).toMatchObject({
-    tags: { "cluster-e2e:creation-id": request.creationId, "cluster-e2e:expires-at": cluster.expiresAt!.toISOString() },
+    tags: { "cluster-e2e:creation-id": cluster.creationId, "cluster-e2e:expires-at": cluster.expiresAt!.toISOString() },
     rules: [
       { protocol: "-1" },
       { protocol: "tcp", fromPort: 22, source: { cidr: "192.0.2.0/24" } },
@@ -73,8 +75,8 @@ test("launches machines that end by themselves, hide nothing and can be read bac
 test("machines boot with a host key of their role, in the cloud", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
-  await backend.provision(request, request.onNode, neverAborted);
+  const request = fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
+  await fixture.create(backend, request, neverAborted);
   const machines = Map.groupBy(fixture.cloud.instances(), ({ tags }) => tags["cluster-e2e:role"]);
   const keysOf = (role: string): Set<unknown> =>
     new Set(machines.get(role)?.map(({ userData }) => /"ed25519_private": .*/.exec(userData)?.[0]));
@@ -87,8 +89,8 @@ test("the deadline counts from the API's clock, not from this machine's", async 
   await using fixture = await openFixture({});
   fixture.cloud.clock.skew(-180_000);
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", {});
-  const cluster = await backend.provision(request, request.onNode, neverAborted);
+  const request = fixture.request("default", {});
+  const cluster = await fixture.create(backend, request, neverAborted);
   const lifetimeMs = cluster.expiresAt!.getTime() - Date.now();
   expect(lifetimeMs).toBeLessThan(7_200_000 - 170_000);
   expect(lifetimeMs).toBeGreaterThan(7_200_000 - 200_000);
@@ -98,8 +100,8 @@ test("asks for 300 machines with as many calls as for three", async () => {
   const callsFor = async (agents: number) => {
     await using fixture = await openFixture({});
     const backend = await fixture.open(region);
-    await using request = await fixture.request("default", { counts: { master: 1, agent: agents, public_agent: 1 } });
-    const cluster = await backend.provision(request, request.onNode, neverAborted);
+    const request = fixture.request("default", { counts: { master: 1, agent: agents, public_agent: 1 } });
+    const cluster = await fixture.create(backend, request, neverAborted);
     expect(cluster.nodes).toHaveLength(agents + 2);
     expect(new Set(cluster.nodes.map(nodeReference)).size).toBe(agents + 2);
     expect(request.met).toHaveLength(agents + 2);
@@ -111,12 +113,12 @@ test("asks for 300 machines with as many calls as for three", async () => {
   expect(await callsFor(298)).toEqual(await callsFor(1));
 }, 60_000);
 
-test("plans without touching anything, and provision asks nothing of it again", async () => {
+test("plans without touching anything, and a creation asks each question once", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", {});
-  const plan = await backend.plan(request, neverAborted);
+  const request = fixture.request("default", {});
+  const { summary: plan } = await backend.plan(request, neverAborted);
   expect(Object.keys(cloud.requests.counts()).toSorted()).toEqual([
     "DescribeImages",
     "DescribeInstances",
@@ -127,6 +129,7 @@ test("plans without touching anything, and provision asks nothing of it again", 
     "Region",
     "Credentials",
     "Image",
+    "Instance metadata",
     "Machines",
     "Subnets",
     "Security group",
@@ -142,7 +145,8 @@ test("plans without touching anything, and provision asks nothing of it again", 
     rules: { ports: [22, 80, 443], adminCidrs: ["127.0.0.1/32"] },
     maximumCostDollars: 0.72,
   });
-  await backend.provision(request, request.onNode, neverAborted);
+  cloud.requests.clear();
+  await fixture.create(backend, request, neverAborted);
   expect(cloud.requests.counts()).toMatchObject({ DescribeImages: 1, DescribeSubnets: 1 });
 });
 
@@ -150,8 +154,8 @@ test("a part of the creation that fails later takes the machines with it", async
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
   const failure = new Error("the installation did not start");
-  await using request = await fixture.request("default", { complete: () => Promise.reject(failure) });
-  const outcome = await backend.provision(request, request.onNode, neverAborted).catch((error: unknown) => error);
+  const request = fixture.request("default", { complete: () => Promise.reject(failure) });
+  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
   expect(outcome).toBe(failure);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
   expect(request.failures[0]?.nodes.map((node) => node.role)).toEqual([...roles]);

@@ -7,7 +7,7 @@ import {
   creationDirectory,
   creationFiles,
   endCreation,
-} from "../../../src/system/creation-folder.ts";
+} from "../../../src/system/files/creation-folder.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const creationId = "0123456789abcdef";
@@ -56,6 +56,14 @@ test.each(["finished", "removed"] as const)("one that is %s is not abandoned", a
   const directory = await creationOf(folder.path, (owner) => ({ ...owner, startedAt: "boot:1" }));
   await endCreation(directory, state);
   expect(await abandonedCreations(folder.path, "default")).toEqual([]);
+});
+
+test("one that its own process gave up is abandoned, although the process lives", async () => {
+  await using folder = await scratchFolder();
+  const directory = await creationOf(folder.path, (owner) => owner);
+  await endCreation(directory, "abandoned");
+  const found = await abandonedCreations(folder.path, "default");
+  expect(found.map((creation) => creation.directory)).toEqual([directory]);
 });
 
 test("folders without a creation, or with one that can't be read, are passed over", async () => {

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCloudBackend } from "../../../src/backend/cloud/cloud-backend.ts";
-import { findCredentials } from "../../../src/backend/cloud/credentials.ts";
-import { openApi } from "../../../src/backend/cloud/open-api.ts";
+import { findCredentials } from "../../../src/backend/cloud/credentials/credentials.ts";
+import { openApi } from "../../../src/backend/cloud/api/open-api.ts";
 import type { ClusterError } from "../../../src/errors.ts";
 import { accounts } from "../../local-cloud/endpoint/accounts.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -105,8 +105,8 @@ test("an expired session is told as such", async () => {
 test("one account sees nothing of another's clusters", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
-  await backend.provision(request, request.onNode, neverAborted);
+  const request = fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
+  await fixture.create(backend, request, neverAborted);
   const { other } = accounts;
   const environment = {
     ...fixture.surroundings.environment,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ClusterError } from "../../../src/errors.ts";
+import type { ClusterError } from "../../../src/errors.ts";
 import type { Fault } from "../../local-cloud/endpoint/faults.ts";
 import {
   type CloudFixture,
@@ -15,8 +15,8 @@ import {
 async function create(fixture: CloudFixture, faults: readonly Fault[], changes: RequestChanges) {
   for (const fault of faults) fixture.cloud.faults.add(fault);
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", changes);
-  const outcome = await backend.provision(request, request.onNode, neverAborted).catch((error: unknown) => error);
+  const request = fixture.request("default", changes);
+  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
   return { outcome, request };
 }
 
@@ -164,13 +164,13 @@ test("a missing permission names the action, and the log has the encoded part", 
 
 test("an image that the region doesn't have", async () => {
   await using fixture = await openFixture({});
-  const creation = {
+  const options = {
     instanceType: "m5.large",
     customTags: [],
     adminCidrs: [],
     image: { id: "ami-0123456789abcdef0", user: "me" },
   };
-  const { outcome } = await create(fixture, [], { creation });
+  const { outcome } = await create(fixture, [], { options });
   expect(outcome).toMatchObject({ id: "image-not-found", facts: { code: "InvalidAMIID.NotFound" } });
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
@@ -189,17 +189,15 @@ test("a deadline that passes says what was waited for", async () => {
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
-test("so does a limit that the caller keeps", async () => {
+test("so does one that passes before machines start", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ pendingMs: 60_000 });
-  const backend = await fixture.open(region);
-  await using request = await fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
-  const limit = new AbortController();
-  const provisioning = backend.provision(request, request.onNode, limit.signal).catch((error: unknown) => error);
-  await Bun.sleep(700);
-  limit.abort(new ClusterError("deadline-passed", "It took too long."));
-  expect(((await provisioning) as ClusterError).message).toBe(
-    "It took too long. It was waiting for 1 of 1 machines to start.",
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 0, public_agent: 0 },
+    deadlineMs: Date.now() + 4000,
+  });
+  expect((outcome as ClusterError).message).toBe(
+    'Creating cluster "default" took longer than its limit. It was waiting for 1 of 1 machines to start.',
   );
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -209,7 +207,7 @@ test("a machine that never answers may be one that doesn't let this machine's ad
   fixture.cloud.behaviour.change({ bootDelayMs: 60_000 });
   const { outcome } = await create(fixture, [], {
     counts: { master: 1, agent: 0, public_agent: 0 },
-    creation: { instanceType: "m5.large", customTags: [], adminCidrs: ["192.0.2.0/24"] },
+    options: { instanceType: "m5.large", customTags: [], adminCidrs: ["192.0.2.0/24"] },
     deadlineMs: Date.now() + 2000,
   });
   expect((outcome as ClusterError).message).toEndWith(

@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { openApi } from "../../../src/backend/cloud/open-api.ts";
-import { toTags } from "../../../src/backend/cloud/tags.ts";
-import { Cluster } from "../../../src/cluster/cluster.ts";
-import { stateFolder } from "../../../src/system/state-folder.ts";
+import { openApi } from "../../../src/backend/cloud/api/open-api.ts";
+import { toTags } from "../../../src/backend/cloud/records/tags.ts";
+import { Cluster } from "../../../src/cluster/library/cluster.ts";
+import { stateFolder } from "../../../src/system/files/state-folder.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { type CloudFixture, leftIn, neverAborted, openFixture, region } from "./cloud-fixture.ts";
 
@@ -51,12 +51,12 @@ test.each([
     await using fixture = await openFixture({});
     const foreign = await launch(fixture, changed);
     const backend = await fixture.open(region);
-    await using request = await fixture.request("default", oneNode);
+    const request = fixture.request("default", oneNode);
     await backend.plan(request, neverAborted);
-    const cluster = await backend.provision(request, request.onNode, neverAborted);
-    expect(cluster.creationId).toBe(request.creationId);
+    const cluster = await fixture.create(backend, request, neverAborted);
+    expect(cluster.nodes.map(({ id }) => id)).not.toContain(foreign);
     expect(stateOf(fixture, foreign)).toBe("running");
-    await backend.destroy(cluster, neverAborted);
+    await backend.remove(cluster, neverAborted);
     expect(stateOf(fixture, foreign)).toBe("running");
     expect(leftIn(fixture.cloud)).toEqual({ machines: 1, groups: 0 });
   },
@@ -66,19 +66,19 @@ test.each([
 test("an instance that copies a creation's id into broken tags is not ended with it", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", oneNode);
-  const cluster = await backend.provision(request, request.onNode, neverAborted);
-  const foreign = await launch(fixture, { creationId: request.creationId, sshUser: "a b" });
+  const request = fixture.request("default", oneNode);
+  const cluster = await fixture.create(backend, request, neverAborted);
+  const foreign = await launch(fixture, { creationId: cluster.creationId, sshUser: "a b" });
   expect((await backend.find("default", neverAborted))?.nodes.length).toBe(1);
   expect(fixture.told.join("\n")).toContain(`instance ${foreign}: its tag cluster-e2e:ssh-user has an unknown form`);
-  await backend.destroy(cluster, neverAborted);
+  await backend.remove(cluster, neverAborted);
   expect(stateOf(fixture, foreign)).toBe("running");
 }, 30_000);
 
 test("the roll-back ends this creation's own instances, whatever became of their tags", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", {
+  const request = fixture.request("default", {
     counts: { master: 1, agent: 1, public_agent: 0 },
     complete: async () => {
       const [first, second] = fixture.cloud.instances();
@@ -88,9 +88,7 @@ test("the roll-back ends this creation's own instances, whatever became of their
     },
   });
   const startMs = Date.now();
-  expect((await failureOf(backend.provision(request, request.onNode, neverAborted))).message).toBe(
-    "the creation fails",
-  );
+  expect((await failureOf(fixture.create(backend, request, neverAborted))).message).toBe("the creation fails");
   expect(leftIn(fixture.cloud)).toEqual({ machines: 0, groups: 0 });
   // They are found by their ids, not given up as unseen after two minutes.
   expect(Date.now() - startMs).toBeLessThan(20_000);
@@ -102,7 +100,7 @@ test("the library finds no cluster in an instance with a broken tag, and changes
   const victim = join(stateFolder(surroundings.environment), ".ssh");
   await mkdir(victim, { recursive: true, mode: 0o755 });
   await launch(fixture, { creationId: "x/../../../.ssh", expiresAt: new Date(Date.now() + hourMs).toISOString() });
-  const clusters = { surroundings, distribution: "debian-12", creation: {}, open: async () => fixture.open(region) };
+  const clusters = { surroundings, distribution: "debian-12", options: {}, open: async () => fixture.open(region) };
   const error = await failureOf(Cluster.find(clusters, "default"));
   expect(error.id).toBe("cluster-not-found");
   expect((await stat(victim)).mode & 0o777).toBe(0o755);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { ClusterError } from "../../../src/errors.ts";
 import type { LoggedRequest } from "../../local-cloud/endpoint/request-log.ts";
 import { leftIn, neverAborted, nothing, openFixture, region, type RequestChanges } from "./cloud-fixture.ts";
 
@@ -15,9 +16,9 @@ async function interrupt(
   const { cloud, told } = fixture;
   cloud.behaviour.change({ apiDelayMs: 40, pendingMs: 300, bootDelayMs: 400 });
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", { ...twoRoles, ...changes });
+  const request = fixture.request("default", { ...twoRoles, ...changes });
   const controller = new AbortController();
-  const provisioning = backend.provision(request, request.onNode, controller.signal).catch((error: unknown) => error);
+  const provisioning = fixture.create(backend, request, controller.signal).catch((error: unknown) => error);
   while (!isTime(cloud.requests.entries, told)) await Bun.sleep(1);
   controller.abort(interruption);
   const outcome = await provisioning;
@@ -62,9 +63,9 @@ test.each(["CreateSecurityGroup", "RunInstances"])(
     // The request arrives, and is carried out only after the interruption.
     cloud.faults.add({ action, when: "before", times: 1, delayMs: 300 });
     const backend = await fixture.open(region);
-    await using request = await fixture.request("default", twoRoles);
+    const request = fixture.request("default", twoRoles);
     const controller = new AbortController();
-    const provisioning = backend.provision(request, request.onNode, controller.signal).catch((error: unknown) => error);
+    const provisioning = fixture.create(backend, request, controller.signal).catch((error: unknown) => error);
     const before = action === "RunInstances" ? "CreateSecurityGroup" : "DescribeSubnets";
     while (!answered(before)(cloud.requests.entries)) await Bun.sleep(1);
     await Bun.sleep(60);
@@ -94,25 +95,20 @@ test("interrupted in its last part, a creation ends the machines before it looks
   expect(actions.slice(terminatedAt + 1)).toContain("DescribeInstances");
 });
 
-test("a failure of another part is no interruption: evidence comes first", async () => {
+test("a failure of another part is no interruption: logs come first", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
-  const { ClusterError } = await import("../../../src/errors.ts");
   const failure = new ClusterError("install-failed", "The installer failed.");
-  const controller = new AbortController();
   const backend = await fixture.open(region);
   const seen = { states: [] as string[] };
-  await using request = await fixture.request("default", {
+  const request = fixture.request("default", {
     ...twoRoles,
-    complete: async () => {
-      controller.abort(failure);
-      controller.signal.throwIfAborted();
-    },
-    onFailure: async (cluster) => {
+    complete: async () => Promise.reject(failure),
+    onLogs: async (cluster) => {
       seen.states = cluster.nodes.map((node) => node.state);
     },
   });
-  const outcome = await backend.provision(request, request.onNode, controller.signal).catch((error: unknown) => error);
+  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
   expect(outcome).toBe(failure);
   expect(seen.states).toEqual(["running", "running", "running"]);
   expect(leftIn(cloud)).toEqual(nothing);
@@ -122,20 +118,18 @@ test("kept on failure, machines stay, and their end is told", async () => {
   await using fixture = await openFixture({});
   const { cloud, told } = fixture;
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", {
+  const request = fixture.request("default", {
     ...twoRoles,
     keepOnFailure: true,
     complete: () => Promise.reject(new Error("no luck")),
   });
-  await backend.provision(request, request.onNode, neverAborted).catch(() => {});
+  await fixture.create(backend, request, neverAborted).catch(() => {});
   expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
   expect(told.some((line) => /^note: Kept, as asked: machines i-.* They end by themselves at /.test(line))).toBe(true);
-  expect(backend.remainsText("default")).toMatch(
-    /^Machines i-.* may be left in region us-west-2: they end by themselves at .*Z; /,
-  );
+  expect(request.remains()).toMatch(/^Machines i-.* may be left in region us-west-2: they end by themselves at .*Z; /);
   // Kept is kept: the next create doesn't take them for remains.
-  await using next = await fixture.request("default", twoRoles);
-  const refusal = await backend.provision(next, next.onNode, neverAborted).catch((error: unknown) => error);
+  const next = fixture.request("default", twoRoles);
+  const refusal = await fixture.create(backend, next, neverAborted).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ id: "cluster-exists" });
   expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
 });
@@ -143,12 +137,12 @@ test("kept on failure, machines stay, and their end is told", async () => {
 test("evidence that fails keeps nothing from being removed", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", {
+  const request = fixture.request("default", {
     ...twoRoles,
     complete: () => Promise.reject(new Error("no luck")),
-    onFailure: () => Promise.reject(new Error("no evidence")),
+    onLogs: () => Promise.reject(new Error("no evidence")),
   });
-  const outcome = await backend.provision(request, request.onNode, neverAborted).catch((error: unknown) => error);
+  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
   expect(outcome).toMatchObject({ message: "no luck" });
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });

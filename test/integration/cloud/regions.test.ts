@@ -7,8 +7,8 @@ const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 test("a cluster of another region is found there, on the error path only", async () => {
   await using fixture = await openFixture({});
   const here = await fixture.open(region);
-  await using request = await fixture.request("default", oneNode);
-  await here.provision(request, request.onNode, neverAborted);
+  const request = fixture.request("default", oneNode);
+  await fixture.create(here, request, neverAborted);
   const elsewhere = await fixture.open("eu-central-1");
   fixture.cloud.requests.clear();
   expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
@@ -34,10 +34,10 @@ test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
 test("a region without a default network asks for a subnet", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open("sa-east-1");
-  await using request = await fixture.request("default", oneNode);
-  const error = await backend.provision(request, request.onNode, neverAborted).catch((reason: unknown) => reason);
+  const request = fixture.request("default", oneNode);
+  const error = await fixture.create(backend, request, neverAborted).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "no-default-network", exitCode: 5 });
-  expect((error as ClusterError).hint).toContain("--subnet");
+  expect((error as ClusterError).hint).toContain("`subnetId`");
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
 
@@ -64,17 +64,17 @@ test("an aborted call rejects at once with the signal's reason", async () => {
 test("the address this machine is seen from can't be had: the option is named", async () => {
   await using fixture = await openFixture({ CLUSTER_CHECK_ADDRESS_URL: "http://127.0.0.1:9/" });
   const backend = await fixture.open(region);
-  await using request = await fixture.request("default", oneNode);
+  const request = fixture.request("default", oneNode);
   const error = await backend.plan(request, neverAborted).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "machine-not-set-up", exitCode: 5 });
-  expect((error as ClusterError).hint).toContain("--admin-cidr");
+  expect((error as ClusterError).hint).toContain("`adminCidrs`");
 });
 
 test("the address is asked for without the proxy that everything else goes through", async () => {
   using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("198.51.100.1") });
   await using fixture = await openFixture({});
   const script = `
-    const { checkAddress } = await import("${import.meta.dir}/../../../src/backend/cloud/check-address.ts");
+    const { checkAddress } = await import("${import.meta.dir}/../../../src/backend/cloud/launch/check-address.ts");
     console.log(await checkAddress(process.env, new AbortController().signal));
   `;
   const address = `http://127.0.0.1:${proxy.port}`;

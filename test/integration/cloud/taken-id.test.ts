@@ -7,10 +7,10 @@ const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 test("refuses an id that is taken, says when the present cluster ends, and leaves that one unharmed", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  await using first = await fixture.request("default", oneNode);
-  await using second = await fixture.request("default", oneNode);
-  const present = await backend.provision(first, first.onNode, neverAborted);
-  const refusal = await backend.provision(second, second.onNode, neverAborted).catch((error: unknown) => error);
+  const first = fixture.request("default", oneNode);
+  const second = fixture.request("default", oneNode);
+  const present = await fixture.create(backend, first, neverAborted);
+  const refusal = await fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ id: "cluster-exists", exitCode: 1 });
   expect((refusal as ClusterError).message).toBe(
     `A cluster "default" exists, or is being created, in region us-west-2. It ends at ${present.expiresAt?.toISOString()}, in 120 min.`,
@@ -25,10 +25,10 @@ test("refuses an id that is taken, says when the present cluster ends, and leave
 test("of two creates at the same moment one wins, and the other leaves nothing", async () => {
   await using fixture = await openFixture({});
   const backends = [await fixture.open(region), await fixture.open(region)];
-  await using first = await fixture.request("default", oneNode);
-  await using second = await fixture.request("default", oneNode);
+  const first = fixture.request("default", oneNode);
+  const second = fixture.request("default", oneNode);
   const outcomes = await Promise.allSettled(
-    [first, second].map((request, index) => backends[index]!.provision(request, request.onNode, neverAborted)),
+    [first, second].map((request, index) => fixture.create(backends[index]!, request, neverAborted)),
   );
   const won = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
   const lost = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason as unknown] : []));
@@ -46,18 +46,19 @@ test("of two creates in two networks, where no name is the lock, the later one y
   cloud.behaviour.change({ tagsVisibleAfterMs: 400, pendingMs: 1500 });
   const backend = await fixture.open(region);
   const subnetId = subnetOfTheOtherNetwork();
-  await using first = await fixture.request("default", oneNode);
-  await using second = await fixture.request("default", {
+  const first = fixture.request("default", oneNode);
+  const second = fixture.request("default", {
     ...oneNode,
-    creation: { ...first.creation, subnetId },
+    options: { ...first.options, subnetId },
   });
-  const elder = backend.provision(first, first.onNode, neverAborted);
+  const elder = fixture.create(backend, first, neverAborted);
   await Bun.sleep(50);
   // Launch times have whole seconds.
   cloud.clock.skew(2000);
-  const later = backend.provision(second, second.onNode, neverAborted).catch((error: unknown) => error);
+  const later = fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
   expect(await later).toMatchObject({ id: "cluster-exists" });
-  expect((await elder).creationId).toBe(first.creationId);
+  const made = await elder;
+  expect(await backend.find("default", neverAborted)).toEqual(made);
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
@@ -65,16 +66,16 @@ test("removes what ended clusters left, and nothing else", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
-  await using ended = await fixture.request("ended", oneNode);
-  await using stuck = await fixture.request("stuck", oneNode);
-  await using present = await fixture.request("present", oneNode);
-  const first = await backend.provision(ended, ended.onNode, neverAborted);
-  const late = await backend.provision(stuck, stuck.onNode, neverAborted);
+  const ended = fixture.request("ended", oneNode);
+  const stuck = fixture.request("stuck", oneNode);
+  const present = fixture.request("present", oneNode);
+  const first = await fixture.create(backend, ended, neverAborted);
+  const late = await fixture.create(backend, stuck, neverAborted);
   // Its machine has powered itself off; the other's has not, for whatever reason.
   await cloud.kill(first.nodes[0]!.id);
   await Bun.sleep(300);
   cloud.clock.skew(2 * 3_600_000 + 60_000);
-  await backend.provision(present, present.onNode, neverAborted);
+  await fixture.create(backend, present, neverAborted);
   await Bun.sleep(300);
   expect(
     cloud
@@ -92,12 +93,12 @@ test("an ended cluster's id is free again at once, even while its machines are s
   const { cloud } = fixture;
   cloud.behaviour.change({ shuttingDownMs: 700 });
   const backend = await fixture.open(region);
-  await using first = await fixture.request("default", oneNode);
-  await using second = await fixture.request("default", oneNode);
-  await backend.provision(first, first.onNode, neverAborted);
+  const first = fixture.request("default", oneNode);
+  const second = fixture.request("default", oneNode);
+  const ended = await fixture.create(backend, first, neverAborted);
   cloud.clock.skew(2 * 3_600_000 + 60_000);
-  const cluster = await backend.provision(second, second.onNode, neverAborted);
-  expect(cluster.creationId).toBe(second.creationId);
+  const cluster = await fixture.create(backend, second, neverAborted);
+  expect(cluster.creationId).not.toBe(ended.creationId);
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
@@ -105,14 +106,14 @@ test("a group by itself holds the name, for a creation under way has no machines
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
-  await using first = await fixture.request("default", oneNode);
-  await using second = await fixture.request("default", oneNode);
-  const present = await backend.provision(first, first.onNode, neverAborted);
+  const first = fixture.request("default", oneNode);
+  const second = fixture.request("default", oneNode);
+  const present = await fixture.create(backend, first, neverAborted);
   await cloud.kill(present.nodes[0]!.id);
   await Bun.sleep(300);
-  const refusal = await backend.provision(second, second.onNode, neverAborted).catch((error: unknown) => error);
+  const refusal = await fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ id: "cluster-exists", facts: { group: cloud.groups()[0]?.groupId } });
   expect(leftIn(cloud)).toEqual({ machines: 0, groups: 1 });
-  await backend.destroy(present, neverAborted);
+  await backend.remove(present, neverAborted);
   expect(leftIn(cloud)).toEqual(nothing);
 });

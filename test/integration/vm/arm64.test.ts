@@ -2,16 +2,16 @@
 import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { trialLimitsMs, tryAccelerators } from "../../../src/backend/vm/accelerator.ts";
-import { architectureOf } from "../../../src/backend/vm/architecture.ts";
+import { trialLimitsMs, tryAccelerators } from "../../../src/backend/vm/qemu/accelerator.ts";
+import { architectureOf } from "../../../src/backend/vm/qemu/architecture.ts";
 import type { NodeFacts } from "../../../src/backend/vm/cluster-facts.ts";
-import { readImageFacts } from "../../../src/backend/vm/disk.ts";
-import { findFirmware } from "../../../src/backend/vm/firmware.ts";
-import { findFreePorts } from "../../../src/backend/vm/free-ports.ts";
-import { launchMachines, toPorts } from "../../../src/backend/vm/launch.ts";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
-import { endMachines } from "../../../src/backend/vm/machine-process.ts";
-import { openQemu } from "../../../src/backend/vm/qemu.ts";
+import { readImageFacts } from "../../../src/backend/vm/images/disk.ts";
+import { findFirmware } from "../../../src/backend/vm/qemu/firmware.ts";
+import { findFreePorts } from "../../../src/backend/vm/machines/free-ports.ts";
+import { launchMachines, toPorts } from "../../../src/backend/vm/machines/launch.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
+import { endMachines } from "../../../src/backend/vm/machines/machine-process.ts";
+import { openQemu } from "../../../src/backend/vm/qemu/qemu.ts";
 import { hostKeyPerNode } from "../../../src/backend/first-host-keys.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
@@ -71,7 +71,7 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
       createdBy: "1",
       nodes: [node],
     },
-    creation: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
+    options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
     accelerator: "tcg",
     isSandboxed: true,
     firmware,

@@ -7,17 +7,17 @@ import {
   chooseAccelerator,
   trialLimitsMs,
   tryAccelerators,
-} from "../../../src/backend/vm/accelerator.ts";
-import { tryAsDisk, tryAsFirmware } from "../../../src/backend/vm/accelerator-trial.ts";
+} from "../../../src/backend/vm/qemu/accelerator.ts";
+import { tryAsDisk, tryAsFirmware } from "../../../src/backend/vm/qemu/accelerator-trial.ts";
 import {
   brokenAcceleratorPath,
   forgetBrokenAccelerator,
   readBrokenAccelerator,
   rememberBrokenAccelerator,
-} from "../../../src/backend/vm/broken-accelerator.ts";
-import { type Architecture, architectureOf } from "../../../src/backend/vm/architecture.ts";
+} from "../../../src/backend/vm/qemu/broken-accelerator.ts";
+import { type Architecture, architectureOf } from "../../../src/backend/vm/qemu/architecture.ts";
 import { vmChecks } from "../../../src/backend/vm/checks.ts";
-import { openQemu } from "../../../src/backend/vm/qemu.ts";
+import { openQemu } from "../../../src/backend/vm/qemu/qemu.ts";
 import { resolveCreation } from "../../../src/backend/vm/resolve-creation.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import type { Accelerator } from "../../../src/backend/vm/vm-options.ts";
@@ -106,10 +106,10 @@ test("an old QEMU runs single machines only", async () => {
   });
   const qemu = openQemu(surroundings(folder.path), x64);
   const image = join(folder.path, "qemu-img");
-  const creation = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
+  const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
   const resolve = (agents: number) => {
     const counts = { master: 1, agent: agents, public_agent: 0 };
-    const request = { distribution: "debian-12", creation, counts };
+    const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
     return resolveCreation(qemu, request, surroundings(folder.path).environment, never);
   };
   expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg" });
@@ -119,14 +119,27 @@ test("an old QEMU runs single machines only", async () => {
 test("nodes that want more memory than there is are refused", async () => {
   await using folder = await scratchFolder();
   const counts = { master: 1, agent: 0, public_agent: 0 };
-  const creation = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
-  const request = { distribution: "debian-12", creation, counts };
+  const options = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
+  const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
   const { environment } = surroundings(folder.path);
   const failure = await failureOf(
     resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
   );
   expect(failure.id).toBe("capacity-lacking");
-  expect(failure.hint).toContain("--memory");
+  expect(failure.hint).toContain("`memory`");
+});
+
+test("a distribution with version 2 of the control groups is refused where version 1 is needed, with those that fit", async () => {
+  await using folder = await scratchFolder();
+  const counts = { master: 1, agent: 0, public_agent: 0 };
+  const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024 };
+  const request = { distribution: "debian-12", options, counts, needsCgroups1: true };
+  const { environment } = surroundings(folder.path);
+  const failure = await failureOf(
+    resolveCreation(openQemu(surroundings(folder.path), x64), request, environment, never),
+  );
+  expect(failure).toMatchObject({ id: "machine-not-set-up" });
+  expect(failure.hint).toContain("almalinux-8, rocky-8");
 });
 
 test("the fastest accelerator that works is taken, and why others don't is told", async () => {

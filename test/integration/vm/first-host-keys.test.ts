@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hostKeyPerNode } from "../../../src/backend/first-host-keys.ts";
-import { architectureOf } from "../../../src/backend/vm/architecture.ts";
-import { launchMachines } from "../../../src/backend/vm/launch.ts";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
-import type { Qemu } from "../../../src/backend/vm/qemu.ts";
+import { architectureOf } from "../../../src/backend/vm/qemu/architecture.ts";
+import { launchMachines } from "../../../src/backend/vm/machines/launch.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
+import type { Qemu } from "../../../src/backend/vm/qemu/qemu.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -50,7 +50,7 @@ test("each machine boots with a host key of its own, the one that it is met with
       createdBy: "1",
       nodes,
     },
-    creation: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
+    options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
     accelerator: "tcg",
     isSandboxed: true,
     firmware: undefined,

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { architectureOf } from "../../../src/backend/vm/architecture.ts";
-import { findImage, imageFolder, obtainImage, type MachineImage } from "../../../src/backend/vm/image-store.ts";
+import { architectureOf } from "../../../src/backend/vm/qemu/architecture.ts";
+import { findImage, imageFolder, obtainImage, type MachineImage } from "../../../src/backend/vm/images/image-store.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -37,7 +37,7 @@ test("an image is verified by its publisher's sum, and found from then on", asyn
   );
   const path = await obtainImage(published(server.origin), obtaining(cache.path), never);
   expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
-  const found = await findImage({ distribution, creation: size }, x64, obtaining(cache.path).environment);
+  const found = await findImage({ distribution, options: size }, x64, obtaining(cache.path).environment);
   expect(found).toEqual({ name: path.slice(path.lastIndexOf("/") + 1), path });
   expect(await readdir(imageFolder(obtaining(cache.path).environment))).toHaveLength(1);
   expect(server.requests).toHaveLength(2);
@@ -64,10 +64,10 @@ test("a download that was cut off, also in an earlier run, goes on where it stop
   });
   const environment = { XDG_CACHE_HOME: cache.path };
   const image = { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") };
-  const creation = { ...size, image };
+  const options = { ...size, image };
   const gone = new AbortController();
   gone.abort(new Error("stopped"));
-  const missing = await findImage({ distribution, creation }, x64, environment);
+  const missing = await findImage({ distribution, options }, x64, environment);
   expect(missing.path).toBeUndefined();
   expect((await failureOf(obtainImage(missing, obtaining(cache.path), gone.signal))).message).toBe("stopped");
   const part = join(imageFolder(environment), `own-${image.sha256.slice(0, 16)}.img.part`);
@@ -75,14 +75,14 @@ test("a download that was cut off, also in an earlier run, goes on where it stop
   const path = await obtainImage(missing, obtaining(cache.path), never);
   expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
   expect(ranges).toEqual(["bytes=100000-"]);
-  expect((await findImage({ distribution, creation }, x64, environment)).path).toBe(path);
+  expect((await findImage({ distribution, options }, x64, environment)).path).toBe(path);
 });
 
 test("two creates at once download an image once", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
   const image = { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") };
-  const request = { distribution, creation: { ...size, image } };
+  const request = { distribution, options: { ...size, image } };
   const missing = await findImage(request, x64, { XDG_CACHE_HOME: cache.path });
   const both = [1, 2].map(async () => obtainImage(missing, obtaining(cache.path), never));
   const [first, second] = await Promise.all(both);
@@ -98,7 +98,7 @@ test("an address without an image, and a list without its sum, say so", async ()
   const unlisted = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), never));
   expect(unlisted.message).toContain("it does not list the image");
   const image = { source: `${server.origin}/disk.qcow2?token=verysecret`, sha256: sumOf("sha256") };
-  const missing = await findImage({ distribution, creation: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
+  const missing = await findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
   const failure = await failureOf(obtainImage(missing, obtaining(cache.path), never));
   expect(failure.message).toContain("HTTP 404");
   expect(failure.message).not.toContain("verysecret");
@@ -108,13 +108,13 @@ test("a file of the user's own is used where it lies, if it is there and has the
   await using cache = await scratchFolder();
   const source = join(cache.path, "own.qcow2");
   const find = (image: { readonly source: string; readonly sha256?: string }) =>
-    findImage({ distribution, creation: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
+    findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
   expect((await failureOf(find({ source }))).id).toBe("image-not-found");
   await writeFile(source, bytes);
   expect(await obtainImage(await find({ source }), obtaining(cache.path), never)).toBe(source);
   const wrong = await find({ source, sha256: "0".repeat(64) });
   const failure = await failureOf(obtainImage(wrong, obtaining(cache.path), never));
   expect(failure.message).toContain("has the sha256 sum");
-  expect(failure.hint).toBe("It is not the image that was meant, or --image-sha256 is another one's.");
+  expect(failure.hint).toBe("It is not the image that was meant, or `imageSha256` is another one's.");
   expect(await readFile(source)).toHaveLength(bytes.length);
 });

@@ -1,8 +1,8 @@
 /** Which process is a machine's, by real processes that stand for QEMU. */
 import { expect, test } from "bun:test";
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
-import { endMachines, machineLife } from "../../../src/backend/vm/machine-process.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
+import { endMachines, machineLife } from "../../../src/backend/vm/machines/machine-process.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 

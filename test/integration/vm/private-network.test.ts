@@ -1,10 +1,10 @@
 /** The wire between machines, on a real QEMU; sockets stand for the machines. */
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import { hostArchitecture } from "../../../src/backend/vm/architecture.ts";
-import { networkFiles, startNetwork, type Wires, wirePath } from "../../../src/backend/vm/private-network.ts";
-import { isRunning } from "../../../src/backend/vm/machine-process.ts";
-import { openQemu } from "../../../src/backend/vm/qemu.ts";
+import { hostArchitecture } from "../../../src/backend/vm/qemu/architecture.ts";
+import { networkFiles, startNetwork, type Wires, wirePath } from "../../../src/backend/vm/machines/private-network.ts";
+import { isRunning } from "../../../src/backend/vm/machines/machine-process.ts";
+import { openQemu } from "../../../src/backend/vm/qemu/qemu.ts";
 import { removeCreation } from "../../../src/backend/vm/remove-creation.ts";
 import { systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";

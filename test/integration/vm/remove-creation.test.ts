@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { machineFiles } from "../../../src/backend/vm/machine-files.ts";
+import { machineFiles } from "../../../src/backend/vm/machines/machine-files.ts";
 import { leftoversCheck } from "../../../src/backend/vm/checks/leftovers.ts";
 import { lockMachines, removeCreation } from "../../../src/backend/vm/remove-creation.ts";
-import { noteWires } from "../../../src/backend/vm/private-network.ts";
+import { noteWires } from "../../../src/backend/vm/machines/private-network.ts";
 import { createVmBackend } from "../../../src/backend/vm/vm-backend.ts";
-import { watchMachines } from "../../../src/backend/vm/watch-machines.ts";
+import { lookAtMachines } from "../../../src/backend/vm/machines/look-at-machines.ts";
 import { destroyCluster } from "../../../src/cluster/destroy-clusters.ts";
 import { type Clock, systemClock } from "../../../src/system/clock.ts";
 import { silentProgress } from "../../../src/system/progress.ts";
@@ -92,7 +92,7 @@ test("the wires that a killed create left are removed, and nothing else that lie
   for (const folder of [left!, shared!, foreign!]) {
     await mkdir(folder);
     await writeFile(join(folder, "wire-0"), "");
-    await noteWires(directory, { folder, count: 2 });
+    await noteWires(directory, folder);
     if (folder === shared) await writeFile(join(folder, "wire-less"), "");
     await removeCreation(directory, systemClock, never);
   }
@@ -132,7 +132,7 @@ test("a lock that nobody gives back is told, with the file that it is", async ()
 
 test("a creation that was removed by somebody else has failed, and says why", async () => {
   await using root = await scratchFolder();
-  const failure = await failureOf(watchMachines(root.path, { firmware: "BIOS" }));
+  const failure = await failureOf(lookAtMachines(root.path, { firmware: "BIOS" }));
   expect(failure.id).toBe("machine-failed");
   expect(failure.message).toBe("The cluster was removed while it was being created.");
 });

@@ -10,6 +10,7 @@ import {
   describeInstanceTypes,
   describeRegions,
 } from "./describe-places.ts";
+import { modifyInstanceMetadataOptions } from "./modify-metadata-options.ts";
 import { runInstances } from "./run-instances.ts";
 import { createSecurityGroup, deleteSecurityGroup, describeSecurityGroups } from "./security-groups.ts";
 import { createTags } from "./tags.ts";
@@ -30,6 +31,7 @@ const all: readonly Action[] = [
   describeSubnets,
   describeVpcs,
   getConsoleOutput,
+  modifyInstanceMetadataOptions,
   runInstances,
   terminateInstances,
 ];

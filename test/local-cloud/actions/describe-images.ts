@@ -87,6 +87,7 @@ function imageXml(image: Image) {
     virtualizationType: image.virtualizationType,
     hypervisor: "xen",
     enaSupport: true,
+    imdsSupport: image.imdsSupport,
     creationDate: image.creationDate,
     deprecationTime: image.deprecated ? "2024-07-01T00:00:00.000Z" : undefined,
   };

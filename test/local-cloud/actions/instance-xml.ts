@@ -62,7 +62,7 @@ function instanceXml(instance: Instance, region: Region): XmlObject {
     hypervisor: "xen",
     enaSupport: true,
     clientToken: launch.clientToken ?? "",
-    metadataOptions: { state: "applied", ...launch.metadataOptions },
+    metadataOptions: { state: "applied", ...instance.metadataOptions },
     ...(isAlive(instance) ? networkXml(instance, region) : { privateDnsName: "", dnsName: "" }),
   };
 }

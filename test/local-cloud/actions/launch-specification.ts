@@ -55,7 +55,7 @@ export function readLaunchSpecification(parameters: Parameters, region: Region):
     userData: readUserData(parameters.text("UserData")),
     clientToken: readClientToken(parameters),
     shutdownBehavior: oneOf(parameters, "InstanceInitiatedShutdownBehavior", ["stop", "terminate"]) ?? "stop",
-    metadataOptions: readMetadataOptions(parameters),
+    metadataOptions: readMetadataOptions(parameters, image),
     volumes: readVolumes(parameters, image),
     instanceTags: tags.get("instance") ?? new Map(),
     volumeTags: tags.get("volume") ?? new Map(),
@@ -112,17 +112,23 @@ function readUserData(encoded: string | undefined): Uint8Array {
   return bytes;
 }
 
-function readMetadataOptions(parameters: Parameters): MetadataOptions {
-  const hopLimit = parameters.integer("MetadataOptions.HttpPutResponseHopLimit") ?? 1;
-  if (hopLimit < 1 || hopLimit > 64)
-    throw invalid(`Invalid value '${hopLimit}' for HttpPutResponseHopLimit. It must be between 1 and 64.`);
+/** What an image says of itself changes what is taken where a request says nothing. */
+function readMetadataOptions(parameters: Parameters, image: Image): MetadataOptions {
+  const isNew = image.imdsSupport === "v2.0";
   return {
-    httpTokens: oneOf(parameters, "MetadataOptions.HttpTokens", ["optional", "required"]) ?? "optional",
-    httpPutResponseHopLimit: hopLimit,
+    httpTokens:
+      oneOf(parameters, "MetadataOptions.HttpTokens", ["optional", "required"]) ?? (isNew ? "required" : "optional"),
+    httpPutResponseHopLimit: readHopLimit(parameters, "MetadataOptions.HttpPutResponseHopLimit") ?? (isNew ? 2 : 1),
     httpEndpoint: oneOf(parameters, "MetadataOptions.HttpEndpoint", ["enabled", "disabled"]) ?? "enabled",
     instanceMetadataTags:
       oneOf(parameters, "MetadataOptions.InstanceMetadataTags", ["enabled", "disabled"]) ?? "disabled",
   };
+}
+
+export function readHopLimit(parameters: Parameters, name: string): number | undefined {
+  const hopLimit = parameters.integer(name);
+  if (hopLimit === undefined || (hopLimit >= 1 && hopLimit <= 64)) return hopLimit;
+  throw invalid(`Invalid value '${hopLimit}' for HttpPutResponseHopLimit. It must be between 1 and 64.`);
 }
 
 /** The image's root volume as the request changes it, and any further volumes. */
@@ -162,7 +168,7 @@ function readVolume(mapping: Parameters, image: Image): Omit<Volume, "id"> {
   };
 }
 
-function oneOf<Value extends string>(
+export function oneOf<Value extends string>(
   parameters: Parameters,
   name: string,
   values: readonly Value[],

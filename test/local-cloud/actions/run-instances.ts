@@ -94,6 +94,7 @@ function newInstance(
     reservationId,
     launchIndex,
     launch,
+    metadataOptions: launch.metadataOptions,
     launchTime: cloud.clock.now(),
     visibleAt: Date.now() + instancesVisibleAfterMs,
     tagsVisibleAt: Date.now() + tagsVisibleAfterMs,

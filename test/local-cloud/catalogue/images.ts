@@ -15,6 +15,8 @@ export interface Image {
   readonly virtualizationType: "hvm" | "paravirtual";
   readonly rootDeviceName: string;
   readonly rootSizeGiB: number;
+  /** The maker's word that its machines need no version 1 of the instance metadata. */
+  readonly imdsSupport: "v2.0" | undefined;
 }
 
 interface Family {
@@ -96,6 +98,9 @@ const families: readonly Family[] = [
   published(own, "debian-12-docker", "our-debian-12-with-docker-VERSION", ["1 20251006"]),
 ];
 
+/** The makers who say so. */
+const metadata2Families: ReadonlySet<string> = new Set(["amazon-2023", "debian-13", "ubuntu-24"]);
+
 /** Owner of images that look like the makers', newer than theirs. Whoever launches one wasn't careful. */
 export const lookAlikeOwner = "666666666666";
 
@@ -145,6 +150,7 @@ function imageOf(family: Family, version: string, date: string, region: string):
     virtualizationType: "hvm",
     rootDeviceName: family.rootDeviceName,
     rootSizeGiB: family.rootSizeGiB,
+    imdsSupport: metadata2Families.has(family.distribution) ? "v2.0" : undefined,
   };
 }
 

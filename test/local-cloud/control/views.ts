@@ -21,6 +21,7 @@ export interface InstanceView {
   readonly launchTime: string;
   readonly clientToken?: string;
   readonly shutdownBehavior: string;
+  readonly httpTokens: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly volumeTags: Readonly<Record<string, string>>;
   readonly volumes: readonly Volume[];
@@ -60,6 +61,7 @@ export function instanceView(instance: Instance, lifecycle: Lifecycle): Instance
     launchTime: instance.launchTime.toISOString(),
     ...(launch.clientToken !== undefined && { clientToken: launch.clientToken }),
     shutdownBehavior: launch.shutdownBehavior,
+    httpTokens: instance.metadataOptions.httpTokens,
     tags: Object.fromEntries(instance.tags),
     volumeTags: Object.fromEntries(launch.volumeTags),
     volumes: instance.volumes,

@@ -58,6 +58,8 @@ export interface Instance {
   readonly volumes: readonly Volume[];
   readonly tags: Map<string, string>;
   publicAddress: string | undefined;
+  /** At first the launch's. */
+  metadataOptions: MetadataOptions;
   state: InstanceState;
   stateReason: StateReason | undefined;
   /** EC2's older, human-readable form: `User initiated (2026-01-02 03:04:05 GMT)`. */

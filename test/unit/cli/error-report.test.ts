@@ -1,9 +1,27 @@
 import { expect, test } from "bun:test";
+import { defineCommand } from "../../../src/cli/command.ts";
 import { Interrupted } from "../../../src/cli/context.ts";
 import { reportError } from "../../../src/cli/error-report.ts";
+import { option } from "../../../src/cli/option.ts";
+import { text as anyWord } from "../../../src/cli/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 
-const circumstances = { programName: "cluster-x", logPath: undefined };
+const wait = defineCommand({
+  name: "wait",
+  summary: "",
+  description: "",
+  positionals: {},
+  options: {
+    timeout: option(anyWord, { flag: "--timeout", summary: "" }),
+    subnetId: option(anyWord, { flag: "--subnet", summary: "" }),
+  },
+  examples: [],
+  run: async () => {},
+});
+const circumstances = {
+  program: { name: "cluster-x", summary: "", licenses: async () => Promise.resolve(""), commands: [wait] },
+  logPath: undefined,
+};
 const gone = new ClusterError("connection-failed", "agent_0 is gone", { hint: "Look.", facts: { node: "agent_0" } });
 
 test("an error is told with what to do, the log and its id", () => {
@@ -18,6 +36,15 @@ test("an error is told with what to do, the log and its id", () => {
       facts: { node: "agent_0" },
     },
   });
+});
+
+test("options are named by their flags, other backquoted words stay", () => {
+  const late = new ClusterError("deadline-passed", "`subnetId` and `wait` are late", {
+    hint: "Give `timeout 90m` or more.",
+  });
+  const report = reportError(late, circumstances);
+  expect(report.text).toBe("Error: --subnet and `wait` are late\nGive --timeout 90m or more.\n[deadline-passed]");
+  expect(report.data).toMatchObject({ message: "--subnet and `wait` are late", hint: "Give --timeout 90m or more." });
 });
 
 test.each([

@@ -6,7 +6,7 @@ import { noColours } from "../../../src/cli/colours.ts";
 import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal-progress.ts";
 import type { Clock } from "../../../src/system/clock.ts";
-import { Masker } from "../../../src/system/masking.ts";
+import { Masker } from "../../../src/system/masker.ts";
 
 interface Bench {
   readonly progress: TerminalProgress;
@@ -27,6 +27,7 @@ function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; i
     clock,
     colours: noColours,
     masker: new Masker(),
+    nameFlags: (text) => text.replaceAll("`timeout`", "--timeout"),
     log,
     isInterrupted: () => isInterrupted,
   });
@@ -118,6 +119,13 @@ test("hidden values are masked, and no control characters of others reach the te
   expect(progress.mask("x hunter22")).toBe("x ***");
 });
 
+test("notes and warnings name options by their flags", () => {
+  const { progress, written } = bench();
+  progress.note("see `timeout`");
+  progress.warn("see `timeout`");
+  expect(written()).toBe("see --timeout\nWarning: see --timeout\n");
+});
+
 test("a line that stays is written once, also when a result is written while work goes on", async () => {
   const texts: string[] = [];
   const clock: Clock = { now: () => Date.now(), sleep: () => Promise.resolve() };
@@ -128,6 +136,7 @@ test("a line that stays is written once, also when a result is written while wor
     clock,
     colours: noColours,
     masker: new Masker(),
+    nameFlags: (text) => text.replaceAll("`timeout`", "--timeout"),
     log: new LogFile(clock),
     isInterrupted: () => false,
   });

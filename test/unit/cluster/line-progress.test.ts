@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { LineProgress } from "../../../src/cluster/line-progress.ts";
+import { LineProgress } from "../../../src/cluster/library/line-progress.ts";
 
 function listen(): { readonly progress: LineProgress; readonly lines: string[] } {
   const lines: string[] = [];

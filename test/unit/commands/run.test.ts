@@ -17,7 +17,9 @@ async function statusFor(id: ErrorId): Promise<number | undefined> {
   } as unknown as Context;
   const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [] };
   const command = runCommand(driver);
-  const error = await command.run(input as unknown as Parameters<typeof command.run>[0], context).catch((e) => e);
+  const error = await command
+    .run(input as unknown as Parameters<typeof command.run>[0], context)
+    .catch((reason: unknown) => reason);
   expect(error).toBe(failure);
   return asked[0];
 }

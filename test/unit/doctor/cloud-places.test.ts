@@ -39,7 +39,7 @@ test("one subnet that gives public addresses is enough", async () => {
 });
 
 test("subnets without public addresses are worth a look", async () => {
-  expect(await told("network", [subnet("a", false)], [])).toMatch(/^warn: None of the subnets.*--subnet/);
+  expect(await told("network", [subnet("a", false)], [])).toMatch(/^warn: None of the subnets.*`subnetId`/);
 });
 
 test("an instance type that is offered only where the network has no subnet is no use", async () => {

@@ -31,7 +31,7 @@ test("room for what create may need", async () => {
 });
 
 test("too little room: how much there is, and three ways out", async () => {
-  expect(await spaceText("/tmp", 1e18)).toMatch(/^fail: \/tmp has [\d.]+ GB free, but .*TMPDIR.*--workspace-dir/);
+  expect(await spaceText("/tmp", 1e18)).toMatch(/^fail: \/tmp has [\d.]+ GB free, but .*TMPDIR.*`workspaceDir`/);
 });
 
 test("no folder to put temporary files in", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { noColours } from "../../../src/cli/colours.ts";
 import { reportText } from "../../../src/commands/doctor.ts";
-import type { CheckResult } from "../../../src/doctor/check.ts";
+import type { CheckResult } from "../../../src/model/check.ts";
 
 const results: readonly CheckResult[] = [
   { name: "ssh", status: "pass", message: "OpenSSH_9.2p1", details: ["Found in /usr/bin"], ms: 12.3 },

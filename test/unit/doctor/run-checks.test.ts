@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Check, type Outcome, pass, skip, warn } from "../../../src/doctor/check.ts";
+import { type Check, type Outcome, pass, skip, warn } from "../../../src/model/check.ts";
 import { runChecks } from "../../../src/doctor/run-checks.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/system/clock.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { bootstrapOriginOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
-import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
 import { curlConfig } from "../../../src/platform/phases/curl-config.ts";
 import { megabytes } from "../../../src/platform/phases/fetch-artifact.ts";
 import { lastLines, reasonOf } from "../../../src/platform/phases/remote-script.ts";
@@ -21,7 +21,12 @@ const node = (role: NodeRecord["role"], privateAddress: string | undefined): Nod
 });
 const cluster = exampleCluster([node("master", "10.0.0.1"), node("agent", "10.0.0.2")], "enterprise");
 
-const facts = { resolvers: ["10.0.0.53"], bootstrapUrl: "http://10.0.0.1:18080/0123456789abcdef" };
+const facts = {
+  resolvers: ["10.0.0.53"],
+  bootstrapUrl: "http://10.0.0.1:18080/0123456789abcdef",
+  layout: layoutOf("cluster"),
+  release: "1.0",
+};
 
 async function configOf(changes: Partial<InstallPlan>): Promise<unknown> {
   const files = await genconfFiles(examplePlan("/a", { variant: "enterprise", ...changes }), cluster, facts);

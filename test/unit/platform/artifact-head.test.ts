@@ -38,7 +38,7 @@ test.each([
 test("a mismatch of variants names both", () => {
   const found: Variant = "enterprise";
   expect(() => assertVariant(found, "oss", "a.sh")).toThrow(
-    new ClusterError("variant-mismatch", "The artifact a.sh is of the variant enterprise, but --variant is oss."),
+    new ClusterError("variant-mismatch", "The artifact a.sh is of the variant enterprise, but `variant` is oss."),
   );
 });
 

@@ -44,7 +44,7 @@ test("a folder, a file or a link named config.yaml is refused only at the top", 
   expect((await readGenconfFolder(folder.path)).problems).toBeUndefined();
   await Bun.write(join(folder.path, "config.yaml"), "");
   expect((await readGenconfFolder(folder.path)).problems).toEqual([
-    `${folder.path}/config.yaml is refused: give your configuration with --extra-config`,
+    `${folder.path}/config.yaml is refused: give your configuration with \`extraConfig\``,
   ]);
 });
 

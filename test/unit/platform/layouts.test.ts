@@ -25,7 +25,8 @@ test("only the files of the layouts name one", async () => {
   const named = /dcos|mesos|layoutOf\("|layout(\.name)? [!=]== "\w/i;
   const naming: string[] = [];
   for (const path of paths) if (named.test(await readFile(join(source, path), "utf8"))) naming.push(path);
-  expect(naming.toSorted()).toEqual(["platform/layouts/dcos.ts", "platform/layouts/find-layout.ts"]);
+  expect(naming.filter((path) => !path.startsWith("platform/layouts/"))).toEqual([]);
+  expect(naming).toContain("platform/layouts/dcos.ts");
 });
 
 test.each([

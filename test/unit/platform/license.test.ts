@@ -19,13 +19,13 @@ async function licenseFile(text: string) {
 }
 
 test("--extra-config wins, and the files stay unread", async () => {
-  expect(await resolveLicense(all)).toEqual({ value: { contents: "from configuration", source: "--extra-config" } });
+  expect(await resolveLicense(all)).toEqual({ value: { contents: "from configuration", source: "`extraConfig`" } });
 });
 
 test("--license-key comes next, and the variable's file stays unread", async () => {
   await using file = await licenseFile("key\n");
   expect(await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path })).toEqual({
-    value: { contents: "key", source: "--license-key" },
+    value: { contents: "key", source: "`licenseKey`" },
   });
 });
 
@@ -61,10 +61,10 @@ test.each([{}, { CLUSTER_LICENSE_KEY_PATH: "" }, { CLUSTER_LICENSE_KEY_PATH: und
 );
 
 test.each([
-  [{ optionPath: nowhere }, `--license-key: the license file ${nowhere} cannot be read (ENOENT).`],
+  [{ optionPath: nowhere }, `\`licenseKey\`: the license file ${nowhere} cannot be read (ENOENT).`],
   [{ optionPath: undefined }, `CLUSTER_LICENSE_KEY_PATH: the license file ${nowhere} cannot be read (ENOENT).`],
-  [{ optionPath: "/" }, "--license-key: the license file / cannot be read (EISDIR)."],
-  [{ extraConfiguration: { license_key_contents: null } }, "--extra-config: license_key_contents must be text."],
+  [{ optionPath: "/" }, "`licenseKey`: the license file / cannot be read (EISDIR)."],
+  [{ extraConfiguration: { license_key_contents: null } }, "`extraConfig`: license_key_contents must be text."],
 ])("a source that is present but unusable (%j) is a problem", async (part, problem) => {
   expect(await resolveLicense({ ...all, extraConfiguration: {}, ...part })).toEqual({ problems: [problem] });
 });
@@ -72,5 +72,5 @@ test.each([
 test("an empty license file is a problem", async () => {
   await using file = await licenseFile("\n");
   const license = await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path });
-  expect(license.problems).toEqual([`--license-key: the license file ${file.path} is empty.`]);
+  expect(license.problems).toEqual([`\`licenseKey\`: the license file ${file.path} is empty.`]);
 });

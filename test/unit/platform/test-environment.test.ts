@@ -65,6 +65,16 @@ test("a cluster without agents has empty lists", () => {
 });
 
 test.each([
+  [["master", "agent", "public_agent"], undefined],
+  [["master", "agent"], "false"],
+  [["master", "public_agent"], "false"],
+] as const)("of %j alone the dcos layout's tests are told WAIT_FOR_HOSTS=%p", (roles, value) => {
+  const nodes = roles.map((role, index) => node(role, index, `10.0.0.${index}`));
+  const { variables } = testEnvironment({ cluster: { nodes }, target, layout: dcosLayout, login: nobody });
+  expect(variables["WAIT_FOR_HOSTS"]).toBe(value);
+});
+
+test.each([
   [nobody, {}],
   [{ name: "admin", password: undefined }, { CLUSTER_LOGIN_UNAME: "admin" }],
   [{ name: undefined, password: "" }, { CLUSTER_LOGIN_PW: "" }],

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { creationDirectory, creationOfDirectory, parseCreation } from "../../../src/system/creation-folder.ts";
+import { creationDirectory, creationOfDirectory, parseCreation } from "../../../src/system/files/creation-folder.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
 
 const creationId = "0123456789abcdef";

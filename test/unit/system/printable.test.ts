@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Masker } from "../../../src/system/masking.ts";
+import { Masker } from "../../../src/system/masker.ts";
 import { maskedPrintable, printable, printableJson, printableLine } from "../../../src/system/printable.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 
@@ -27,6 +27,12 @@ test("5000 hostile texts: nothing of them acts on a terminal, and no line is add
     expect(harm(printableLine(text))).toEqual([]);
     expect(printableLine(text)).not.toMatch(/[\n\t]/);
   }
+});
+
+test("a line that begins with [m, such as an error's id, is no colour", () => {
+  const lines = "Log: /log\n[machine-failed]\n\t[m";
+  expect(printable(lines)).toBe(lines);
+  expect(printable("\u001B[31mred\u009B[m")).toBe("red");
 });
 
 test("5000 hostile texts: JSON is harmless on a terminal and keeps every value exactly", () => {
@@ -58,4 +64,10 @@ test("a secret is masked that colours have parted, and one that isn't printable 
   for (const secret of ["s3cret-word", "be\u0007ll-word"]) masker.hide(secret);
   const shown = maskedPrintable("s3cret-\x1b[1mword and be\u0007ll-word", (text) => masker.text(text));
   expect(shown).toBe("*** and ***");
+});
+
+test("a bracket that begins a line or follows a tab begins no colour", () => {
+  const text = "Error: no\n[machine-not-set-up]\n\t[m] [0m]";
+  expect(printable(text)).toBe(text);
+  expect(printable("a\x1b[31mred\x1b[m\x9b[0m")).toBe("ared");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { isPlainFileName, writePrivateFileIn } from "../../../src/system/private-file.ts";
+import { isPlainFileName, writePrivateFileIn } from "../../../src/system/files/private-file.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { TarFile } from "../../../src/system/tar.ts";
-import { tarStream } from "../../../src/system/tar.ts";
+import type { TarFile } from "../../../src/system/files/tar.ts";
+import { tarStream } from "../../../src/system/files/tar.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const file = (name: string, bytes: Uint8Array, mode = 0o644, modifiedMs = 1_600_000_000_999): TarFile => ({

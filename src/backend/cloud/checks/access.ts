@@ -1,6 +1,6 @@
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { Clock } from "../../../system/clock.ts";
-import type { CloudApi } from "../api.ts";
+import type { CloudApi } from "../api/api.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, findObstacle, isDenied, withCloud } from "./with-cloud.ts";
 

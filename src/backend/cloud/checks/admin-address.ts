@@ -1,14 +1,14 @@
 import { access } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
-import { creationDirectory, creationFiles } from "../../../system/creation-folder.ts";
-import { stateFolder } from "../../../system/state-folder.ts";
+import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
+import { creationDirectory, creationFiles } from "../../../system/files/creation-folder.ts";
+import { stateFolder } from "../../../system/files/state-folder.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { cidrProblem } from "../admin-cidrs.ts";
-import type { Group } from "../read-groups.ts";
-import type { Machine } from "../read-machines.ts";
-import { isAdmitted } from "../silence.ts";
+import { cidrProblem } from "../launch/admin-cidrs.ts";
+import type { Group } from "../records/read-groups.ts";
+import type { Machine } from "../records/read-machines.ts";
+import { isAdmitted } from "../launch/silence.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf } from "./with-cloud.ts";
 

@@ -1,16 +1,16 @@
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../backend.ts";
-import type { CloudApi } from "../api.ts";
-import { checkAddress } from "../check-address.ts";
-import { describeGroups, describeInstances } from "../describe.ts";
-import { findImage, type LaunchImage } from "../images.ts";
-import { openApi } from "../open-api.ts";
-import { collectPages } from "../pages.ts";
-import { type GroupReading, readGroups } from "../read-groups.ts";
-import { type MachineReading, readMachines } from "../read-machines.ts";
-import { withRegionAdvice } from "../region-advice.ts";
+import type { Surroundings } from "../../../system/surroundings.ts";
+import type { CloudApi } from "../api/api.ts";
+import { checkAddress } from "../launch/check-address.ts";
+import { describeGroups, describeInstances } from "../api/describe.ts";
+import { findImage, type LaunchImage } from "../launch/images.ts";
+import { openApi } from "../api/open-api.ts";
+import { collectPages } from "../api/pages.ts";
+import { type GroupReading, readGroups } from "../records/read-groups.ts";
+import { type MachineReading, readMachines } from "../records/read-machines.ts";
+import { withRegionAdvice } from "../api/region-advice.ts";
 
 /** What `create` takes where its options say nothing. */
 export interface CheckedDefaults {

@@ -1,8 +1,8 @@
-import { type Check, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
 import { withStrangers } from "../../with-strangers.ts";
-import type { Group } from "../read-groups.ts";
-import type { Machine } from "../read-machines.ts";
-import { findLeftovers } from "../sweep.ts";
+import type { Group } from "../records/read-groups.ts";
+import type { Machine } from "../records/read-machines.ts";
+import { findLeftovers } from "../removal/sweep.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, withCloud } from "./with-cloud.ts";
 

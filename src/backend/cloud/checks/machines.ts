@@ -1,5 +1,6 @@
-import { type Check, fail, type Outcome, pass, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, warn } from "../../../model/check.ts";
 import type { CheckedDefaults, CloudFacts } from "./facts.ts";
+import { metadataText } from "../launch/require-metadata2.ts";
 import { cloudLimitMs, failureOf, withCloud } from "./with-cloud.ts";
 
 /** Whether the region has what a `create` without further options makes its machines of. */
@@ -13,7 +14,7 @@ export function machineMakingChecks(facts: CloudFacts, defaults: CheckedDefaults
     check("network", () => checkNetwork(facts, defaults)),
     check("image", async () => {
       const image = await facts.image();
-      return pass(`${defaults.distribution}: ${image.id} (${image.name})`);
+      return pass(`${defaults.distribution}: ${image.id} (${image.name}); instance metadata: ${metadataText(image)}`);
     }),
     check("instance type", () => checkInstanceType(facts, defaults)),
   ];
@@ -24,7 +25,7 @@ async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Pro
   if (subnets.length === 0) {
     return fail(
       `Region ${region} has no default network with a subnet.`,
-      "Make one (aws ec2 create-default-vpc), give create a --subnet, or choose another --cloud-region.",
+      "Make one (aws ec2 create-default-vpc), give create a `subnetId`, or choose another `region`.",
     );
   }
   const network = `${subnets[0]?.VpcId} with ${subnets.length} subnet${subnets.length === 1 ? "" : "s"}`;
@@ -33,7 +34,7 @@ async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Pro
     return pass(`${network}, of which ${open.length} give${open.length === 1 ? "s" : ""} public addresses`);
   return warn(
     `None of the subnets of the default network (${network}) gives public addresses by itself.`,
-    "create asks for public addresses all the same; if they lead nowhere, give it a --subnet with a way to the internet.",
+    "create asks for public addresses all the same; if they lead nowhere, give it a `subnetId` with a way to the internet.",
   );
 }
 
@@ -42,7 +43,7 @@ async function checkInstanceType(facts: CloudFacts, { instanceType, region }: Ch
   if (zones.length === 0) {
     return fail(
       `The instance type ${instanceType} is not offered in region ${region}.`,
-      "Give create an --instance-type that is, such as m6i.large, or choose another --cloud-region.",
+      "Give create an `instanceType` that is, such as m6i.large, or choose another `region`.",
     );
   }
   const offered = `${instanceType} is offered in ${zones.join(", ")}`;
@@ -52,6 +53,6 @@ async function checkInstanceType(facts: CloudFacts, { instanceType, region }: Ch
     return pass(offered);
   return fail(
     `${offered}, where the default network has no subnet.`,
-    "Give create another --instance-type, or a --subnet.",
+    "Give create another `instanceType`, or a `subnetId`.",
   );
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { ClusterError } from "../../../errors.ts";
 import { version } from "../../../version.ts";
-import { failureCode } from "../api-errors.ts";
-import type { Action } from "../calls.ts";
-import { launchRequest } from "../launch.ts";
-import { groupName } from "../group-name.ts";
-import { toTags } from "../tags.ts";
+import { failureCode } from "../api/api-errors.ts";
+import type { Action } from "../api/calls.ts";
+import { launchRequest } from "../launch/launch.ts";
+import { groupName } from "../records/group-name.ts";
+import { toTags } from "../records/tags.ts";
 import type { CheckedDefaults, CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";
 
@@ -35,6 +35,7 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): 
     onExisting("AuthorizeSecurityGroupIngress", "security group"),
     check("RunInstances", () => tryLaunch(facts, defaults)),
     onExisting("GetConsoleOutput", "machine"),
+    onExisting("ModifyInstanceMetadataOptions", "machine"),
     onExisting("TerminateInstances", "machine"),
     onExisting("DeleteSecurityGroup", "security group"),
   ];

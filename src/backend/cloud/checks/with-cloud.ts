@@ -1,4 +1,4 @@
-import { type Outcome, skip } from "../../../doctor/check.ts";
+import { type Outcome, skip } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { CloudFacts } from "./facts.ts";
 

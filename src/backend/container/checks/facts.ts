@@ -1,12 +1,13 @@
-import { type Check, type Outcome, skip } from "../../../doctor/check.ts";
+import { type Check, type Outcome, skip } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../backend.ts";
-import { chooseEngine } from "../choose-engine.ts";
-import type { Engine } from "../engine.ts";
-import { type EngineFacts, findReach, type Reach, readEngineFacts } from "../engine-facts.ts";
-import type { EngineName } from "../engine-kinds.ts";
-import { creationsRoot, readInventory } from "../inventory.ts";
+import type { Surroundings } from "../../../system/surroundings.ts";
+import { chooseEngine } from "../engine/choose-engine.ts";
+import type { Engine } from "../engine/engine.ts";
+import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";
+import { findReach, readEngineFacts } from "../engine/engine-facts.ts";
+import type { EngineName } from "../engine/engine-kind.ts";
+import { creationsRoot, readInventory } from "../records/inventory.ts";
 
 /** For checks that wait for the engine. */
 const engineLimitMs = 20_000;

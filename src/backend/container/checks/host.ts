@@ -1,8 +1,7 @@
 import { access, readFile, statfs } from "node:fs/promises";
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
-import { chooseDistribution, defaultDistribution } from "../containerfiles.ts";
-import type { EngineFacts } from "../engine-facts.ts";
-import type { EngineKind } from "../engine-kinds.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
+import { chooseDistribution, defaultDistribution } from "../launch/containerfiles.ts";
+import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 const neededBytes = 5e9;

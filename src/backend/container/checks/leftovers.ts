@@ -1,8 +1,8 @@
-import type { Check } from "../../../doctor/check.ts";
+import type { Check } from "../../../model/check.ts";
 import { withStrangers } from "../../with-strangers.ts";
 import { leftovers } from "../../leftovers.ts";
-import { destroyCommand } from "../engine.ts";
-import { toClusters } from "../records.ts";
+import { destroyCommand } from "../engine/engine.ts";
+import { toClusters } from "../records/records.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 /** What creates that were cut short have left, clusters of which no container runs, and what only looks like ours. */

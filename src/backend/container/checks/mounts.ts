@@ -3,21 +3,21 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { type Check, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { temporaryFolder } from "../../../system/temporary-folder.ts";
-import { builtImages } from "../containerfiles.ts";
-import type { Engine } from "../engine.ts";
-import type { EngineFacts } from "../engine-facts.ts";
-import { findRights } from "../system-flags.ts";
+import { temporaryFolder } from "../../../system/files/temporary-folder.ts";
+import { builtImages } from "../launch/containerfiles.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { EngineFacts } from "../engine/engine-kind.ts";
+import { findRights } from "../launch/system-flags.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 const target = "/cluster-e2e-mount";
 const enforceFile = "/sys/fs/selinux/enforce";
 
 /**
- * Whether nodes can read what `--custom-volume` gives them, and what this machine's SELinux means for that. The first is tried, with a folder
+ * Whether nodes can read the volumes that they are given, and what this machine's SELinux means for that. The first is tried, with a folder
  * in the user's home: a virtual machine shows its containers some folders only, and an engine elsewhere none of ours.
  */
 export function volumeChecks(
@@ -63,7 +63,7 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   );
   if (problem === undefined) return pass(`Containers can read folders of this machine, such as those in ${home}`);
   return warn(
-    `A container cannot read a folder in ${home}, so --custom-volume will not work: ${problem}`,
+    `A container cannot read a folder in ${home}, so \`customVolumes\` will not work: ${problem}`,
     remedy(told, engine),
   );
 }
@@ -83,6 +83,6 @@ const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
 export function judgeSelinux(enforce: string | undefined): Outcome {
   if (enforce?.trim() !== "1") return pass("Not enforcing on this machine");
   return pass(
-    "Enforcing, but nodes are not confined by it: --custom-volume needs no :z, which would relabel your files for good",
+    "Enforcing, but nodes are not confined by it: `customVolumes` needs no :z, which would relabel your files for good",
   );
 }

@@ -1,11 +1,11 @@
-import { type Check, fail, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
-import { systemTemporaryFolder } from "../../../system/temporary-folder.ts";
+import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../accelerator.ts";
-import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "../broken-accelerator.ts";
-import { findFirmware } from "../firmware.ts";
-import { type Qemu, qemuVersion } from "../qemu.ts";
+import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
+import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
+import { findFirmware } from "../qemu/firmware.ts";
+import { type Qemu, qemuVersion } from "../qemu/qemu.ts";
 import { isOlder, leastVersion, streamVersion } from "../resolve-creation.ts";
 
 const limitMs = 20_000;
@@ -24,7 +24,7 @@ export function qemuCheck(qemu: Qemu): Check {
     if (isOlder(version, leastVersion)) return fail(`${text} is too old.`, installation(qemu));
     return warn(
       `${text} can run single machines only: their networks need ${streamVersion.join(".")}.`,
-      `${installation(qemu)} Until then: --agents 0 --public-agents 0`,
+      `${installation(qemu)} Until then: \`agents 0\` \`publicAgents 0\``,
     );
   };
   return { name: "qemu", limitMs, run };

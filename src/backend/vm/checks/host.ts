@@ -1,8 +1,8 @@
 import { readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Check, localLimitMs, type Outcome, pass, skip, warn } from "../../../doctor/check.ts";
+import { type Check, localLimitMs, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { Environment } from "../../../system/environment.ts";
-import { imageFolder } from "../image-store.ts";
+import { imageFolder } from "../images/image-store.ts";
 import { defaults } from "../vm-options.ts";
 
 /** What a create without options makes: a master, an agent, a public agent. */
@@ -24,7 +24,7 @@ export function memoryCheck({
     return Promise.resolve(
       warn(
         `${text}, and ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)}.`,
-        "End other programs, use fewer nodes, or give them less with --memory.",
+        "End other programs, use fewer nodes, or give them less with `memory`.",
       ),
     );
   };

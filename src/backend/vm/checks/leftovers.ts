@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import type { ClusterRecord } from "../../../model/cluster-record.ts";
-import { type Check, localLimitMs } from "../../../doctor/check.ts";
+import { type Check, localLimitMs } from "../../../model/check.ts";
 import { leftovers } from "../../leftovers.ts";
 import { withStrangers } from "../../with-strangers.ts";
 import { foreignFolders, readClusters } from "../cluster-facts.ts";
 import { destroyCommand } from "../destroy-command.ts";
-import { isRunning } from "../machine-process.ts";
-import { networkFiles } from "../private-network.ts";
+import { isRunning } from "../machines/machine-process.ts";
+import { networkFiles } from "../machines/private-network.ts";
 import { observeCluster } from "../records.ts";
 
 /** What creates that were cut short have left, and clusters of which no machine runs. */

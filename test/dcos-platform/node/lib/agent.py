@@ -7,6 +7,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import machine
+
 ETC = Path("/opt/mesosphere/etc")
 SETTINGS = json.loads((ETC / "settings.json").read_text(encoding="utf-8"))
 ADDRESS = subprocess.run([ETC / "ip-detect"], capture_output=True, text=True, check=True).stdout.strip()
@@ -24,6 +26,7 @@ def register() -> bool:
     return True
 
 
+machine.check(sys.argv[1])
 while True:
     if register():
         Path("/run/dcos-registered").touch()

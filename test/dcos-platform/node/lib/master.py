@@ -10,9 +10,12 @@
 import json
 import ssl
 import threading
+import time
 import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import machine
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -22,6 +25,9 @@ ROOT = Path("/opt/mesosphere")
 TLS = Path("/var/lib/dcos/pki/tls")
 SETTINGS = json.loads((ROOT / "etc" / "settings.json").read_text(encoding="utf-8"))
 AGENTS: dict[str, dict] = {}
+# A platform that has just started refuses its superuser for a while.
+STARTED = time.monotonic()
+REFUSES_SECONDS = 5
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,7 +58,9 @@ class Handler(BaseHTTPRequestHandler):
     def log_in(self, body: dict) -> None:
         login = SETTINGS["login"]
         hashed = crypt.crypt(body["password"], login["superuser_password_hash"])
-        if body["uid"] == login["superuser_username"] and hashed == login["superuser_password_hash"]:
+        if time.monotonic() - STARTED < REFUSES_SECONDS:
+            self.answer(401, b"")
+        elif body["uid"] == login["superuser_username"] and hashed == login["superuser_password_hash"]:
             self.answer(200, json.dumps({"token": SETTINGS["token"]}).encode())
         else:
             self.answer(401, b"")
@@ -68,6 +76,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
+    machine.check("master")
     servers = [ThreadingHTTPServer(("", port), Handler) for port in (80, 5050)]
     if SETTINGS["ssl_enabled"]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

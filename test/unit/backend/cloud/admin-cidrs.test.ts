@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { admissions, cidrProblem, normalizeCidr } from "../../../../src/backend/cloud/admin-cidrs.ts";
+import { admissions, cidrProblem, normalizeCidr } from "../../../../src/backend/cloud/launch/admin-cidrs.ts";
 
 test.each(["192.0.2.7", "192.0.2.0/24", "0.0.0.0/0", "2001:db8::/32", "2001:db8::1", "::/0"])(
   "%p is a range",

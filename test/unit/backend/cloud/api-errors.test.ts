@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { callFailure, encodedMessage, failureCode, wasRefused } from "../../../../src/backend/cloud/api-errors.ts";
+import { callFailure, encodedMessage, failureCode, wasRefused } from "../../../../src/backend/cloud/api/api-errors.ts";
 
 const context = {
   action: "RunInstances",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findCredentials } from "../../../../src/backend/cloud/credentials.ts";
+import { findCredentials } from "../../../../src/backend/cloud/credentials/credentials.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 
 /** Nothing of the machine that the test runs on. */

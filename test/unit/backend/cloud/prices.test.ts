@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { costText, maximumCost } from "../../../../src/backend/cloud/prices.ts";
+import { costText, maximumCost } from "../../../../src/backend/cloud/launch/prices.ts";
 
 test("a general-purpose large machine costs about 24 cents for its lifetime", () => {
   expect(maximumCost("m5.large", 1)).toBe(0.24);

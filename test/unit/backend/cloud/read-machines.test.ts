@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import type { Instance } from "@aws-sdk/client-ec2";
-import { readGroups } from "../../../../src/backend/cloud/read-groups.ts";
-import { readMachines } from "../../../../src/backend/cloud/read-machines.ts";
-import { toClusters } from "../../../../src/backend/cloud/records.ts";
-import { findLeftovers } from "../../../../src/backend/cloud/sweep.ts";
-import { assertIdIsFree } from "../../../../src/backend/cloud/taken-id.ts";
-import { tagNames, toTags, type TagValues } from "../../../../src/backend/cloud/tags.ts";
+import { readGroups } from "../../../../src/backend/cloud/records/read-groups.ts";
+import { readMachines } from "../../../../src/backend/cloud/records/read-machines.ts";
+import { toClusters } from "../../../../src/backend/cloud/records/records.ts";
+import { findLeftovers } from "../../../../src/backend/cloud/removal/sweep.ts";
+import { assertIdIsFree } from "../../../../src/backend/cloud/launch/cluster-exists.ts";
+import { tagNames, toTags, type TagValues } from "../../../../src/backend/cloud/records/tags.ts";
 import { renderSshConfig } from "../../../../src/ssh/config.ts";
 import { hostileTexts, textsIn, unprintable } from "../../../support/hostile-text.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Instance, InstanceStateName } from "@aws-sdk/client-ec2";
-import { pickCluster, toClusters } from "../../../../src/backend/cloud/records.ts";
-import { toTags } from "../../../../src/backend/cloud/tags.ts";
+import { pickCluster, toClusters } from "../../../../src/backend/cloud/records/records.ts";
+import { toTags } from "../../../../src/backend/cloud/records/tags.ts";
 import { nodeReference } from "../../../../src/model/cluster-record.ts";
 
 const place = { region: "us-west-2", root: "/state/cloud/us-west-2" };

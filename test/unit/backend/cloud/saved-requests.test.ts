@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { parseLaunch } from "../../../../src/backend/cloud/saved-requests.ts";
-import { toTags } from "../../../../src/backend/cloud/tags.ts";
+import { parseLaunch } from "../../../../src/backend/cloud/launch/saved-requests.ts";
+import { toTags } from "../../../../src/backend/cloud/records/tags.ts";
 import { hostileTexts } from "../../../support/hostile-text.ts";
 
 const where = { name: "master-0", directory: "/state/cloud/us-west-2/default-0123456789abcdef" };

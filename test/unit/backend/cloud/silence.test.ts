@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isAdmitted } from "../../../../src/backend/cloud/silence.ts";
+import { isAdmitted } from "../../../../src/backend/cloud/launch/silence.ts";
 
 test.each([
   ["192.0.2.7", ["192.0.2.0/24"], true],

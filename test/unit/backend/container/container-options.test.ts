@@ -6,18 +6,18 @@ import {
   defaultDistributionText,
   distributions,
   nodeRecipe,
-} from "../../../../src/backend/container/containerfiles.ts";
+} from "../../../../src/backend/container/launch/containerfiles.ts";
 import {
   cpusProblem,
   imageProblem,
   memoryProblem,
   volumeProblem,
 } from "../../../../src/backend/container/container-options.ts";
-import { identityArchive } from "../../../../src/backend/container/identity.ts";
-import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
-import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/system-flags.ts";
+import { identityArchive } from "../../../../src/backend/container/launch/identity.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/launch/system-flags.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import type { Engine } from "../../../../src/backend/container/engine.ts";
+import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 test.each([
@@ -56,14 +56,26 @@ test("all that is wrong with a library's options is told at once", async () => {
 });
 
 test("every distribution has a recipe, whose tag depends on its text alone", () => {
-  const images = distributions.map((distribution) => nodeRecipe(distribution));
+  const images = distributions.map((distribution) => nodeRecipe(distribution, undefined));
   expect(new Set(images.map(({ image }) => image)).size).toBe(distributions.length);
   for (const [index, { image, containerfile }] of images.entries()) {
     expect(image).toMatch(new RegExp(`^localhost/cluster-e2e-node:${distributions[index]}-[0-9a-f]{16}$`));
     expect(containerfile).toMatch(/^FROM docker\.io\/\S+:\S+\n/);
     expect(containerfile).toContain("openssh-server");
-    expect(nodeRecipe(distributions[index]!)).toEqual(images[index]!);
+    expect(nodeRecipe(distributions[index]!, undefined)).toEqual(images[index]!);
   }
+});
+
+test("what a platform needs comes last in a recipe, under a name of its own", async () => {
+  const plain = nodeRecipe("debian-12", undefined);
+  const script = "echo 'ready' # \"$PATH\"\n";
+  const prepared = nodeRecipe("debian-12", { name: "dcos", script });
+  expect(prepared.image).toMatch(/^localhost\/cluster-e2e-node:debian-12-dcos-[0-9a-f]{16}$/);
+  expect(prepared.containerfile).toStartWith(plain.containerfile);
+  const command = /^RUN (echo \S+ \| base64 -d) \| sh -s/m.exec(
+    prepared.containerfile.slice(plain.containerfile.length),
+  )?.[1];
+  expect(await new Response(Bun.spawn(["sh", "-c", command!]).stdout).text()).toBe(script);
 });
 
 test("where no distribution is named, it is one that boots on the engine's machine", () => {
@@ -80,11 +92,11 @@ test("a distribution that can't boot on the engine's machine is refused, and ano
   const error = await failureOf(Promise.try(() => chooseDistribution("centos-7", "2")));
   expect(error.id).toBe("machine-not-set-up");
   expect(error.message).toContain("centos-7 cannot boot in containers here");
-  expect(error.hint).toContain("--linux-distribution, such as debian-12");
+  expect(error.hint).toContain("`linuxDistribution`, such as debian-12");
 });
 
 test("CentOS 7 gets its packages from the vault, on each processor", () => {
-  const { containerfile } = nodeRecipe("centos-7");
+  const { containerfile } = nodeRecipe("centos-7", undefined);
   expect(containerfile).toContain("baseurl=http://vault.centos.org/7.9.2009|");
   expect(containerfile).toContain("baseurl=http://vault.centos.org/altarch/7.9.2009|");
   expect(containerfile).toContain("yum -y install");

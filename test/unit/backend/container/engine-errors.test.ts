@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { engineFailure, isNameTaken, means } from "../../../../src/backend/container/engine-errors.ts";
-import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
+import { engineFailure, isNameTaken, means } from "../../../../src/backend/container/engine/engine-errors.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 
 const said = (stderr: string) => ({ status: 1, stdout: "", stderr });
 const failure = (stderr: string) => engineFailure(engineKinds.docker, ["create", "--name=x"], said(stderr));

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { hostname, platform as thisPlatform, release } from "node:os";
-import type { Engine } from "../../../../src/backend/container/engine.ts";
-import { findReach } from "../../../../src/backend/container/engine-facts.ts";
-import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
+import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
+import { findReach } from "../../../../src/backend/container/engine/engine-facts.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
 const { docker, podman } = engineKinds;

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { labelNames } from "../../../../src/backend/container/labels.ts";
-import { readContainers } from "../../../../src/backend/container/read-containers.ts";
-import { toClusters } from "../../../../src/backend/container/records.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { readContainers } from "../../../../src/backend/container/records/read-containers.ts";
+import { toClusters } from "../../../../src/backend/container/records/records.ts";
 import { hostileTexts, textsIn, unprintable } from "../../../support/hostile-text.ts";
 
 const creationId = "0123456789abcdef";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { labelNames } from "../../../../src/backend/container/labels.ts";
-import { readContainers } from "../../../../src/backend/container/read-containers.ts";
-import { toClusters } from "../../../../src/backend/container/records.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { readContainers } from "../../../../src/backend/container/records/read-containers.ts";
+import { toClusters } from "../../../../src/backend/container/records/records.ts";
 import { nodeReference } from "../../../../src/model/cluster-record.ts";
 
 interface Sketch {

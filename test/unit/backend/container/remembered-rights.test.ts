@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Engine } from "../../../../src/backend/container/engine.ts";
-import { engineKinds } from "../../../../src/backend/container/engine-kinds.ts";
-import { rememberedRights } from "../../../../src/backend/container/remembered-rights.ts";
+import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { rememberedRights } from "../../../../src/backend/container/launch/remembered-rights.ts";
 import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

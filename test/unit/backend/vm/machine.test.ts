@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
-import { architectureOf } from "../../../../src/backend/vm/architecture.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { parseDescription } from "../../../../src/backend/vm/firmware.ts";
+import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { ipDetect, privateAddress } from "../../../../src/backend/vm/ip-detect.ts";
-import { machineFiles } from "../../../../src/backend/vm/machine-files.ts";
-import { machineWords } from "../../../../src/backend/vm/machine-words.ts";
-import type { Failure, MachineLife } from "../../../../src/backend/vm/machine-process.ts";
-import { qemuWords } from "../../../../src/backend/vm/qemu-words.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { machineWords } from "../../../../src/backend/vm/machines/machine-words.ts";
+import type { Failure, MachineLife } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { qemuWords } from "../../../../src/backend/vm/qemu/qemu-words.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
-import { networkConfiguration } from "../../../../src/backend/vm/seed.ts";
+import { networkConfiguration } from "../../../../src/backend/vm/machines/seed.ts";
 
 const directory = "/state/vm/a,b-c1";
 
@@ -22,14 +22,14 @@ const node = (place: number): NodeFacts => ({
 
 function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg", name = "x64"): string {
   const architecture = architectureOf(name);
-  const creation = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
+  const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
   const files = machineFiles(directory, node(place));
   return machineWords({
     architecture,
     accelerator,
     // As builds for macOS.
     isSandboxed: accelerator === "tcg",
-    creation,
+    options,
     files,
     node: node(place),
     place,

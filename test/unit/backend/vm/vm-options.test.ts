@@ -1,8 +1,15 @@
 import { expect, test } from "bun:test";
-import { architectureOf } from "../../../../src/backend/vm/architecture.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { readVmOptions } from "../../../../src/backend/vm/backend-options.ts";
-import { findSum } from "../../../../src/backend/vm/checksum-list.ts";
-import { distributions, publishedImage } from "../../../../src/backend/vm/images.ts";
+import { findSum } from "../../../../src/backend/vm/images/find-sum.ts";
+import {
+  cgroups1Distributions,
+  chooseDistribution,
+  cgroupVersionOf,
+  defaultDistribution,
+  distributions,
+  publishedImage,
+} from "../../../../src/backend/vm/images/images.ts";
 import {
   cpusProblem,
   diskProblem,
@@ -35,21 +42,25 @@ test("sizes that machines can't have are refused with an example", () => {
 
 test("an image from the web needs its sum, and a sum an image", () => {
   const sum = "a".repeat(64);
-  expect(imageProblem("https://example.com/disk.img", undefined)).toContain("--image-sha256");
+  expect(imageProblem("https://example.com/disk.img", undefined)).toBe(
+    "`image`: what a URL leads to needs its `imageSha256`",
+  );
   expect(imageProblem("https://example.com/disk.img", sum)).toBeUndefined();
   expect(imageProblem("/disk.img", undefined)).toBeUndefined();
-  expect(imageProblem(undefined, sum)).toContain("--image");
+  expect(imageProblem(undefined, sum)).toBe("`imageSha256` is the sum of an `image`");
 });
 
 test("the library tells everything that is wrong at once", () => {
   const read = () => readVmOptions({ linuxDistribution: "beos-5", memory: "1k", image: "disk.img" });
-  expect(read).toThrow(/beos-5.*; "1k".*; "disk.img" is no absolute path/);
+  expect(read).toThrow(
+    /^`memory`: "1k".*; `image`: "disk.img" is no absolute path; `linuxDistribution`: "beos-5" is none/,
+  );
   // @ts-expect-error Not all who use the library have its types.
-  expect(() => readVmOptions({ accelerator: "xen" })).toThrow('"xen" is no accelerator; known: kvm, hvf, tcg');
-  expect(readVmOptions({ accelerator: "tcg" }).creation).toMatchObject({ accelerator: "tcg" });
+  expect(() => readVmOptions({ accelerator: "xen" })).toThrow('`accelerator`: "xen" is none of kvm, hvf, tcg');
+  expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });
   expect(readVmOptions({})).toEqual({
-    distribution: "debian-12",
-    creation: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
+    distribution: "by-artifact",
+    options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 },
   });
 });
 
@@ -77,4 +88,11 @@ test.each([
   ["of another length", `${short.slice(1)}  disk.img\n`, undefined],
 ])("a sum %s", (_, list, sum) => {
   expect(findSum(list, "disk.img")).toEqual(sum as ReturnType<typeof findSum>);
+});
+
+test("where no distribution is named, it is one whose control groups suit the platform", () => {
+  expect(chooseDistribution(defaultDistribution, false)).toBe("debian-12");
+  expect(cgroups1Distributions).toContain(chooseDistribution(defaultDistribution, true));
+  expect(chooseDistribution("rocky-9", true)).toBe("rocky-9");
+  for (const distribution of distributions) expect(cgroupVersionOf(distribution)).toBeNumber();
 });

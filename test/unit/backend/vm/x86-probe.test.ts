@@ -6,7 +6,7 @@ import {
   romLines,
   x86ProbeDisk,
   x86ProbeRom,
-} from "../../../../src/backend/vm/x86-probe.ts";
+} from "../../../../src/backend/vm/qemu/x86-probe.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const missing = ["as", "ld"].find((program) => Bun.which(program) === null);

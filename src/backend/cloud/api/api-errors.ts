@@ -1,0 +1,252 @@
+import { ClusterError, type ErrorId, hasErrorId } from "../../../errors.ts";
+
+/** What the request was, for the words of its failure. */
+export interface CallContext {
+  readonly action: string;
+  readonly region: string;
+  readonly credentialSource: string;
+  readonly profile: string | undefined;
+  /** Seconds by which this machine's clock is behind the API's (negative: ahead). */
+  readonly clockOffSeconds: number;
+  /** The address that requests go to, where it isn't the cloud maker's own. */
+  readonly endpoint: string | undefined;
+}
+
+interface Advice {
+  /** EC2's codes; one that ends in `*` stands for all that begin so. */
+  readonly codes: readonly string[];
+  /** What the API's own message must say too. */
+  readonly message?: RegExp;
+  readonly id: ErrorId;
+  readonly transient?: boolean;
+  /** What happened, in our words; the API's own message follows. */
+  readonly what: (context: CallContext) => string;
+  readonly hint: (context: CallContext) => string;
+}
+
+/** Source of the codes: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html */
+const table: readonly Advice[] = [
+  {
+    codes: [
+      "AuthFailure",
+      "InvalidClientTokenId",
+      "SignatureDoesNotMatch",
+      "MissingAuthenticationToken",
+      "IncompleteSignature",
+    ],
+    id: "credentials-refused",
+    what: (context) => `The cloud refused the credentials from ${context.credentialSource}`,
+    hint: (context) =>
+      clockHint(context) ?? "Check that key and secret belong together, are active, and may be used in this region.",
+  },
+  {
+    codes: ["ExpiredToken", "ExpiredTokenException"],
+    id: "credentials-refused",
+    what: sessionExpired,
+    hint: (context) => clockHint(context) ?? renewal(context),
+  },
+  {
+    codes: ["RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"],
+    id: "credentials-refused",
+    // EC2's word for a session that has run out, too.
+    what: (context) =>
+      clockHint(context) === undefined ? sessionExpired(context) : "The cloud refused the time of a request",
+    hint: (context) => clockHint(context) ?? renewal(context),
+  },
+  {
+    codes: ["UnauthorizedOperation", "AccessDenied", "AccessDeniedException"],
+    id: "not-permitted",
+    what: (context) =>
+      `The account may not do ec2:${context.action} with the credentials from ${context.credentialSource}`,
+    hint: (context) =>
+      `Have ec2:${context.action} allowed for this user or role. What else the API says, encoded, is in the log, and shown with -v.`,
+  },
+  {
+    codes: ["OptInRequired", "PendingVerification", "Blocked"],
+    id: "region-not-enabled",
+    what: (context) => `The account cannot use region ${context.region} (yet)`,
+    hint: () => "Enable the region or service for the account, or choose another `region`.",
+  },
+  {
+    codes: ["VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VolumeLimitExceeded"],
+    id: "capacity-lacking",
+    what: (context) => `The account's limit in region ${context.region} is reached`,
+    hint: () => "Ask for fewer machines or a smaller `instanceType`, or have the limit raised.",
+  },
+  {
+    codes: [
+      "InsufficientInstanceCapacity",
+      "InsufficientHostCapacity",
+      "Unsupported",
+      "InsufficientFreeAddressesInSubnet",
+    ],
+    id: "capacity-lacking",
+    what: (context) => `The cloud has no room for the machines in region ${context.region}`,
+    hint: () => "Try another `instanceType` or `region`, or the same again later.",
+  },
+  {
+    codes: ["InvalidAMIID.*", "InvalidAMIId.*", "InvalidAMIName.*"],
+    id: "image-not-found",
+    what: (context) => `The image cannot be used in region ${context.region}`,
+    hint: () => "Name an image of this region with `image` and `sshUser`, or leave both out.",
+  },
+  {
+    codes: ["VPCIdNotSpecified", "InvalidSubnetID.*", "InvalidSubnet", "DefaultVpcDoesNotExist"],
+    id: "no-default-network",
+    what: noNetwork,
+    hint: () => subnetHint,
+  },
+  {
+    codes: ["MissingParameter"],
+    message: /vpc|subnet|network/i,
+    id: "no-default-network",
+    what: noNetwork,
+    hint: () => subnetHint,
+  },
+  {
+    codes: ["InvalidParameterValue", "InvalidParameterCombination", "InvalidParameter", "InvalidBlockDeviceMapping"],
+    id: "cloud-failed",
+    what: (context) => `The cloud refuses a value of ec2:${context.action}`,
+    hint: () =>
+      "Its own words tell which one. Yours are `instanceType`, `image`, `subnetId`, `adminCidrs` and `customTags`; if it is none of them, please report it.",
+  },
+  {
+    codes: [
+      "RequestLimitExceeded",
+      "Throttling",
+      "ThrottlingException",
+      "RequestThrottled",
+      "EC2ThrottledException",
+      "SlowDown",
+    ],
+    id: "cloud-failed",
+    transient: true,
+    what: (context) => `The API went on refusing ec2:${context.action} because of too many requests`,
+    hint: () => "Something else calls the API of this account and region often: stop it, or try again later.",
+  },
+  {
+    codes: ["InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable", "RequestTimeout"],
+    id: "cloud-failed",
+    transient: true,
+    what: (context) => `The API failed to carry out ec2:${context.action}`,
+    hint: () => "Try again later; the cloud's status page may say more.",
+  },
+];
+
+function sessionExpired(context: CallContext): string {
+  return `The session of the credentials from ${context.credentialSource} has expired`;
+}
+
+const subnetHint = "Name a subnet that gives public addresses with `subnetId`.";
+
+function noNetwork(context: CallContext): string {
+  return `Region ${context.region} has no network that the machines could be put in`;
+}
+
+/** Turns whatever a request threw into the one error that people can act on. */
+export function callFailure(error: unknown, context: CallContext): ClusterError {
+  if (error instanceof ClusterError) return error;
+  const { code, message, requestId } = factsOf(error);
+  const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
+  if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
+  const advice = table.find((entry) => isMeant(entry, code, message));
+  if (advice === undefined) {
+    return new ClusterError(
+      "cloud-failed",
+      `ec2:${context.action} failed in region ${context.region}: ${message} (${code}).`,
+      {
+        hint: `The cloud's support can look up its request${requestId === undefined ? "" : ` ${requestId}`}.`,
+        facts,
+        cause: error,
+      },
+    );
+  }
+  return new ClusterError(advice.id, `${advice.what(context)}: ${withoutEncoded(message)} (${code}).`, {
+    hint: advice.hint(context),
+    facts,
+    transient: advice.transient ?? false,
+    cause: error,
+  });
+}
+
+/** The API's own code of a failed call, such as `InvalidGroup.Duplicate`; `undefined` where it isn't one. */
+export function failureCode(error: unknown): string | undefined {
+  const code = error instanceof ClusterError ? error.facts["code"] : undefined;
+  return typeof code === "string" ? code : undefined;
+}
+
+/** Whether the API said no. Otherwise the request may have been carried out, and its answer lost. */
+export function wasRefused(error: unknown): boolean {
+  return error instanceof ClusterError && (statusOf(error.cause) ?? 500) < 500;
+}
+
+/** Whether the API did not even look at what was asked. */
+export function isCredentialsRefused(error: unknown): boolean {
+  return hasErrorId(error, "credentials-refused");
+}
+
+function unanswered(
+  context: CallContext,
+  message: string,
+  detail: { facts: Record<string, unknown>; cause: unknown },
+): ClusterError {
+  const place = context.endpoint === undefined ? "" : ` (at ${context.endpoint})`;
+  return new ClusterError(
+    "cloud-failed",
+    `The API in region ${context.region}${place} did not answer ec2:${context.action}: ${message}.`,
+    {
+      hint: "Check the network, the proxy variables (HTTPS_PROXY, NO_PROXY), and whether the region's name is right.",
+      transient: true,
+      ...detail,
+    },
+  );
+}
+
+function isMeant(entry: Advice, code: string, message: string): boolean {
+  return entry.codes.some((pattern) => matches(pattern, code)) && (entry.message?.test(message) ?? true);
+}
+
+function matches(pattern: string, code: string): boolean {
+  return pattern.endsWith("*") ? code.startsWith(pattern.slice(0, -1)) : code === pattern;
+}
+
+/** An answer of the API has an HTTP status; a failure on the way has none. */
+function wasAnswered(error: unknown): boolean {
+  return statusOf(error) !== undefined;
+}
+
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("$metadata" in error)) return undefined;
+  const metadata = error.$metadata as { readonly httpStatusCode?: number } | undefined;
+  return metadata?.httpStatusCode;
+}
+
+function factsOf(error: unknown): { code: string; message: string; requestId: string | undefined } {
+  if (!(error instanceof Error)) return { code: "unknown", message: String(error), requestId: undefined };
+  const metadata = "$metadata" in error ? (error.$metadata as { readonly requestId?: string } | undefined) : undefined;
+  const code = wasAnswered(error) || !("code" in error) ? error.name : String(error.code);
+  return { code, message: error.message.replace(/[.?!\s]+$/, ""), requestId: metadata?.requestId };
+}
+
+const encoded = / *Encoded authorization failure message: *(\S+)/;
+
+function withoutEncoded(message: string): string {
+  return message.replace(encoded, "").replace(/\.$/, "");
+}
+
+/** The part of a refusal that only `aws sts decode-authorization-message` can read; for the log. */
+export function encodedMessage(error: unknown): string | undefined {
+  return error instanceof Error ? encoded.exec(error.message)?.[1] : undefined;
+}
+
+function clockHint(context: CallContext): string | undefined {
+  const off = Math.round(context.clockOffSeconds);
+  if (Math.abs(off) < 300) return undefined;
+  return `This machine's clock is ${Math.abs(off)} s ${off > 0 ? "behind" : "ahead of"} the API's: set it right.`;
+}
+
+function renewal(context: CallContext): string {
+  return context.profile === undefined
+    ? "Renew the session and set the variables anew."
+    : `Renew the session: aws sso login --profile ${context.profile}`;
+}

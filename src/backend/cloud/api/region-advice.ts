@@ -1,0 +1,44 @@
+import { ClusterError } from "../../../errors.ts";
+import { failureCode } from "./api-errors.ts";
+import { enabledRegions } from "../records/find-elsewhere.ts";
+import type { OpenRegion } from "./open-api.ts";
+
+const limitMs = 8_000;
+/** A region that every account has; asked about the others. */
+const homeRegions = ["us-east-1", "us-west-2"] as const;
+
+/**
+ * Runs a task in a region. Where it fails in a way that a region which isn't there, or isn't enabled, fails too (`AuthFailure`, or no answer at
+ * all), asks a region that every account has, and throws `region-not-enabled` with the ones that are.
+ */
+export async function withRegionAdvice<Result>(
+  open: OpenRegion,
+  region: string,
+  task: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  try {
+    return await task();
+  } catch (error) {
+    if (signal.aborted || !mayBeTheRegion(error)) throw error;
+    const home = homeRegions.find((candidate) => candidate !== region) ?? homeRegions[0];
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+    const regions = await enabledRegions(open(home), bounded).catch(() => undefined);
+    if (regions === undefined || regions.includes(region)) throw error;
+    throw new ClusterError(
+      "region-not-enabled",
+      `Region ${region} does not exist, or is not enabled for the account.`,
+      {
+        hint: `Enabled: ${regions.toSorted().join(", ")}.`,
+        facts: { region, enabled: regions },
+        cause: error,
+      },
+    );
+  }
+}
+
+function mayBeTheRegion(error: unknown): boolean {
+  if (!(error instanceof ClusterError)) return false;
+  const isUnanswered = error.id === "cloud-failed" && error.transient;
+  return isUnanswered || error.id === "region-not-enabled" || failureCode(error) === "AuthFailure";
+}

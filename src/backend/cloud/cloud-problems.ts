@@ -1,0 +1,16 @@
+import { cidrProblem } from "./launch/admin-cidrs.ts";
+import type { CloudValues } from "./cloud-schema.ts";
+import { tagProblem } from "./launch/tag-problem.ts";
+
+/** What is wrong with several values together, and with address ranges: what reads those takes longer to load than all of a start. */
+export function cloudProblems(values: Partial<CloudValues>): readonly string[] {
+  const { adminCidrs = [], customTags = [], image, sshUser } = values;
+  const ranges = adminCidrs.flatMap((range) => cidrProblem(range) ?? []);
+  const tags = customTags.flatMap(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? []);
+  const isHalf = (image === undefined) !== (sshUser === undefined);
+  return [
+    ...ranges.map((problem) => `\`adminCidrs\`: ${problem}`),
+    ...tags.map((problem) => `\`customTags\`: ${problem}`),
+    ...(isHalf ? ["`image` and `sshUser`: give both or neither"] : []),
+  ];
+}

@@ -1,0 +1,132 @@
+import type { EC2ClientConfig } from "@aws-sdk/client-ec2";
+import { ClusterError } from "../../../errors.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { hasMetadataService } from "./metadata-service.ts";
+import { hasDefaultProfile, sharedFiles } from "./shared-files.ts";
+
+export interface Identity {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly expiration?: Date;
+}
+
+/** Where credentials come from. `undefined` for `provide`: the SDK's own chain finds them. */
+export interface CredentialSource {
+  /** In words, for messages: `profile "dev" (CLOUD_PROFILE)`. */
+  readonly name: string;
+  readonly profile: string | undefined;
+  readonly provide: (() => Promise<Identity>) | undefined;
+  /** What to do where the source turns out to have none. */
+  readonly hint: string;
+}
+
+/** Settings that providers which themselves ask services (SSO, roles) should use, such as our request handler. */
+export type InnerClient = Pick<EC2ClientConfig, "region" | "requestHandler">;
+
+/** Chooses the source by the variables that are set, without asking it yet. Throws `no-credentials`, naming what is missing. */
+export async function findCredentials(
+  environment: Environment,
+  innerClient: InnerClient,
+  signal: AbortSignal,
+): Promise<CredentialSource> {
+  const own = fromVariables(environment, "CLOUD");
+  if (own !== undefined) return own;
+  const variable = ["CLOUD_PROFILE", "AWS_PROFILE"].find((name) => isSet(environment, name));
+  if (variable !== undefined)
+    return fromProfile(environment, { profile: environment[variable] ?? "", variable }, innerClient);
+  const usual = fromVariables(environment, "AWS");
+  if (usual !== undefined) return usual;
+  const service = ["AWS_WEB_IDENTITY_TOKEN_FILE", ...containerVariables].find((name) => isSet(environment, name));
+  if (service !== undefined) {
+    const hint = `Check what ${service} leads to, or unset it and ${usualHint}`;
+    return { name: `the service that ${service} names`, profile: undefined, provide: undefined, hint };
+  }
+  return (await fromDefaultProfile(environment, innerClient)) ?? (await fromThisMachine(environment, signal));
+}
+
+const containerVariables = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+
+const isSet = (environment: Environment, name: string): boolean => ![undefined, ""].includes(environment[name]);
+
+function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): CredentialSource | undefined {
+  const names = [`${prefix}_ACCESS_KEY_ID`, `${prefix}_SECRET_ACCESS_KEY`] as const;
+  const tokenName = `${prefix}_SESSION_TOKEN`;
+  const present = [...names, tokenName].filter((name) => isSet(environment, name));
+  if (present.length === 0) return undefined;
+  const missing = names.filter((name) => !isSet(environment, name));
+  if (missing.length > 0) throw incomplete(present, missing);
+  const identity: Identity = {
+    accessKeyId: environment[names[0]] ?? "",
+    secretAccessKey: environment[names[1]] ?? "",
+    ...(isSet(environment, tokenName) && { sessionToken: environment[tokenName] ?? "" }),
+  };
+  const provide = (): Promise<Identity> => Promise.resolve(identity);
+  return { name: `the variables ${present.join(", ")}`, profile: undefined, provide, hint: "Set them anew." };
+}
+
+function incomplete(present: readonly string[], missing: readonly string[]): ClusterError {
+  const verb = present.length === 1 ? "is" : "are";
+  return new ClusterError("no-credentials", `${present.join(", ")} ${verb} set, but ${missing.join(", ")} not.`, {
+    hint: `Set ${missing.join(" and ")} too, or unset ${present.join(" and ")} to use another source.`,
+    facts: { present, missing },
+  });
+}
+
+async function fromProfile(
+  environment: Environment,
+  choice: { readonly profile: string; readonly variable: string },
+  innerClient: InnerClient,
+): Promise<CredentialSource> {
+  const provide = await profileProvider(environment, choice.profile, innerClient);
+  const { profile, variable } = choice;
+  return { name: `profile "${profile}" (${variable})`, profile, provide, hint: profileHint(environment, profile) };
+}
+
+/** `undefined` where the shared files have no default profile with credentials. One that is there and fails is an error of its own. */
+async function fromDefaultProfile(
+  environment: Environment,
+  innerClient: InnerClient,
+): Promise<CredentialSource | undefined> {
+  const profile = "default";
+  if (!(await hasDefaultProfile(sharedFiles(environment)))) return undefined;
+  const provide = await profileProvider(environment, profile, innerClient);
+  const hint = profileHint(environment, profile);
+  return { name: `profile "${profile}" of the shared credentials file`, profile, provide, hint };
+}
+
+function profileHint(environment: Environment, profile: string): string {
+  const { filepath, configFilepath } = sharedFiles(environment);
+  return `Check what ${filepath} and ${configFilepath} say of it; an SSO session is renewed with: aws sso login --profile ${profile}`;
+}
+
+async function profileProvider(
+  environment: Environment,
+  profile: string,
+  innerClient: InnerClient,
+): Promise<() => Promise<Identity>> {
+  const { fromIni } = await import("@aws-sdk/credential-provider-ini");
+  return fromIni({ profile, ...sharedFiles(environment), clientConfig: innerClient });
+}
+
+async function fromThisMachine(environment: Environment, signal: AbortSignal): Promise<CredentialSource> {
+  const lookedFor = [
+    "CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY",
+    "CLOUD_PROFILE",
+    "AWS_PROFILE",
+    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    `a default profile in ${sharedFiles(environment).filepath}`,
+  ];
+  if (await hasMetadataService(environment, signal)) {
+    const hint = `There is none of these either: ${lookedFor.join("; ")}. Give this machine a role, or ${usualHint}`;
+    return { name: "this machine's own role (instance metadata)", profile: undefined, provide: undefined, hint };
+  }
+  const places = [...lookedFor, "instance metadata"];
+  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${places.join("; ")}.`, {
+    hint: `S${usualHint.slice(1)}`,
+    facts: { lookedFor: places },
+  });
+}
+
+const usualHint =
+  "set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or CLOUD_PROFILE with a profile of the shared credentials file.";

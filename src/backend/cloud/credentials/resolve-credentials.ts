@@ -1,0 +1,54 @@
+import { ClusterError } from "../../../errors.ts";
+import type { CredentialSource, Identity } from "./credentials.ts";
+
+/** Renewed when so little of their life is left. */
+const renewalMs = 5 * 60_000;
+
+/** The same provider, asked again only when what it gave is about to expire: a `credential_process` may ask a person. */
+export function kept(provide: () => Promise<Identity>): () => Promise<Identity> {
+  const latest: { identity?: Identity } = {};
+  return async () => {
+    const expiration = latest.identity?.expiration;
+    if (latest.identity === undefined || (expiration !== undefined && expiration.getTime() - Date.now() < renewalMs)) {
+      latest.identity = await provide();
+    }
+    return latest.identity;
+  };
+}
+
+/** For the SDK's own chain, which sets no limit itself. A profile may ask a person, who can interrupt. */
+const chainLimitMs = 30_000;
+
+/** Asks the source. Throws `no-credentials` with its own words, or the signal's reason. */
+export async function resolveCredentials(
+  source: CredentialSource,
+  provide: () => Promise<Identity>,
+  signal: AbortSignal,
+): Promise<Identity> {
+  try {
+    const isChain = source.provide === undefined;
+    const bounded = isChain ? AbortSignal.any([signal, AbortSignal.timeout(chainLimitMs)]) : signal;
+    return await orAborted(provide(), bounded);
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = (error instanceof Error ? error.message : String(error)).replace(/[.\s]+$/, "");
+    throw new ClusterError("no-credentials", `No credentials could be had from ${source.name}: ${reason}.`, {
+      hint: source.hint,
+      facts: { source: source.name, ...(source.profile !== undefined && { profile: source.profile }) },
+      cause: error,
+    });
+  }
+}
+
+/** Providers take no signal: what they do after an abort is of no more interest. */
+export async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,34 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { ClusterError } from "../../../errors.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { requestDirectly } from "../api/request-directly.ts";
+
+const defaultUrl = "https://checkip.amazonaws.com";
+const timeoutMs = 10_000;
+
+/** The address that this machine is seen from. Throws `machine-not-set-up`, naming the option that makes the question needless. */
+export async function checkAddress(environment: Environment, signal: AbortSignal): Promise<string> {
+  const url = environment["CLUSTER_CHECK_ADDRESS_URL"] ?? defaultUrl;
+  try {
+    const answer = await requestDirectly({ url: new URL(url), method: "GET", headers: {}, timeoutMs }, signal);
+    const address = answer.text.trim();
+    if (answer.status === 200 && (isIPv4(address) || isIPv6(address))) return address;
+    throw addressUnknown(url, `it answered ${answer.status} with something that is no address`, undefined);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ClusterError) throw error;
+    throw addressUnknown(url, error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+function addressUnknown(url: string, reason: string, cause: unknown): ClusterError {
+  return new ClusterError(
+    "machine-not-set-up",
+    `The address this machine is seen from could not be asked of ${url}: ${reason}.`,
+    {
+      hint: "Name the addresses that may reach the cluster with `adminCidrs`.",
+      facts: { url },
+      cause,
+    },
+  );
+}

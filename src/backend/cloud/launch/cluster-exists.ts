@@ -1,0 +1,48 @@
+import { ClusterError } from "../../../errors.ts";
+import type { MachineReading } from "../records/read-machines.ts";
+
+/**
+ * Throws `cluster-exists` where machines of this cluster id are there. Those that are ending don't count, nor those past their deadline, which
+ * the sweep ends; `leaving` are creations that are about to be removed.
+ */
+export function assertIdIsFree(
+  { machines }: Pick<MachineReading, "machines">,
+  wanted: {
+    readonly clusterId: string;
+    readonly region: string;
+    readonly nowMs: number;
+    readonly leaving: readonly string[];
+  },
+): void {
+  const { clusterId, region, nowMs, leaving } = wanted;
+  for (const { state, isShuttingDown, expiresAt, ...machine } of machines) {
+    if (machine.clusterId !== clusterId || leaving.includes(machine.creationId)) continue;
+    if (state === "ended" || isShuttingDown || (expiresAt !== undefined && expiresAt.getTime() < nowMs)) continue;
+    throw clusterExists({ clusterId, region, expiresAt, nowMs });
+  }
+}
+
+/** The refusal of an id that is taken; it says when the present one ends. */
+export function clusterExists(present: {
+  readonly clusterId: string;
+  readonly region: string;
+  readonly expiresAt: Date | undefined;
+  readonly nowMs: number;
+  /** The security group that holds the name, where that is all that is known. */
+  readonly group?: string | undefined;
+}): ClusterError {
+  const { clusterId, region, expiresAt, group } = present;
+  const end =
+    expiresAt === undefined ? "" : ` It ends at ${expiresAt.toISOString()}${timeLeft(expiresAt, present.nowMs)}.`;
+  const held = group === undefined ? "" : ` (security group ${group})`;
+  const message = `A cluster "${clusterId}" exists, or is being created, in region ${region}${held}.${end}`;
+  return new ClusterError("cluster-exists", message, {
+    hint: "Choose another `clusterId`, or wait for its end.",
+    facts: { cluster: clusterId, region, expiresAt: expiresAt?.toISOString(), group },
+  });
+}
+
+function timeLeft(end: Date, nowMs: number): string {
+  const minutes = Math.ceil((end.getTime() - nowMs) / 60_000);
+  return minutes > 0 ? `, in ${minutes} min` : "";
+}

@@ -1,0 +1,159 @@
+/** Where a distribution's images come from, and what is known of them. */
+export interface ImageSource {
+  /** Only images of this owner, so that nobody's look-alike is launched. */
+  readonly owner: string;
+  readonly names: string;
+  readonly user: string;
+  /** The version of the control groups that it boots with. */
+  readonly cgroupVersion: 1 | 2;
+  /** Whether its cloud-init is known to get along with version 2 of the instance metadata alone. */
+  readonly knowsMetadata2: boolean;
+  /** What is most like it, for where there is no image of it. */
+  readonly nearest: readonly [string, string];
+}
+
+const redHat = "309956199498";
+const rocky = "792107900819";
+const almaLinux = "764336703387";
+const debian = "136693071363";
+const canonical = "099720109477";
+const amazon = "137112412989";
+
+/** All facts on a distribution stand in its row. */
+export const sources: Readonly<Record<string, ImageSource>> = {
+  // cloud-init 19.4: the first one with any of it, and not known to work.
+  "centos-7": {
+    owner: "125523088429",
+    names: "CentOS Linux 7 x86_64*",
+    user: "centos",
+    cgroupVersion: 1,
+    knowsMetadata2: false,
+    nearest: ["rocky-8", "almalinux-8"],
+  },
+  "rhel-7": {
+    owner: redHat,
+    names: "RHEL-7.9_HVM-*",
+    user: "ec2-user",
+    cgroupVersion: 1,
+    knowsMetadata2: false,
+    nearest: ["rhel-8", "rocky-8"],
+  },
+  "rhel-8": {
+    owner: redHat,
+    names: "RHEL-8*_HVM-*",
+    user: "ec2-user",
+    cgroupVersion: 1,
+    knowsMetadata2: true,
+    nearest: ["rocky-8", "almalinux-8"],
+  },
+  "rhel-9": {
+    owner: redHat,
+    names: "RHEL-9*_HVM-*",
+    user: "ec2-user",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["rocky-9", "almalinux-9"],
+  },
+  "rocky-8": {
+    owner: rocky,
+    names: "Rocky-8-EC2-Base-*.x86_64",
+    user: "rocky",
+    cgroupVersion: 1,
+    knowsMetadata2: true,
+    nearest: ["almalinux-8", "rhel-8"],
+  },
+  "rocky-9": {
+    owner: rocky,
+    names: "Rocky-9-EC2-Base-*.x86_64",
+    user: "rocky",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["almalinux-9", "rhel-9"],
+  },
+  "almalinux-8": {
+    owner: almaLinux,
+    names: "AlmaLinux OS 8*x86_64",
+    user: "ec2-user",
+    cgroupVersion: 1,
+    knowsMetadata2: true,
+    nearest: ["rocky-8", "rhel-8"],
+  },
+  "almalinux-9": {
+    owner: almaLinux,
+    names: "AlmaLinux OS 9*x86_64",
+    user: "ec2-user",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["rocky-9", "rhel-9"],
+  },
+  "debian-11": {
+    owner: debian,
+    names: "debian-11-amd64-*",
+    user: "admin",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["debian-12", "ubuntu-22"],
+  },
+  "debian-12": {
+    owner: debian,
+    names: "debian-12-amd64-*",
+    user: "admin",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["debian-13", "debian-11"],
+  },
+  "debian-13": {
+    owner: debian,
+    names: "debian-13-amd64-*",
+    user: "admin",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["debian-12", "ubuntu-24"],
+  },
+  "ubuntu-20": {
+    owner: canonical,
+    names: "ubuntu/images/hvm-ssd*/ubuntu-*-20.04-amd64-server-*",
+    user: "ubuntu",
+    cgroupVersion: 1,
+    knowsMetadata2: true,
+    nearest: ["ubuntu-22", "debian-11"],
+  },
+  "ubuntu-22": {
+    owner: canonical,
+    names: "ubuntu/images/hvm-ssd*/ubuntu-*-22.04-amd64-server-*",
+    user: "ubuntu",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["ubuntu-24", "debian-12"],
+  },
+  "ubuntu-24": {
+    owner: canonical,
+    names: "ubuntu/images/hvm-ssd*/ubuntu-*-24.04-amd64-server-*",
+    user: "ubuntu",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["ubuntu-22", "debian-13"],
+  },
+  "amazon-2": {
+    owner: amazon,
+    names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2",
+    user: "ec2-user",
+    cgroupVersion: 1,
+    knowsMetadata2: true,
+    nearest: ["amazon-2023", "rocky-8"],
+  },
+  "amazon-2023": {
+    owner: amazon,
+    names: "al2023-ami-2023.*-x86_64",
+    user: "ec2-user",
+    cgroupVersion: 2,
+    knowsMetadata2: true,
+    nearest: ["rocky-9", "almalinux-9"],
+  },
+};
+
+/** Values of `--linux-distribution`. */
+export const distributions: readonly string[] = Object.keys(sources);
+export const defaultDistribution = "centos-7";
+export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
+export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);

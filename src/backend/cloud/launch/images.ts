@@ -1,0 +1,97 @@
+import type { DescribeImagesCommandInput, Image } from "@aws-sdk/client-ec2";
+import { ClusterError } from "../../../errors.ts";
+import { toRemark } from "../../../model/parse-values.ts";
+import type { CloudApi } from "../api/api.ts";
+import { distributions, sources } from "./distributions.ts";
+import type { ImageSource } from "./distributions.ts";
+import { collectPages } from "../api/pages.ts";
+
+export interface LaunchImage {
+  readonly id: string;
+  readonly name: string;
+  readonly user: string;
+  /** The root volume's device name, such as `/dev/xvda`, and its least size in GiB. */
+  readonly rootDevice: string;
+  readonly leastGigabytes: number;
+  /**
+   * Whether machines can be launched with version 2 of the instance metadata alone. Else version 1 stays open until the first login: cloud-init
+   * may need it to find the user data, and these are the only way in.
+   */
+  readonly knowsMetadata2: boolean;
+}
+
+/** The newest image of the distribution, or the very image asked for. Throws `image-not-found`, or `bad-usage` for an unknown distribution. */
+export async function findImage(
+  api: CloudApi,
+  distribution: string,
+  chosen: { readonly id: string; readonly user: string } | undefined,
+  signal: AbortSignal,
+): Promise<LaunchImage> {
+  const query =
+    chosen === undefined ? queryOf(sourceOf(distribution)) : { ImageIds: [chosen.id], IncludeDeprecated: true };
+  const images = await collectPages(async (position) => {
+    const page = await api.call("DescribeImages", { ...query, ...position }, signal);
+    return { items: page.Images, next: page.NextToken };
+  });
+  const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
+  if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
+  // Of an image of the user's own nothing is known but what it says of itself.
+  const isKnown = chosen === undefined && sourceOf(distribution).knowsMetadata2;
+  return launchImage(newest, chosen?.user ?? sourceOf(distribution).user, isKnown);
+}
+
+function sourceOf(distribution: string): ImageSource {
+  const source = sources[distribution];
+  if (source !== undefined) return source;
+  throw new ClusterError("bad-usage", `No images are known for the distribution "${distribution}".`, {
+    hint: `Known: ${distributions.join(", ")}. Any other image: \`image\` with \`sshUser\`.`,
+    facts: { distribution, known: distributions },
+  });
+}
+
+function queryOf(source: ImageSource): DescribeImagesCommandInput {
+  const filters = {
+    name: source.names,
+    architecture: "x86_64",
+    "root-device-type": "ebs",
+    "virtualization-type": "hvm",
+    state: "available",
+  };
+  return {
+    Owners: [source.owner],
+    // CentOS 7's images are deprecated, and can be launched all the same.
+    IncludeDeprecated: true,
+    Filters: Object.entries(filters).map(([Name, value]) => ({ Name, Values: [value] })),
+  };
+}
+
+function launchImage(image: Image, user: string, isKnown: boolean): LaunchImage {
+  const rootDevice = image.RootDeviceName ?? "/dev/sda1";
+  const root = image.BlockDeviceMappings?.find((mapping) => mapping.DeviceName === rootDevice);
+  return {
+    id: image.ImageId ?? "",
+    name: toRemark(image.Name) ?? image.ImageId ?? "",
+    user,
+    rootDevice,
+    leastGigabytes: root?.Ebs?.VolumeSize ?? 0,
+    knowsMetadata2: isKnown || image.ImdsSupport === "v2.0",
+  };
+}
+
+function imageNotFound(region: string, distribution: string, id: string | undefined): ClusterError {
+  const source = sources[distribution];
+  const what = id ?? `of ${distribution} ("${source?.names}", owner ${source?.owner})`;
+  const nearest = id === undefined ? (source?.nearest ?? []) : [];
+  const another =
+    nearest.length === 0 ? "another `linuxDistribution`" : `\`linuxDistribution ${nearest.join(" or ")}\``;
+  return new ClusterError("image-not-found", `There is no image ${what} in region ${region}.`, {
+    hint: `Choose ${another}, another \`region\`, or name an image with \`image\` and \`sshUser\`.`,
+    facts: {
+      region,
+      distribution,
+      ...(id !== undefined && { image: id }),
+      pattern: source?.names,
+      owner: source?.owner,
+    },
+  });
+}

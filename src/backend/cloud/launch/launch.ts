@@ -1,0 +1,191 @@
+import { randomUUID } from "node:crypto";
+import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
+import type { Role } from "../../../model/cluster-record.ts";
+import { ClusterError } from "../../../errors.ts";
+import type { Clock } from "../../../system/clock.ts";
+import { failureCode, isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
+import type { CloudApi } from "../api/api.ts";
+import type { CustomTag } from "../cloud-options.ts";
+import type { LaunchImage } from "./images.ts";
+import type { LaunchSubnet } from "./network.ts";
+import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
+import { type TagValues, toTags } from "../records/tags.ts";
+import { untilVisible } from "../api/visibility.ts";
+
+/** Room for the artifact, what it unpacks, and images. */
+const rootGigabytes = 60;
+/** Answers that another zone may give otherwise. `Unsupported`: the zone doesn't have the instance type. */
+const zoneFull = ["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"];
+
+/** All that the machines of one cluster have in common. */
+export interface LaunchPlan {
+  readonly clusterId: string;
+  readonly directory: string;
+  readonly instanceType: string;
+  readonly image: LaunchImage;
+  /** Tried in this order. */
+  readonly subnets: readonly LaunchSubnet[];
+  readonly groupId: string;
+  /** The machines of one request all get the same. */
+  readonly userDataOf: (role: Role) => string;
+  readonly tags: TagValues;
+  readonly customTags: readonly CustomTag[];
+}
+
+/** What has been asked for so far, by name: what a roll-back must end. */
+export type LaunchLedger = Map<string, SavedLaunch>;
+
+/**
+ * Launches all machines of one role by one request, all or none; in the next subnet where one has no room. Each request is on the disk, and
+ * in the ledger, before it is sent. Returns the machines' ids.
+ */
+export async function launchRole(
+  api: CloudApi,
+  job: { readonly plan: LaunchPlan; readonly role: Role; readonly count: number; readonly ledger: LaunchLedger },
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { plan, role, count } = job;
+  const refusals: Refusal[] = [];
+  for (const [attempt, subnet] of plan.subnets.entries()) {
+    const name = `${role}-${attempt}`;
+    const request = launchRequest(plan, { role, count, subnet });
+    try {
+      return await ask(api, { name, request, machineIds: undefined }, { ...job, clock }, signal);
+    } catch (error) {
+      const code = failureCode(error) ?? "";
+      if (!zoneFull.includes(code)) throw tooMany(error, plan, { count, role });
+      refusals.push({ zone: subnet.zone, code, error });
+      if (attempt === plan.subnets.length - 1) throw noRoom(refusals, plan, { role, count, region: api.region });
+    }
+  }
+  return [];
+}
+
+/** What a zone without room answered. */
+interface Refusal {
+  readonly zone: string;
+  readonly code: string;
+  readonly error: unknown;
+}
+
+async function ask(
+  api: CloudApi,
+  launch: SavedLaunch,
+  job: { readonly plan: LaunchPlan; readonly ledger: LaunchLedger; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { plan, ledger, clock } = job;
+  const settle = async (machineIds: readonly string[]): Promise<void> => {
+    const settled = { ...launch, machineIds };
+    ledger.set(launch.name, settled);
+    await saveLaunch(plan.directory, settled);
+  };
+  await saveLaunch(plan.directory, launch);
+  signal.throwIfAborted();
+  ledger.set(launch.name, launch);
+  try {
+    const send = () => api.call("RunInstances", launch.request, signal);
+    const answer = await untilVisible(send, ["InvalidGroup.NotFound"], clock, signal);
+    const ids = (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
+    await settle(ids);
+    return ids;
+  } catch (error) {
+    // An earlier try of the same request, whose answer was lost, may have had credentials that were still good.
+    if (wasRefused(error) && !isCredentialsRefused(error)) await settle([]);
+    throw error;
+  }
+}
+
+/** The request for the machines of one role in one subnet; also what a dry run asks for. */
+export function launchRequest(
+  plan: LaunchPlan,
+  part: { readonly role: Role; readonly count: number; readonly subnet: LaunchSubnet },
+): RunInstancesCommandInput {
+  const tags = toTags(
+    `${plan.clusterId} ${part.role}`,
+    { ...plan.tags, role: part.role, indexBase: "0" },
+    plan.customTags,
+  );
+  return {
+    ClientToken: randomUUID(),
+    ImageId: plan.image.id,
+    InstanceType: plan.instanceType as NonNullable<RunInstancesCommandInput["InstanceType"]>,
+    MinCount: part.count,
+    MaxCount: part.count,
+    UserData: Buffer.from(plan.userDataOf(part.role)).toString("base64"),
+    InstanceInitiatedShutdownBehavior: "terminate",
+    // Hop limit 1 keeps containers on a node from the metadata, and with it from whatever role the node has.
+    MetadataOptions: {
+      HttpTokens: plan.image.knowsMetadata2 ? "required" : "optional",
+      HttpPutResponseHopLimit: 1,
+      HttpEndpoint: "enabled",
+    },
+    NetworkInterfaces: [
+      {
+        DeviceIndex: 0,
+        SubnetId: part.subnet.id,
+        Groups: [plan.groupId],
+        AssociatePublicIpAddress: true,
+        DeleteOnTermination: true,
+      },
+    ],
+    BlockDeviceMappings: [
+      {
+        DeviceName: plan.image.rootDevice,
+        Ebs: {
+          VolumeSize: Math.max(rootGigabytes, plan.image.leastGigabytes),
+          VolumeType: "gp3",
+          Encrypted: true,
+          DeleteOnTermination: true,
+        },
+      },
+    ],
+    TagSpecifications: [
+      { ResourceType: "instance", Tags: tags },
+      { ResourceType: "volume", Tags: tags },
+    ],
+  };
+}
+
+/** `us-west-2a, us-west-2b: InsufficientInstanceCapacity; us-west-2d: Unsupported` */
+function zonesText(refusals: readonly Refusal[]): string {
+  const zonesByCode = Map.groupBy(refusals, ({ code }) => code);
+  return [...zonesByCode].map(([code, group]) => `${group.map(({ zone }) => zone).join(", ")}: ${code}`).join("; ");
+}
+
+function noRoom(
+  refusals: readonly Refusal[],
+  plan: LaunchPlan,
+  asked: { readonly role: Role; readonly count: number; readonly region: string },
+): ClusterError {
+  const what = `${asked.count} × ${plan.instanceType} for ${asked.role}`;
+  return new ClusterError(
+    "capacity-lacking",
+    `No zone of region ${asked.region} has room for ${what} now (tried ${zonesText(refusals)}).`,
+    {
+      hint: "Try another `instanceType`, such as m5a.large or m6i.large, another `region`, or the same again later.",
+      facts: {
+        region: asked.region,
+        zones: refusals.map(({ zone }) => zone),
+        instanceType: plan.instanceType,
+        count: asked.count,
+        code: refusals.at(-1)?.code,
+      },
+      cause: refusals.at(-1)?.error,
+    },
+  );
+}
+
+/** Adds how many machines were asked for to the refusal of the account's limit. */
+function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role; readonly count: number }): unknown {
+  if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
+  const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=", 2) as [string, string]);
+  const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  const parts = counts.map(([role, count]) => `${count} ${role}`).join(", ");
+  return new ClusterError(error.id, `${error.message} Asked for: ${total} × ${plan.instanceType} (${parts}).`, {
+    ...(error.hint !== undefined && { hint: error.hint }),
+    facts: { ...error.facts, ...asked, total, instanceType: plan.instanceType },
+    cause: error.cause,
+  });
+}

@@ -1,0 +1,140 @@
+import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
+import { ClusterError } from "../../../errors.ts";
+import { parseMoment } from "../../../model/parse-values.ts";
+import type { Clock } from "../../../system/clock.ts";
+import { admissions } from "./admin-cidrs.ts";
+import { failureCode } from "../api/api-errors.ts";
+import type { CloudApi } from "../api/api.ts";
+import { clusterExists } from "./cluster-exists.ts";
+import { groupName } from "../records/group-name.ts";
+import { collectPages } from "../api/pages.ts";
+import { shownId } from "../../stranger.ts";
+import { readTags, toTags, type TagValues } from "../records/tags.ts";
+import { untilVisible } from "../api/visibility.ts";
+
+export interface LaunchSubnet {
+  readonly id: string;
+  readonly vpcId: string;
+  readonly zone: string;
+}
+
+/** The default network's subnets, one a zone, the emptiest first; or the one that was chosen. Throws `no-default-network`. */
+export async function findSubnets(
+  api: CloudApi,
+  chosen: string | undefined,
+  signal: AbortSignal,
+): Promise<readonly LaunchSubnet[]> {
+  const query =
+    chosen === undefined ? { Filters: [{ Name: "default-for-az", Values: ["true"] }] } : { SubnetIds: [chosen] };
+  const subnets = await collectPages(async (position) => {
+    const page = await api.call("DescribeSubnets", { ...query, ...position }, signal);
+    return { items: page.Subnets, next: page.NextToken };
+  });
+  const usable = subnets.filter((subnet) => subnet.State === "available").toSorted(byFreeAddresses);
+  if (usable.length === 0) throw noNetwork(api.region, chosen);
+  return usable.map((subnet) => ({
+    id: subnet.SubnetId ?? "",
+    vpcId: subnet.VpcId ?? "",
+    zone: subnet.AvailabilityZone ?? "",
+  }));
+}
+
+export interface GroupRequest {
+  readonly clusterId: string;
+  readonly vpcId: string;
+  /** Those of the creation: they tell our own group from another's. */
+  readonly tags: TagValues;
+}
+
+/**
+ * Makes the cluster's one security group, and returns its id. Its name, which is unique in the network, is the lock between two creates.
+ * Throws `cluster-exists` where another creation holds it.
+ */
+export async function createGroup(
+  api: CloudApi,
+  request: GroupRequest,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string> {
+  const name = groupName(request.clusterId);
+  try {
+    const answer = await api.call(
+      "CreateSecurityGroup",
+      {
+        GroupName: name,
+        Description: `Test cluster ${request.clusterId}`,
+        VpcId: request.vpcId,
+        TagSpecifications: [{ ResourceType: "security-group", Tags: toTags(name, request.tags, []) }],
+      },
+      signal,
+    );
+    return answer.GroupId ?? "";
+  } catch (error) {
+    if (failureCode(error) !== "InvalidGroup.Duplicate") throw error;
+    return await ownGroup(api, request, clock, signal);
+  }
+}
+
+/** The group that is in the way: ours, if the answer to the first ask was lost. */
+async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, signal: AbortSignal): Promise<string> {
+  const tries = [1, 2, 3, 4, 5];
+  for (const _ of tries) {
+    const group = await groupNamed(api, request, signal);
+    const tags = readTags(group?.Tags);
+    if (group?.GroupId !== undefined && tags.creationId === request.tags.creationId) return group.GroupId;
+    if (group !== undefined) {
+      throw clusterExists({
+        clusterId: request.clusterId,
+        region: api.region,
+        expiresAt: parseMoment(tags.expiresAt),
+        nowMs: api.now(),
+        group: shownId(group.GroupId),
+      });
+    }
+    // It was made so short a time ago that it can't be described yet.
+    await clock.sleep(1000, signal);
+  }
+  throw clusterExists({ clusterId: request.clusterId, region: api.region, expiresAt: undefined, nowMs: api.now() });
+}
+
+async function groupNamed(
+  api: CloudApi,
+  request: GroupRequest,
+  signal: AbortSignal,
+): Promise<SecurityGroup | undefined> {
+  const filters = { "group-name": groupName(request.clusterId), "vpc-id": request.vpcId };
+  const Filters = Object.entries(filters).map(([Name, value]) => ({ Name, Values: [value] }));
+  const answer = await api.call("DescribeSecurityGroups", { Filters }, signal);
+  return answer.SecurityGroups?.[0];
+}
+
+/** Lets the nodes talk to each other about everything, and the ranges reach the ports. */
+export async function openGroup(
+  api: CloudApi,
+  rules: { readonly groupId: string; readonly cidrs: readonly string[]; readonly ports: readonly number[] },
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const itself = { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: rules.groupId }] };
+  const IpPermissions = [itself, ...admissions(rules.cidrs, rules.ports)];
+  const ask = () => api.call("AuthorizeSecurityGroupIngress", { GroupId: rules.groupId, IpPermissions }, signal);
+  try {
+    await untilVisible(ask, ["InvalidGroup.NotFound"], clock, signal);
+  } catch (error) {
+    // The group is this creation's own: the rules can only be there because the answer to the first ask was lost.
+    if (failureCode(error) !== "InvalidPermission.Duplicate") throw error;
+  }
+}
+
+function byFreeAddresses(a: Subnet, b: Subnet): number {
+  const zones = (a.AvailabilityZone ?? "").localeCompare(b.AvailabilityZone ?? "");
+  return (b.AvailableIpAddressCount ?? 0) - (a.AvailableIpAddressCount ?? 0) || zones;
+}
+
+function noNetwork(region: string, chosen: string | undefined): ClusterError {
+  const what = chosen === undefined ? "no default network with a subnet" : `no usable subnet ${chosen}`;
+  return new ClusterError("no-default-network", `Region ${region} has ${what}.`, {
+    hint: "Name a subnet that gives public addresses with `subnetId`, or choose another `region`.",
+    facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
+  });
+}

@@ -1,0 +1,40 @@
+import { ClusterError } from "../../../errors.ts";
+import type { Progress } from "../../../system/progress.ts";
+import type { CloudApi } from "../api/api.ts";
+import type { LaunchImage } from "./images.ts";
+
+/** Closes version 1 of a machine's instance metadata, once nothing on it needs that any more. */
+export type RequireMetadata2 = (machineId: string, name: string, signal: AbortSignal) => Promise<void>;
+
+/** For the machines of one creation: what isn't permitted is warned of once. Nothing is asked of machines that were launched so. */
+export function metadata2Requirer(
+  api: CloudApi,
+  image: Pick<LaunchImage, "knowsMetadata2">,
+  progress: Pick<Progress, "warn" | "detail">,
+): RequireMetadata2 {
+  const state = { isForbidden: false };
+  return async (machineId, name, signal) => {
+    if (image.knowsMetadata2 || state.isForbidden) return;
+    try {
+      const request = { InstanceId: machineId, HttpTokens: "required", HttpPutResponseHopLimit: 1 } as const;
+      await api.call("ModifyInstanceMetadataOptions", request, signal);
+      progress.detail(1, `${name}: instance metadata needs version 2 from now on`);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      if (!state.isForbidden) progress.warn(warning(error));
+      state.isForbidden = true;
+    }
+  };
+}
+
+const isRefusal = (error: unknown): error is ClusterError =>
+  error instanceof ClusterError && error.id === "not-permitted";
+
+const warning = (error: ClusterError): string =>
+  `Version 1 of the instance metadata stays open on these machines, so any program on them can read what it holds: ${error.message} Have ec2:ModifyInstanceMetadataOptions allowed, or choose a distribution whose images are known to do without.`;
+
+/** For people: what a creation of machines of this image does. */
+export const metadataText = (image: Pick<LaunchImage, "knowsMetadata2">): string =>
+  image.knowsMetadata2
+    ? "version 2 only"
+    : "version 2 only from the first login on: the image is not known to find its user data without version 1";

@@ -1,0 +1,107 @@
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
+import { parseMoment } from "../../../model/parse-values.ts";
+import { creationOfDirectory } from "../../../system/files/creation-folder.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import { writePrivateFile } from "../../../system/files/private-file.ts";
+import { isInstanceId } from "../records/instance-id.ts";
+import { readTags } from "../records/tags.ts";
+
+/**
+ * A launch as it was asked for, and what is known of its outcome. The whole request is kept, not its token alone: asking again must be
+ * identical. `undefined` machines: perhaps launched, the answer is not known.
+ */
+export interface SavedLaunch {
+  readonly name: string;
+  readonly request: RunInstancesCommandInput;
+  readonly machineIds: readonly string[] | undefined;
+}
+
+/** Puts the launch into the creation's folder, for good, before it is asked for; and again when its outcome is known. */
+export async function saveLaunch(directory: string, launch: SavedLaunch): Promise<void> {
+  const folder = folderOf(directory);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writePrivateFile(join(folder, `${launch.name}.json`), `${JSON.stringify({ schemaVersion: 1, ...launch })}\n`);
+}
+
+interface SavedLaunches {
+  readonly launches: readonly SavedLaunch[];
+  /** Names of those of which nobody can tell any more what they had asked for: damaged, another version's, or another creation's. */
+  readonly unreadable: readonly string[];
+}
+
+/** What a creation that was cut short had asked for. */
+export async function readLaunches(directory: string): Promise<SavedLaunches> {
+  const folder = folderOf(directory);
+  const names = (await namesIn(folder))
+    .map((name) => /^(.+)\.json$/.exec(name)?.[1])
+    .filter((name) => name !== undefined);
+  const read = await Promise.all(
+    names.map(async (name) => parseLaunch(await readJson(join(folder, `${name}.json`)), { name, directory })),
+  );
+  return {
+    launches: read.filter((launch) => launch !== undefined),
+    unreadable: names.filter((_, index) => read[index] === undefined),
+  };
+}
+
+/**
+ * A launch as its file has it; `undefined` for any other shape. The request is sent again as it is: so it must be a launch's, tagged as one of the
+ * creation that this folder belongs to.
+ */
+export function parseLaunch(
+  found: unknown,
+  { name, directory }: { readonly name: string; readonly directory: string },
+): SavedLaunch | undefined {
+  if (!/^[a-z_]+-[0-9]{1,3}$/.test(name) || !isMapping(found) || found["schemaVersion"] !== 1) return undefined;
+  const { request, machineIds } = found;
+  if (found["name"] !== name || !isMapping(request) || !isLaunchRequest(request)) return undefined;
+  const tags = readTags(request.TagSpecifications?.[0]?.Tags);
+  const owner = creationOfDirectory(directory);
+  if (owner === undefined || tags.clusterId !== owner.clusterId || tags.creationId !== owner.creationId)
+    return undefined;
+  if (parseMoment(tags.expiresAt) === undefined) return undefined;
+  if (machineIds === undefined) return { name, request, machineIds };
+  if (!Array.isArray(machineIds) || !machineIds.every(isInstanceId)) return undefined;
+  return { name, request, machineIds };
+}
+
+/** As far as our own code reads it; the rest is the API's to judge. */
+function isLaunchRequest(
+  request: Readonly<Record<string, unknown>>,
+): request is SavedLaunch["request"] & typeof request {
+  const { ClientToken, ImageId, MinCount, MaxCount, TagSpecifications } = request;
+  const specification: unknown = Array.isArray(TagSpecifications) ? TagSpecifications[0] : undefined;
+  const tags: unknown = isMapping(specification) ? specification["Tags"] : undefined;
+  return (
+    typeof ClientToken === "string" &&
+    /^[0-9a-f-]{36}$/.test(ClientToken) &&
+    typeof ImageId === "string" &&
+    /^ami-[0-9a-f]{8,17}$/.test(ImageId) &&
+    Number.isSafeInteger(MinCount) &&
+    Number.isSafeInteger(MaxCount) &&
+    Array.isArray(tags) &&
+    tags.every((tag) => isMapping(tag) && typeof tag["Key"] === "string" && typeof tag["Value"] === "string")
+  );
+}
+
+async function readJson(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function folderOf(directory: string): string {
+  return join(directory, "launches");
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch {
+    return [];
+  }
+}

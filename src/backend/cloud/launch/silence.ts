@@ -1,0 +1,26 @@
+import { BlockList, isIPv4 } from "node:net";
+import type { Environment } from "../../../system/environment.ts";
+import { checkAddress } from "./check-address.ts";
+
+/** What may be the reason why nodes don't answer: this machine's address isn't among those let in. `undefined`: that isn't it. */
+export async function silenceText(
+  environment: Environment,
+  cidrs: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const address = await checkAddress(environment, signal).catch(() => undefined);
+  if (address === undefined || isAdmitted(address, cidrs)) return undefined;
+  return `This machine is seen from ${address} now, and the cluster lets in ${cidrs.join(", ")} only.`;
+}
+
+/** Whether one of the ranges, each `address/bits` of either family, holds the address. */
+export function isAdmitted(address: string, cidrs: readonly string[]): boolean {
+  const admitted = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = "", bits = ""] = cidr.split("/");
+    admitted.addSubnet(network, Number(bits), family(network));
+  }
+  return admitted.check(address, family(address));
+}
+
+const family = (address: string): "ipv4" | "ipv6" => (isIPv4(address) ? "ipv4" : "ipv6");

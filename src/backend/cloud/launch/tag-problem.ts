@@ -1,0 +1,27 @@
+import type { CustomTag } from "../cloud-options.ts";
+import { tagNames } from "../records/tags.ts";
+
+/** EC2 allows 50 tags on a thing; some are ours, and `Name` comes by itself. */
+const limit = 50 - Object.keys(tagNames).length - 1;
+const reserved = ["aws:", "cluster-e2e:"] as const;
+
+/**
+ * What is wrong with one more custom tag beside `others`, or `undefined`.
+ * Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions
+ */
+export function tagProblem(key: string, value: string, others: readonly CustomTag[]): string | undefined {
+  // A key ends at the first colon, so a reserved prefix is looked for in the whole text.
+  const prefix = reserved.find((candidate) => `${key}:${value}`.toLowerCase().startsWith(candidate));
+  if (key === "") return "a tag needs a key: <TAG_KEY>:<TAG_VALUE>";
+  if (prefix !== undefined) return `tag "${key}:${value}" begins with the reserved "${prefix}"`;
+  if (characters(key) > 128) return `tag key "${shortened(key)}" is longer than 128 characters`;
+  if (characters(value) > 256) return `the value of tag "${key}" is longer than 256 characters`;
+  if (hasControlCharacter(key + value)) return `tag "${key}" holds a control character`;
+  if (others.some((tag) => tag.key === key)) return `tag "${key}" is given twice`;
+  if (others.length >= limit) return `more than ${limit} custom tags`;
+  return undefined;
+}
+
+const characters = (text: string): number => Array.from(text).length;
+const shortened = (text: string): string => `${text.slice(0, 20)}…`;
+const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text);

@@ -1,0 +1,45 @@
+import type { ClusterRecord, NodeRecord } from "../../../model/cluster-record.ts";
+import type { NamedText } from "../../../model/backend.ts";
+import { consoleOutputs } from "../../console-outputs.ts";
+import { failureCode } from "../api/api-errors.ts";
+import type { CloudApi } from "../api/api.ts";
+
+/** The API has no request for several machines, and throttles whoever asks for more than these in a row. */
+const mostMachines = 100;
+
+/** What each machine wrote to its console, as far as it can be had before the signal is aborted. */
+export async function clusterConsoleOutput(
+  api: CloudApi,
+  cluster: ClusterRecord,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  const troubledFirst = cluster.nodes.toSorted((a, b) => Number(isWell(a)) - Number(isWell(b)));
+  return consoleOutputs(
+    troubledFirst.slice(0, mostMachines),
+    async (node) => consoleOutput(api, node.id, signal),
+    signal,
+  );
+}
+
+function isWell(node: NodeRecord): boolean {
+  return node.state === "running";
+}
+
+async function consoleOutput(api: CloudApi, id: string, signal: AbortSignal): Promise<string> {
+  try {
+    return await ask(api, { InstanceId: id, Latest: true }, signal);
+  } catch (error) {
+    // Older machine types can tell only what they once buffered.
+    if (failureCode(error) !== "UnsupportedOperation") throw error;
+    return await ask(api, { InstanceId: id }, signal);
+  }
+}
+
+async function ask(
+  api: CloudApi,
+  request: { readonly InstanceId: string; readonly Latest?: true },
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await api.call("GetConsoleOutput", request, signal);
+  return Buffer.from(answer.Output ?? "", "base64").toString("utf8");
+}

@@ -1,0 +1,32 @@
+import type { Instance } from "@aws-sdk/client-ec2";
+import type { ClusterRecord } from "../../../model/cluster-record.ts";
+import type { EverywhereList } from "../../../model/backend.ts";
+import { describeInstances } from "../api/describe.ts";
+import { enabledRegions } from "./find-elsewhere.ts";
+import type { OpenRegion } from "../api/open-api.ts";
+
+const limitMs = 20_000;
+
+/** The clusters of all enabled regions, asked side by side. A region that doesn't answer is named, never left out in silence. */
+export async function listEverywhere(
+  open: OpenRegion,
+  here: string,
+  read: (region: string, instances: readonly Instance[]) => readonly ClusterRecord[],
+  signal: AbortSignal,
+): Promise<EverywhereList> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+  const regions = (await enabledRegions(open(here), bounded)).toSorted();
+  const clusters: (readonly ClusterRecord[])[] = [];
+  const silent: { place: string; reason: string }[] = [];
+  await Promise.all(
+    regions.map(async (region, index) => {
+      try {
+        clusters[index] = read(region, await describeInstances(open(region), "all", bounded));
+      } catch (error) {
+        silent.push({ place: region, reason: error instanceof Error ? error.message : String(error) });
+      }
+    }),
+  );
+  signal.throwIfAborted();
+  return { clusters: clusters.flat(), silent };
+}

@@ -1,0 +1,158 @@
+import type { Instance } from "@aws-sdk/client-ec2";
+import type { ClusterRecord, Counts, NodeRecord, NodeState } from "../../../model/cluster-record.ts";
+import { nodeReference } from "../../../model/cluster-record.ts";
+import {
+  parseClusterId,
+  parseCounts,
+  parseCreationId,
+  parseDistribution,
+  parseIndex,
+  parseIpv4,
+  parseMoment,
+  parseRole,
+  parseUserName,
+  parseVariant,
+  parseWebScheme,
+  toRemark,
+} from "../../../model/parse-values.ts";
+import { groupName } from "./group-name.ts";
+import { isInstanceId } from "./instance-id.ts";
+import { complete, shownId, type Stranger } from "../../stranger.ts";
+import { readTags, tagNames } from "./tags.ts";
+
+/** A machine whose tags say which node of which cluster it is, and all that they say. */
+export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | "webScheme" | "expiresAt"> {
+  readonly id: string;
+  readonly clusterId: string;
+  readonly role: NodeRecord["role"];
+  readonly index: number;
+  readonly sshUser: string;
+  readonly counts: Counts | undefined;
+  readonly distribution: string | undefined;
+  readonly state: NodeState;
+  /** On its way out for good; one that was only stopped isn't. */
+  readonly isShuttingDown: boolean;
+  readonly stateReason: string | undefined;
+  readonly launchedAt: Date | undefined;
+  readonly instanceType: string;
+  readonly publicAddress: string | undefined;
+  readonly privateAddress: string | undefined;
+  readonly groupIds: readonly string[];
+  readonly isInItsGroup: boolean;
+}
+
+export interface MachineReading {
+  readonly machines: readonly Machine[];
+  /** Those that have ended are left out. */
+  readonly strangers: readonly Stranger[];
+}
+
+/**
+ * Reads what the API tells of machines with our tags: anybody who may tag can put them on any machine, so only those whose tags are of the
+ * shape that this program gives them are ours. Of two that say they are the same node, the one in the cluster's security group is, or the elder.
+ */
+export function readMachines(instances: readonly Instance[]): MachineReading {
+  const machines: Machine[] = [];
+  const strangers: Stranger[] = [];
+  const elders = new Map<string, Machine>();
+  const refuse = (id: string | undefined, why: string): void => {
+    strangers.push({ what: `instance ${shownId(id)}`, why });
+  };
+  for (const instance of instances.toSorted(byTrust)) {
+    const machine = readMachine(instance);
+    if (typeof machine === "string") {
+      if (nodeState(instance) !== "ended") refuse(instance.InstanceId, machine);
+      continue;
+    }
+    const name = `${machine.clusterId} ${machine.creationId} ${nodeReference(machine)}`;
+    const elder = elders.get(name);
+    if (elder === undefined) {
+      elders.set(name, machine);
+      machines.push(machine);
+    } else refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, which ${elder.id} is`);
+  }
+  return { machines, strangers };
+}
+
+/** Tags can be copied to an instance that is older than the cluster, but not everybody who may tag can also put it into a security group. */
+function byTrust(a: Instance, b: Instance): number {
+  const byGroup = Number(isInItsGroup(b)) - Number(isInItsGroup(a));
+  const ageOf = ({ LaunchTime }: Instance): number => LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
+  return byGroup || ageOf(a) - ageOf(b) || (a.InstanceId ?? "").localeCompare(b.InstanceId ?? "");
+}
+
+function isInItsGroup({ Tags, SecurityGroups = [] }: Instance): boolean {
+  const name = groupName(readTags(Tags).clusterId ?? "");
+  return SecurityGroups.some(({ GroupName }) => GroupName === name);
+}
+
+/** A machine, or what is wrong with it. */
+function readMachine(instance: Instance): Machine | string {
+  const tags = readTags(instance.Tags);
+  const required = {
+    clusterId: parseClusterId(tags.clusterId),
+    creationId: parseCreationId(tags.creationId),
+    role: parseRole(tags.role),
+    variant: parseVariant(tags.variant),
+    sshUser: parseUserName(tags.sshUser),
+  };
+  const { indexBase, ...optional } = {
+    indexBase: parseIndex(tags.indexBase),
+    counts: parseCounts(tags.counts),
+    distribution: parseDistribution(tags.distribution),
+    webScheme: parseWebScheme(tags.webScheme),
+    expiresAt: parseMoment(tags.expiresAt),
+  };
+  const known = complete({ kind: "tag", names: tagNames, texts: tags }, required, { ...optional, indexBase });
+  if (typeof known === "string") return known;
+  const index = parseIndex((indexBase ?? 0) + (instance.AmiLaunchIndex ?? 0));
+  if (index === undefined) return "its number is too high for a node's";
+  const id = instance.InstanceId ?? "";
+  if (!isInstanceId(id)) return "its id has an unknown form";
+  const addresses = addressesOf(instance);
+  if (addresses === undefined) return "its addresses have an unknown form";
+  const { webScheme, ...others } = optional;
+  return {
+    id,
+    ...known,
+    ...others,
+    ...(webScheme !== undefined && { webScheme }),
+    index,
+    ...addresses,
+    state: nodeState(instance),
+    isShuttingDown: instance.State?.Name === "shutting-down",
+    stateReason: toRemark(instance.StateReason?.Message) ?? toRemark(instance.StateTransitionReason),
+    launchedAt: instance.LaunchTime,
+    instanceType: instance.InstanceType ?? "",
+    groupIds: (instance.SecurityGroups ?? []).map(({ GroupId = "" }) => GroupId),
+    isInItsGroup: isInItsGroup(instance),
+  };
+}
+
+/** Each may be missing. */
+function addressesOf(instance: Instance): Pick<Machine, "publicAddress" | "privateAddress"> | undefined {
+  const { PublicIpAddress, PrivateIpAddress } = instance;
+  const publicAddress = parseIpv4(PublicIpAddress);
+  const privateAddress = parseIpv4(PrivateIpAddress);
+  const isWrong =
+    (publicAddress ?? "") !== (PublicIpAddress ?? "") || (privateAddress ?? "") !== (PrivateIpAddress ?? "");
+  return isWrong ? undefined : { publicAddress, privateAddress };
+}
+
+/** A stopped machine counts as ending: ours are never started again. */
+export function nodeState(instance: Instance): NodeState {
+  switch (instance.State?.Name) {
+    case "running":
+      return "running";
+    case "stopping":
+    case "stopped":
+    case "shutting-down":
+      return "ending";
+    case "terminated":
+      return "ended";
+    case "pending":
+    case undefined:
+    default:
+      return "starting";
+  }
+}

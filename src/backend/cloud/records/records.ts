@@ -1,0 +1,78 @@
+import type { Instance } from "@aws-sdk/client-ec2";
+import type { ClusterRecord, NodeRecord } from "../../../model/cluster-record.ts";
+import { creationDirectory } from "../../../system/files/creation-folder.ts";
+import { byRoleAndIndex, clusterState } from "../../../model/cluster-shape.ts";
+import { lifetimeMs } from "../launch/lifetime.ts";
+import { maximumCost } from "../launch/prices.ts";
+import { type Machine, readMachines } from "./read-machines.ts";
+
+/** Where clusters are read for: records name the region and this machine's folder. */
+export interface Place {
+  readonly region: string;
+  /** The folder of this region's creations. */
+  readonly root: string;
+}
+
+/** What the machines that the API knows make up; see clustersOf. */
+export function toClusters(instances: readonly Instance[], place: Place): readonly ClusterRecord[] {
+  return clustersOf(readMachines(instances).machines, place);
+}
+
+/** What machines make up. A creation whose machines have all ended is no cluster any more. */
+export function clustersOf(machines: readonly Machine[], place: Place): readonly ClusterRecord[] {
+  const byCreation = Map.groupBy(machines, ({ clusterId, creationId }) => `${clusterId} ${creationId}`);
+  return [...byCreation.values()]
+    .filter((members) => members.some((member) => member.state !== "ended"))
+    .map((members) => toCluster(members, place))
+    .toSorted((a, b) => a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0));
+}
+
+/**
+ * The cluster with this id. There can be two for a moment, one of which is on its way out; otherwise the elder is the one, because the later
+ * creation yields.
+ */
+export function pickCluster(clusters: readonly ClusterRecord[], clusterId: string): ClusterRecord | undefined {
+  const named = clusters.filter((cluster) => cluster.id === clusterId);
+  return named.find((cluster) => cluster.state !== "ending") ?? named.at(-1);
+}
+
+/** The eldest machine speaks for the cluster. */
+function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
+  const [eldest] = members;
+  if (eldest === undefined) throw new TypeError("A cluster without machines");
+  const { clusterId, creationId, variant, webScheme, launchedAt: createdAt } = eldest;
+  const nodes = members.map(toNode).toSorted(byRoleAndIndex);
+  const cost = maximumCost(eldest.instanceType, nodes.length);
+  return {
+    id: clusterId,
+    creationId,
+    backend: "cloud",
+    region: place.region,
+    variant,
+    distribution: eldest.distribution ?? "unknown",
+    state: clusterState(nodes, eldest.counts),
+    createdAt,
+    expiresAt: eldest.expiresAt ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
+    ...(cost !== undefined && { maximumCost: cost }),
+    ...(webScheme !== undefined && { webScheme }),
+    nodes,
+    directory: creationDirectory(place.root, clusterId, creationId),
+  };
+}
+
+export function toNode(machine: Machine): NodeRecord {
+  const { id, role, index, state, publicAddress, privateAddress, stateReason, sshUser } = machine;
+  const host = publicAddress ?? "";
+  const isOver = state === "ending" || state === "ended";
+  return {
+    id,
+    role,
+    index,
+    state,
+    publicAddress,
+    privateAddress,
+    ssh: { host, port: 22, user: sshUser },
+    web: { host, httpPort: 80, httpsPort: 443 },
+    ...(isOver && stateReason !== undefined && { stateReason }),
+  };
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../../../system/clock.ts";
+import { runAtOnce } from "../../../system/run-at-once.ts";
+import { isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
+import type { CloudApi } from "../api/api.ts";
+import type { SavedLaunch } from "../launch/saved-requests.ts";
+import { untilVisible } from "../api/visibility.ts";
+
+/** One request takes at most so many. */
+const chunkSize = 500;
+
+/** Tells machines to end. Those that the API doesn't know yet are asked for again; those that ended already do no harm. */
+export async function terminate(
+  api: CloudApi,
+  ids: readonly string[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const chunks = Array.from({ length: Math.ceil(ids.length / chunkSize) }, (_, index) =>
+    ids.slice(index * chunkSize, (index + 1) * chunkSize),
+  );
+  await runAtOnce(
+    chunks,
+    2,
+    async (InstanceIds) => {
+      const send = () => api.call("TerminateInstances", { InstanceIds }, signal);
+      await untilVisible(send, ["InvalidInstanceID.NotFound"], clock, signal);
+    },
+    signal,
+  );
+}
+
+/**
+ * Ends whatever these launches made. Where an answer isn't known the very same request is sent again: it launches nothing twice, and tells
+ * what it had launched (or launches it now, for a moment). Returns the ids of all machines that were told to end. When it throws, all that
+ * could be learnt about were told to end.
+ */
+export async function endLaunches(
+  api: CloudApi,
+  launches: readonly SavedLaunch[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const known = launches.flatMap((launch) => launch.machineIds ?? []);
+  const endKnown = known.length === 0 ? [] : [terminate(api, known, clock, signal).then(() => known)];
+  const endLearnt = launches
+    .filter((launch) => launch.machineIds === undefined)
+    .map(async (launch) => {
+      const ids = await learnMachines(api, launch, signal);
+      if (ids.length > 0) await terminate(api, ids, clock, signal);
+      return ids;
+    });
+  const results = await Promise.allSettled([...endKnown, ...endLearnt]);
+  const failure = results.find((result) => result.status === "rejected");
+  if (failure !== undefined) throw failure.reason;
+  return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+}
+
+async function learnMachines(api: CloudApi, launch: SavedLaunch, signal: AbortSignal): Promise<readonly string[]> {
+  try {
+    const answer = await api.call("RunInstances", launch.request, signal);
+    return (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
+  } catch (error) {
+    // A plain no, such as a group that is gone: then nothing was launched by it before either, or it has ended since.
+    if (wasRefused(error) && !isCredentialsRefused(error)) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,93 @@
+import type { Surroundings } from "../../../system/surroundings.ts";
+import { ClusterError } from "../../../errors.ts";
+import type { CloudApi } from "../api/api.ts";
+import { describeGroups, describeInstances } from "../api/describe.ts";
+import { terminate } from "./end-machines.ts";
+import { type Group, readGroups } from "../records/read-groups.ts";
+import { type Machine, readMachines } from "../records/read-machines.ts";
+import { removeCreation } from "./remove-creation.ts";
+import { removeGroup } from "./remove-group.ts";
+import { type Stranger, strangerText } from "../../stranger.ts";
+
+/** What of ours is in the region, as the API tells it now. */
+export interface Inventory {
+  readonly machines: readonly Machine[];
+  readonly groups: readonly Group[];
+}
+
+/** Machines that have ended are among them for as long as the API tells of them. */
+export async function takeInventory(
+  api: CloudApi,
+  signal: AbortSignal,
+): Promise<Inventory & { readonly strangers: readonly Stranger[] }> {
+  const [instances, groups] = await Promise.all([
+    describeInstances(api, "all", signal),
+    describeGroups(api, "all", signal),
+  ]);
+  const [readInstances, readGroup] = [readMachines(instances), readGroups(groups)];
+  return { ...readInstances, ...readGroup, strangers: [...readInstances.strangers, ...readGroup.strangers] };
+}
+
+/**
+ * What ended clusters left: machines past their deadline, and groups past theirs that no machine uses. By id, never by name. A machine must be
+ * in its cluster's security group as well: tags alone, which others may change, must not be enough to end it.
+ */
+export function findLeftovers(
+  { machines, groups }: Inventory,
+  nowMs: number,
+): { readonly machines: readonly Machine[]; readonly groups: readonly Group[] } {
+  const isExpired = ({ expiresAt }: Machine | Group): boolean => (expiresAt?.getTime() ?? Infinity) < nowMs;
+  const present = machines.filter((machine) => machine.state !== "ended");
+  const used = new Set(present.flatMap(({ groupIds }) => groupIds));
+  return {
+    machines: present.filter((machine) => isExpired(machine) && !machine.isShuttingDown && machine.isInItsGroup),
+    groups: groups.filter((group) => isExpired(group) && !used.has(group.id)),
+  };
+}
+
+/**
+ * Removes what ended clusters left in the region. Best effort: what fails is left to the next create. Nothing of a cluster under way is
+ * touched, since its deadline lies ahead.
+ */
+export async function sweep(
+  api: CloudApi,
+  inventory: Inventory & { readonly strangers: readonly Stranger[] },
+  { clusterId, surroundings }: { readonly clusterId: string; readonly surroundings: Surroundings },
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, progress } = surroundings;
+  for (const stranger of inventory.strangers) progress.detail(1, strangerText(stranger));
+  const left = findLeftovers(inventory, api.now());
+  const machineIds = left.machines.map(({ id }) => id);
+  const inTheWay = expiredCreations(inventory, clusterId, api.now());
+  const attempt = async (what: string, task: () => Promise<void>): Promise<void> => {
+    try {
+      await task();
+      progress.detail(1, `Removed what an ended cluster had left: ${what}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ClusterError)) throw error;
+      progress.detail(1, `An ended cluster's ${what} could not be removed: ${error.message}`);
+    }
+  };
+  await Promise.all([
+    ...(machineIds.length === 0
+      ? []
+      : [attempt(machineIds.join(", "), () => terminate(api, machineIds, clock, signal))]),
+    ...left.groups.map(({ id }) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
+    ...inTheWay.map((creationId) =>
+      attempt(`creation ${creationId}`, async () => {
+        await removeCreation(api, { clusterId, creationId, machineIds: [], groupId: undefined }, surroundings, signal);
+      }),
+    ),
+  ]);
+}
+
+/** Ended creations of the very id that is wanted, whose machines are still about to end: their group, and so the name, must be waited for. */
+function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
+  const creations = machines
+    .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup)
+    .filter(({ expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs)
+    .map(({ creationId }) => creationId);
+  return [...new Set(creations)];
+}

@@ -1,0 +1,20 @@
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import type { NamedText } from "../../model/backend.ts";
+import { consoleOutputs } from "../console-outputs.ts";
+import type { Engine } from "./engine/engine.ts";
+
+const mostLines = 2000;
+const keptCharacters = 1_000_000;
+
+/** What each node wrote to its console, as far as it can be had before the signal is aborted. */
+export async function clusterConsoleOutput(
+  engine: Engine,
+  cluster: ClusterRecord,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  return consoleOutputs(cluster.nodes, async (node) => consoleOutput(engine, node, signal), signal);
+}
+
+export async function consoleOutput(engine: Engine, { id }: NodeRecord, signal: AbortSignal): Promise<string> {
+  return engine.ask({ words: ["logs", `--tail=${mostLines}`, id], keptCharacters }, signal);
+}

@@ -1,0 +1,71 @@
+import { ClusterError } from "../../errors.ts";
+import { checked, oneOf } from "../../model/option-schema.ts";
+import type { SchemaValues } from "../../model/option-schema.ts";
+import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./container-options.ts";
+import type { ContainerOptions } from "./container-options.ts";
+import { engineNames } from "./engine/engine-kind.ts";
+
+/** Where clusters are made and looked for. */
+export const containerPlaceSchema = {
+  engine: {
+    summary: "The container engine",
+    defaultText: "the first that answers, Docker before Podman",
+    choices: engineNames,
+    read: oneOf(engineNames),
+  },
+} as const;
+
+/** What only clusters of containers can be asked for. */
+export const containerSchema = {
+  customVolumes: {
+    placeholder: "</path/here:/path/on/nodes[:ro]>",
+    summary: "Folder or file of this machine that all nodes have too",
+    repeatable: true,
+    read: checked(volumeProblem),
+  },
+  memory: {
+    summary: "Memory that each node may use, such as 2g",
+    defaultText: "no limit",
+    read: checked(memoryProblem),
+  },
+  cpus: {
+    summary: "CPUs that each node may use, such as 1.5",
+    defaultText: "no limit",
+    read: checked(cpusProblem),
+  },
+  nodeImage: {
+    summary: "Image of your own for the nodes, with systemd and sshd",
+    defaultText: "one that is built for the distribution, once",
+    read: checked(imageProblem),
+  },
+} as const;
+
+export type ContainerValues = SchemaValues<typeof containerSchema>;
+
+export function containerOptions({ customVolumes, memory, cpus, nodeImage }: ContainerValues): ContainerOptions {
+  return {
+    volumes: customVolumes,
+    ...(memory !== undefined && { memory }),
+    ...(cpus !== undefined && { cpus }),
+    ...(nodeImage !== undefined && { nodeImage }),
+  };
+}
+
+/** What is wrong with the volumes on this machine: the engine would make a folder that isn't there, as root. */
+export async function volumeProblems(volumes: readonly string[]): Promise<readonly string[]> {
+  const { access } = await import("node:fs/promises");
+  const paths = volumes.map((volume) => volume.slice(0, volume.indexOf(":")));
+  const problems = paths.map((path) =>
+    access(path).then(
+      () => [],
+      () => [`\`customVolumes\`: ${path} is not there`],
+    ),
+  );
+  return (await Promise.all(problems)).flat();
+}
+
+/** For the library, which can't look at files when it reads its options. */
+export async function assertVolumesExist(volumes: readonly string[]): Promise<void> {
+  const problems = await volumeProblems(volumes);
+  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+}

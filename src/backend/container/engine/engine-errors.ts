@@ -1,0 +1,117 @@
+import { ClusterError } from "../../../errors.ts";
+import type { ProgramEnd } from "../../../system/processes/run-program.ts";
+import type { EngineKind } from "./engine-kind.ts";
+
+/**
+ * The engines' command lines have no error codes, only words. This is the one place that reads them; none of one engine means something else
+ * to the other. Docker's were the same from version 20 to 28; Podman's were seen with 4.3, and are in its sources up to 5.
+ */
+const meanings = {
+  forbidden: [/permission denied while trying to connect/, /connect: permission denied/],
+  silent: [
+    /cannot connect to the docker daemon/,
+    /is the docker daemon running/,
+    /error during connect/,
+    /(?:cannot|unable to) connect to podman/,
+    /failed to connect: dial/,
+  ],
+  nameTaken: [
+    /is already in use by container/,
+    /the container name .* is already in use/,
+    /that name is already in use/,
+    /network with name .* already exists/,
+    /network already exists/,
+  ],
+  noAddresses: [
+    /non-overlapping ipv4 address pool/,
+    /address pools have been fully subnetted/,
+    /no available ipv4 addresses/,
+    /could not find free subnet/,
+    /failed to find free ip in range/,
+    /no ip addresses available in range/,
+  ],
+  noSpace: [/no space left on device/],
+  gone: [
+    /no such (?:container|network|image|object)/,
+    /network .* not found/,
+    /is not running/,
+    /removal of container .* is already in progress/,
+    /container .* does not exist/,
+    /image not known/,
+    /can only kill running containers/,
+  ],
+} as const;
+
+export type EngineMeaning = keyof typeof meanings;
+
+export const means = (text: string, meaning: EngineMeaning): boolean =>
+  meanings[meaning].some((pattern) => pattern.test(text.toLowerCase()));
+
+/** What is wrong with a command that failed, and what to do about it. */
+export function engineFailure(
+  { name, title, advice }: EngineKind,
+  words: readonly string[],
+  end: ProgramEnd,
+): ClusterError {
+  const said = lastLine(end.stderr) || lastLine(end.stdout) || `it ended with status ${end.status ?? "unknown"}`;
+  const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => means(end.stderr, candidate));
+  const facts = { command: words[0], status: end.status, meaning };
+  switch (meaning) {
+    case "forbidden":
+      return new ClusterError("machine-not-set-up", `You may not use ${title} on this machine: ${said}.`, {
+        hint: advice.forbidden,
+        facts,
+      });
+    case "silent":
+      return new ClusterError("machine-not-set-up", `${title} does not answer: ${said}.`, {
+        hint: advice.silent,
+        facts,
+      });
+    case "noAddresses":
+      return new ClusterError("capacity-lacking", `${title} has no free addresses for another network: ${said}.`, {
+        hint: `Destroy clusters that you need no more, or remove unused networks: ${name} network prune`,
+        facts,
+      });
+    case "noSpace":
+      return new ClusterError("capacity-lacking", `${title}'s disk is full: ${said}.`, {
+        hint: `Make room, such as with: ${name} system prune`,
+        facts,
+      });
+    case "nameTaken":
+    case "gone":
+    case undefined:
+      return new ClusterError("engine-failed", `${name} ${words.slice(0, 1).join(" ")} failed: ${said}.`, {
+        hint: "With -vv every command is shown as it was given.",
+        facts,
+      });
+  }
+}
+
+/** Whether a failure is the engine's refusal of a name that something else has. */
+export const isNameTaken = (error: unknown): boolean =>
+  error instanceof ClusterError && error.facts["meaning"] === ("nameTaken" satisfies EngineMeaning);
+
+export function engineMissing({ name, advice }: EngineKind, cause: unknown): ClusterError {
+  return new ClusterError("machine-not-set-up", `There is no program ${name} on the PATH that can be run.`, {
+    hint: advice.install,
+    facts: { program: name },
+    cause,
+  });
+}
+
+/** Whether an engine that can't be used is on this machine all the same, as one that doesn't answer is, and may have clusters. */
+export const isPresent = (error: unknown): boolean =>
+  !(error instanceof ClusterError && (error.facts["program"] !== undefined || error.facts["rootless"] === true));
+
+/** What the line with the reason begins with, the most telling first: `docker start` says only after it which container was meant. */
+const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
+
+function lastLine(text: string): string {
+  const lines = text.split("\n").map((line) => line.trim());
+  const telling = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
+  // A refused command line is followed by an advice to read the help.
+  const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
+  const said = telling.find((line) => line !== undefined) ?? last;
+  // What Docker asks whoever can't reach it is answered by our advice.
+  return said.replace(/ Is the docker daemon running\?$/, "").replace(/[.:\s]+$/, "");
+}

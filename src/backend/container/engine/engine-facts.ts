@@ -1,0 +1,72 @@
+import { createServer } from "node:net";
+import { ClusterError } from "../../../errors.ts";
+import { askJson, type Engine } from "./engine.ts";
+import type { EngineFacts, Reach } from "./engine-kind.ts";
+
+export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
+  return engine.kind.readFacts(await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal));
+}
+
+/** Throws `machine-not-set-up` where the engine can't serve. */
+export async function findReach(
+  engine: Engine,
+  facts: EngineFacts,
+  platform: NodeJS.Platform,
+  signal: AbortSignal,
+): Promise<Reach> {
+  if (facts.isRootless) throw rootless(engine);
+  if (facts.location === "elsewhere") throw elsewhere(engine, "it says so itself");
+  if (platform === "darwin") {
+    const address = await spokenTo(engine, signal);
+    if (isFar(address)) throw elsewhere(engine, `it is spoken to at ${address}`);
+    return "published";
+  }
+  if (facts.location === "virtual-machine") return "published";
+  if (facts.location === "here") return "direct";
+  const gateway = await bridgeAddress(engine, signal);
+  if (gateway === "" || (await isOwnAddress(gateway))) return "direct";
+  throw elsewhere(engine, `its bridge's address ${gateway} is none of this machine's`);
+}
+
+/** Empty where the engine has no such thing, or doesn't tell. */
+async function spokenTo(engine: Engine, signal: AbortSignal): Promise<string> {
+  const words = engine.kind.addressWords;
+  return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);
+}
+
+/** Of another machine, not of a socket's file or this machine's own loopback, as virtual machines have. */
+function isFar(address: string): boolean {
+  const host = URL.parse(address)?.hostname ?? "";
+  return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);
+}
+
+/** Empty where there is no such network, or none that tells. */
+async function bridgeAddress(engine: Engine, signal: AbortSignal): Promise<string> {
+  const format = "--format={{range .IPAM.Config}}{{.Gateway}} {{end}}";
+  const text = await engine.ask({ words: ["network", "inspect", format, "bridge"], accepts: () => true }, signal);
+  return text.split(" ").find((address) => /^[0-9.]+$/.test(address)) ?? "";
+}
+
+/** Asked by taking a port there: a bridge to which no container is connected yet isn't among the interfaces that the runtime lists. */
+function isOwnAddress(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(0, address, () => server.close(() => resolve(true)));
+  });
+}
+
+function elsewhere({ kind }: Engine, reason: string): ClusterError {
+  return new ClusterError("machine-not-set-up", `${kind.title} runs on another machine: ${reason}.`, {
+    hint: `Run this program where ${kind.title} runs, or unset ${kind.name === "docker" ? "DOCKER_HOST" : "CONTAINER_HOST"}.`,
+    facts: { reason },
+  });
+}
+
+export function rootless({ kind }: Pick<Engine, "kind">): ClusterError {
+  return new ClusterError(
+    "machine-not-set-up",
+    `This ${kind.title} runs without root: its containers can run no whole system, and this machine can't reach their addresses.`,
+    { hint: kind.advice.rootless, facts: { rootless: true } },
+  );
+}

@@ -1,0 +1,151 @@
+import { hostname, platform, release } from "node:os";
+import type { EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+
+/** Docker's command line from version 20 to 28. */
+const docker: EngineKind = {
+  name: "docker",
+  title: "Docker",
+  // The first one with cgroups 2.
+  leastVersion: [20, 10],
+  probe: ["version", "--format={{json .}}"],
+  isOwnAnswer: (answer) => {
+    const { Server } = answer as DockerVersion;
+    return (Server?.Components ?? []).some(({ Name }) => Name === "Engine");
+  },
+  readFacts: (information) => {
+    const told = information as DockerInformation;
+    const has = (name: string): boolean =>
+      (told.SecurityOptions ?? []).some((option) => option.split(",").includes(`name=${name}`));
+    return {
+      version: told.ServerVersion ?? "",
+      operatingSystem: told.OperatingSystem ?? "",
+      location: dockerLocation(told),
+      cgroupVersion: told.CgroupVersion === "2" ? "2" : "1",
+      isRootless: has("rootless"),
+      hasAppArmor: has("apparmor"),
+      hasSelinux: has("selinux"),
+      storageDriver: told.Driver ?? "",
+      rootFolder: told.DockerRootDir ?? "",
+      memoryBytes: told.MemTotal ?? 0,
+    };
+  },
+  readNetwork: (description) => {
+    const { Id, Name, Labels } = isMapping(description) ? description : {};
+    return { id: Id, name: Name, labels: Labels };
+  },
+  systemWords: [],
+  limits: [[]],
+  // Made anew with the daemon.
+  runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
+  // The context that is in use, or DOCKER_HOST.
+  addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
+  removeWords: ["rm", "--force", "--volumes"],
+  advice: {
+    install:
+      "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
+    forbidden: "Join the group docker, then log in anew: sudo usermod -aG docker $USER",
+    silent:
+      "Start it: sudo systemctl start docker, or on macOS the program that runs it; DOCKER_HOST names another one.",
+    rootless: "Use the system's Docker: unset DOCKER_HOST, or docker context use default",
+    storage: 'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be built anew.',
+  },
+};
+
+/** Podman's from version 4.0. It has no daemon: on Linux its own program does all. */
+const podman: EngineKind = {
+  name: "podman",
+  title: "Podman",
+  // The first one that removes running containers without a wait.
+  leastVersion: [4, 0],
+  probe: ["info", "--format={{json .}}"],
+  isOwnAnswer: (answer) => (answer as PodmanInformation).host !== undefined,
+  readFacts: (information) => {
+    const { host = {}, store = {}, version = {} } = information as PodmanInformation;
+    const { distribution = {}, security = {} } = host;
+    return {
+      version: version.Version ?? "",
+      operatingSystem: [distribution.distribution, distribution.version].filter(Boolean).join(" "),
+      location: podmanLocation(host),
+      cgroupVersion: host.cgroupVersion === "v2" ? "2" : "1",
+      isRootless: security.rootless ?? false,
+      hasAppArmor: security.apparmorEnabled ?? false,
+      hasSelinux: security.selinuxEnabled ?? false,
+      storageDriver: store.graphDriverName ?? "",
+      rootFolder: store.graphRoot ?? "",
+      memoryBytes: host.memTotal ?? 0,
+    };
+  },
+  readNetwork: (description) => {
+    const { id, name, labels } = isMapping(description) ? description : {};
+    return { id, name, labels };
+  },
+  // What it would do for systemd by itself, it does for some commands only; the nodes are made ready as for Docker.
+  systemWords: ["--systemd=false"],
+  // Root's containers get a million files and processes, which root may not give them where it has no CAP_SYS_RESOURCE.
+  limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
+  runWords: undefined,
+  addressWords: undefined,
+  // Without a time it would ask the system inside to shut down, and wait for that.
+  removeWords: ["rm", "--force", "--volumes", "--time=0"],
+  advice: {
+    install:
+      "Install Podman, version 4.0 or later: https://podman.io/docs/installation (Debian and Ubuntu: sudo apt-get install podman)",
+    forbidden: "Use it as root: sudo cluster-container …",
+    silent: "On macOS: podman machine start; elsewhere CONTAINER_HOST may name a Podman that does not run.",
+    rootless:
+      "On Linux, run this program as root: sudo cluster-container …; on macOS: podman machine stop && podman machine set --rootful && podman machine start",
+    storage: 'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be built anew.',
+  },
+};
+
+export const engineKinds: Readonly<Record<EngineName, EngineKind>> = { docker, podman };
+
+/** On Linux an engine of this machine has its kernel. Elsewhere it always is in a virtual machine, which has another one. */
+function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): EngineLocation {
+  if (OperatingSystem === "Docker Desktop") return "virtual-machine";
+  const isOther = KernelVersion !== undefined && KernelVersion !== release();
+  return platform() === "linux" && isOther ? "elsewhere" : "unknown";
+}
+
+/** A `podman machine` is a Fedora CoreOS; what else is spoken to from afar is here only if it says that it is this machine. */
+function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost): EngineLocation {
+  if (serviceIsRemote !== true) return "here";
+  if (distribution?.variant === "coreos") return "virtual-machine";
+  return host.hostname === hostname() && host.kernel === release() ? "here" : "elsewhere";
+}
+
+interface DockerVersion {
+  readonly Server?: { readonly Components?: readonly { readonly Name?: string }[] | null } | null;
+}
+
+interface DockerInformation {
+  readonly ServerVersion?: string;
+  readonly OperatingSystem?: string;
+  readonly KernelVersion?: string;
+  readonly CgroupVersion?: string;
+  readonly SecurityOptions?: readonly string[] | null;
+  readonly Driver?: string;
+  readonly DockerRootDir?: string;
+  readonly MemTotal?: number;
+}
+
+interface PodmanHost {
+  readonly cgroupVersion?: string;
+  readonly distribution?: { readonly distribution?: string; readonly variant?: string; readonly version?: string };
+  readonly hostname?: string;
+  readonly kernel?: string;
+  readonly memTotal?: number;
+  readonly security?: {
+    readonly apparmorEnabled?: boolean;
+    readonly rootless?: boolean;
+    readonly selinuxEnabled?: boolean;
+  };
+  readonly serviceIsRemote?: boolean;
+}
+
+interface PodmanInformation {
+  readonly host?: PodmanHost;
+  readonly store?: { readonly graphDriverName?: string; readonly graphRoot?: string };
+  readonly version?: { readonly Version?: string };
+}

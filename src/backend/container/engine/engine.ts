@@ -1,0 +1,119 @@
+import { ClusterError } from "../../../errors.ts";
+import { errorCode } from "../../../system/error-code.ts";
+import type { Progress } from "../../../system/progress.ts";
+import { environmentWithoutSecrets } from "../../../system/processes/child-environment.ts";
+import { type ProgramEnd, runProgram } from "../../../system/processes/run-program.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { engineFailure, engineMissing } from "./engine-errors.ts";
+import type { EngineKind } from "./engine-kind.ts";
+
+/** Questions are answered in milliseconds; under load, in seconds. */
+const askLimitMs = 60_000;
+const changeLimitMs = 180_000;
+
+interface EngineRequest {
+  /** What follows the program's name. Never a secret. */
+  readonly words: readonly string[];
+  readonly stdin?: Uint8Array;
+  /** Whether what went wrong is as good as done, by what the engine said. */
+  readonly accepts?: (stderr: string) => boolean;
+  /** Called with output as it comes. */
+  readonly onOutput?: (chunk: string) => void;
+  /** Of what it prints, characters that are kept at least, where a node has a say in it: the end. */
+  readonly keptCharacters?: number;
+  /** Milliseconds, for what may take longer than usual. */
+  readonly limitMs?: number;
+}
+
+/** The container engine's command line. Its failures are ClusterErrors; what it prints on stdout comes back without its last newline. */
+export interface Engine {
+  readonly kind: EngineKind;
+  /** What a command for people needs, so that it speaks to this engine: empty where it would be chosen without being named. */
+  readonly option: string;
+  /** Something that makes nothing, or whose half-done work is harmless. */
+  ask(request: EngineRequest, signal: AbortSignal): Promise<string>;
+  /** Runs to its end, whatever is aborted meanwhile: what it made must be known. */
+  change(request: EngineRequest): Promise<string>;
+}
+
+/** As `ask`, of something that is answered with JSON. Throws `machine-not-set-up` for an answer of other kinds, such as a wrapper's greeting. */
+export async function askJson(engine: Engine, request: EngineRequest, signal: AbortSignal): Promise<object> {
+  const text = await engine.ask(request, signal);
+  const answer = parseJson(text);
+  if (typeof answer === "object" && answer !== null) return answer;
+  const { name, title, advice } = engine.kind;
+  const command = `${name} ${request.words[0]}`;
+  const shown = text.slice(0, 100).replaceAll(/\s+/g, " ");
+  throw new ClusterError("machine-not-set-up", `What "${command}" answers is not ${title}'s: "${shown}".`, {
+    hint: `See what ${name} is that the PATH finds first: command -v ${name}. ${advice.install}`,
+    facts: { command: request.words[0] },
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** For people: how a cluster is removed from this engine. */
+export const destroyCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
+  ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
+
+/** What an engine is spoken to with. */
+export interface EngineSurroundings {
+  readonly environment: Environment;
+  readonly progress: Progress;
+}
+
+/** Nothing is asked of it yet. `option`: see Engine. */
+export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineSurroundings): Engine {
+  const run = async (request: EngineRequest, limitMs: number, signal: AbortSignal): Promise<string> => {
+    progress.detail(2, `${kind.name} ${request.words.join(" ")}`);
+    const end = await runWithin({ kind, request, environment, limitMs: request.limitMs ?? limitMs }, signal);
+    if (end.status !== 0 && request.accepts?.(end.stderr) !== true) throw engineFailure(kind, request.words, end);
+    return end.stdout.trimEnd();
+  };
+  return {
+    kind,
+    option,
+    ask: async (request, signal) => run(request, askLimitMs, signal),
+    change: async (request) => run(request, changeLimitMs, new AbortController().signal),
+  };
+}
+
+interface Run {
+  readonly kind: EngineKind;
+  readonly request: EngineRequest;
+  readonly environment: Environment;
+  readonly limitMs: number;
+}
+
+async function runWithin({ kind, request, environment, limitMs }: Run, signal: AbortSignal): Promise<ProgramEnd> {
+  const limit = AbortSignal.timeout(limitMs);
+  const { words, stdin, onOutput, keptCharacters } = request;
+  const run = {
+    argv: [kind.name, ...words] as const,
+    environment: environmentWithoutSecrets(environment),
+    ...(stdin !== undefined && { stdin }),
+    ...(onOutput !== undefined && { onOutput }),
+    ...(keptCharacters !== undefined && { keptCharacters }),
+  };
+  try {
+    return await runProgram(run, AbortSignal.any([signal, limit]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.aborted) throw tooSlow(kind, words, limitMs);
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") throw engineMissing(kind, error);
+    throw error;
+  }
+}
+
+function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {
+  return new ClusterError("deadline-passed", `${name} ${words[0]} took longer than ${limitMs / 1000} s.`, {
+    hint: `See whether the engine answers at all: ${name} info`,
+    facts: { command: words[0] },
+  });
+}

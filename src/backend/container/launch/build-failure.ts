@@ -1,0 +1,78 @@
+/** Why an image could not be built, as far as the build's output tells. */
+export interface BuildFailure {
+  /** What the failing tool said last. */
+  readonly reason: string | undefined;
+  /** The beginning of the step that failed, such as `RUN apt-get update`. */
+  readonly step: string | undefined;
+  readonly cause: "network" | "registry" | "runtime" | "unknown";
+}
+
+/** Reads the output of a failed `build`, of Docker with either of its builders or of Podman. */
+export function readBuildFailure(output: string): BuildFailure {
+  const lines = output.split("\n").map(plainLine);
+  const reason = tellingLine(lines);
+  return { reason, step: failedStep(lines), cause: causeOf(lines, reason) };
+}
+
+/** Without what BuildKit puts before the lines of a step (`#12 3.456 `), and without colours. */
+const plainLine = (line: string): string =>
+  line
+    // oxlint-disable-next-line no-control-regex -- colours begin with one
+    .replaceAll(/\u001B\[[0-9;]*m/g, "")
+    .replace(/^#\d+ \d+\.\d+ /, "")
+    .trim();
+
+/** What tools begin their last word with: the first kind that is found tells most. */
+const tellingPatterns = [
+  /\b(?:crun|runc)(?:: | creating | run failed| create failed)/,
+  /^(?:E|Err(?::\d+)?)[: ] ?\S/,
+  /^curl: \(\d+\)/,
+  /\b(?:cannot find a valid baseurl|failed to download metadata|errors during downloading)\b/i,
+  /\bOCI runtime\b/,
+  /\b(?:pull access denied|manifest unknown|failed to resolve source metadata|initializing source docker|failed to do request)\b/i,
+  /^failed: /,
+];
+
+function tellingLine(lines: readonly string[]): string | undefined {
+  for (const pattern of tellingPatterns) {
+    const found = lines.findLast((line) => pattern.test(line));
+    if (found !== undefined) return shortened(found);
+  }
+  return undefined;
+}
+
+/** Without the whole command that the runtime was to run. */
+const shortened = (line: string): string =>
+  line
+    .replace(/^failed: /, "")
+    .replace(/ for \[.*\]/, "")
+    .replace(/[.\s]+$/, "");
+
+/** `Step 3/8 : …` (Docker's older builder), `#7 [2/6] …` (BuildKit), `STEP 3/8: …` (Podman). */
+const stepPattern = /^(?:step \d+(?:\/\d+)? ?: |#\d+ \[[^\]]*\] )((?:RUN|FROM|COPY|ENV) .*)$/i;
+const stepLength = 60;
+
+function failedStep(lines: readonly string[]): string | undefined {
+  const step = lines.findLast((line) => stepPattern.test(line));
+  const text = stepPattern.exec(step ?? "")?.[1];
+  return text === undefined || text.length <= stepLength ? text : `${text.slice(0, stepLength - 1)}…`;
+}
+
+const signs: readonly (readonly [cause: BuildFailure["cause"], pattern: RegExp])[] = [
+  ["runtime", /\b(?:OCI runtime|(?:crun|runc)(?:: | creating | run failed| create failed))/],
+  [
+    "registry",
+    /pull access denied|manifest unknown|failed to resolve source metadata|initializing source docker|unauthorized: |toomanyrequests|pinging container registry/i,
+  ],
+  [
+    "network",
+    /temporary failure resolving|could not resolve|could not connect|unable to connect|connection timed out|connection refused|network is unreachable|failed to fetch|failed to download|cannot find a valid baseurl|errors during downloading|curl: \((?:5|6|7|28|35|56|60)\)/i,
+  ],
+];
+
+/** What the last word tells counts most. */
+function causeOf(lines: readonly string[], reason: string | undefined): BuildFailure["cause"] {
+  const causeIn = (text: string): BuildFailure["cause"] | undefined =>
+    signs.find(([, pattern]) => pattern.test(text))?.[0];
+  return causeIn(reason ?? "") ?? causeIn(lines.join("\n")) ?? "unknown";
+}

@@ -1,0 +1,43 @@
+import { roles } from "../../../model/cluster-record.ts";
+import type { CreationRequest, CreationSummary } from "../../../model/creation.ts";
+import { nodeCount } from "../../../model/cluster-shape.ts";
+import type { ContainerOptions } from "../container-options.ts";
+import type { ResolvedCreation } from "./resolve-creation.ts";
+
+/** What a creation would make, for people and as data. */
+export function describePlan(
+  { clusterId, counts, options }: CreationRequest<ContainerOptions>,
+  { kind, facts, distribution, image, reach }: ResolvedCreation,
+): CreationSummary {
+  const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
+  return {
+    lines: [
+      ["Cluster", clusterId],
+      ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],
+      ["Distribution", distribution],
+      ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
+      ["Containers", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Limits", `memory ${options.memory ?? "none"}, CPUs ${options.cpus ?? "none"}, each`],
+      ["Network", "a bridge of its own"],
+      [
+        "Reached at",
+        reach === "direct"
+          ? "the containers' own addresses"
+          : "ports of 127.0.0.1, since the engine runs in a virtual machine",
+      ],
+      ["Volumes", options.volumes.length === 0 ? "none" : options.volumes.join(", ")],
+      ["End of life", "none: the destroy command removes the cluster"],
+    ],
+    facts: {
+      cluster: clusterId,
+      engine: { name: kind.name, version: facts.version, cgroupVersion: facts.cgroupVersion },
+      distribution,
+      image: { name: image.name, isPresent: image.isPresent },
+      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
+      reach,
+      volumes: options.volumes,
+      ...(options.memory !== undefined && { memory: options.memory }),
+      ...(options.cpus !== undefined && { cpus: options.cpus }),
+    },
+  };
+}

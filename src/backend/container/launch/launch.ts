@@ -1,0 +1,103 @@
+import { type Counts, roles } from "../../../model/cluster-record.ts";
+import { runAtOnce } from "../../../system/run-at-once.ts";
+import { clusterExists } from "../../cluster-exists.ts";
+import type { NodeName } from "../../../model/creation.ts";
+import type { ContainerOptions } from "../container-options.ts";
+import { destroyCommand, type Engine } from "../engine/engine.ts";
+import { isNameTaken } from "../engine/engine-errors.ts";
+import type { Reach } from "../engine/engine-kind.ts";
+import { type LabelValues, labelWords } from "../records/labels.ts";
+import { containerName } from "../records/names.ts";
+import type { SystemFlags } from "./system-flags.ts";
+
+const atOnce = 6;
+const publishedPorts = [22, 80, 443];
+
+/** All that the nodes of one cluster have in common. */
+export interface LaunchPlan {
+  readonly clusterId: string;
+  readonly counts: Counts;
+  readonly options: ContainerOptions;
+  readonly image: string;
+  readonly reach: Reach;
+  /** Its name. */
+  readonly network: string;
+  readonly labels: LabelValues;
+  readonly system: SystemFlags;
+}
+
+/**
+ * Makes the first node, which takes the cluster's id: the engine gives its name to one of two creates only. The other one fails as
+ * `cluster-exists`.
+ */
+export async function createFirstNode(engine: Engine, plan: LaunchPlan): Promise<CreatedNode> {
+  const [first] = nodesOf(plan.counts);
+  if (first === undefined) throw new RangeError("A cluster has at least one node");
+  return { ...first, id: await createNode(engine, plan, first) };
+}
+
+/** Starts the first node; makes and starts all others. */
+export async function launchNodes(
+  engine: Engine,
+  { plan, first, identityOf }: Launch,
+  signal: AbortSignal,
+): Promise<void> {
+  const begin = async (id: string, node: NodeName): Promise<void> => {
+    await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await identityOf(node) });
+    signal.throwIfAborted();
+    await engine.change({ words: ["start", id] });
+  };
+  const [, ...others] = nodesOf(plan.counts);
+  const tasks = [
+    async () => begin(first.id, first),
+    ...others.map((node) => async () => begin(await createNode(engine, plan, node), node)),
+  ];
+  await runAtOnce(tasks, atOnce, async (task) => task(), signal);
+}
+
+export interface Launch {
+  readonly plan: LaunchPlan;
+  readonly first: CreatedNode;
+  /** An archive, unpacked at the node's root before it starts. */
+  readonly identityOf: (node: NodeName) => Promise<Uint8Array>;
+}
+
+export interface CreatedNode extends NodeName {
+  readonly id: string;
+}
+
+const nodesOf = (counts: Counts): readonly NodeName[] =>
+  roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
+
+async function createNode(engine: Engine, plan: LaunchPlan, node: NodeName): Promise<string> {
+  try {
+    return await engine.change({ words: createWords(plan, node) });
+  } catch (error) {
+    if (!isNameTaken(error)) throw error;
+    throw clusterExists(plan.clusterId, { removal: destroyCommand(engine, plan.clusterId), cause: error });
+  }
+}
+
+function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
+  const { options, reach, system } = plan;
+  const [program = "", ...rest] = system.command;
+  const hostname = `${role.replace("_", "-")}-${index}`;
+  return [
+    "create",
+    `--name=${containerName(plan.clusterId, { role, index })}`,
+    ...labelWords({ ...plan.labels, role, index: String(index) }),
+    `--hostname=${hostname}`,
+    `--network=${plan.network}`,
+    `--network-alias=${hostname}`,
+    // Whatever the image says of itself.
+    "--user=0:0",
+    `--entrypoint=${program}`,
+    ...system.words,
+    ...(reach === "published" ? publishedPorts.map((port) => `--publish=127.0.0.1::${port}`) : []),
+    ...options.volumes.map((volume) => `--volume=${volume}`),
+    ...(options.memory === undefined ? [] : [`--memory=${options.memory}`]),
+    ...(options.cpus === undefined ? [] : [`--cpus=${options.cpus}`]),
+    plan.image,
+    ...rest,
+  ];
+}

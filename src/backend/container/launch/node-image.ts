@@ -1,0 +1,99 @@
+import { ClusterError } from "../../../errors.ts";
+import type { Progress } from "../../../system/progress.ts";
+import type { CreationRequest } from "../../../model/creation.ts";
+import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
+import type { ContainerOptions } from "../container-options.ts";
+import { nodeRecipe } from "./containerfiles.ts";
+import type { Engine } from "../engine/engine.ts";
+import { means } from "../engine/engine-errors.ts";
+
+const buildLimitMs = 20 * 60_000;
+
+/** The image that nodes will be made of, and how it is come by where the engine hasn't got it. */
+export interface NodeImage {
+  readonly name: string;
+  readonly isPresent: boolean;
+  /** Absent for an image of the user's own, which is pulled. */
+  readonly containerfile?: string;
+}
+
+/** Looks only. */
+export async function findNodeImage(
+  engine: Engine,
+  distribution: string,
+  { options, imagePreparation }: Pick<CreationRequest<ContainerOptions>, "options" | "imagePreparation">,
+  signal: AbortSignal,
+): Promise<NodeImage> {
+  if (options.nodeImage !== undefined) {
+    return { name: options.nodeImage, isPresent: await isPresent(engine, options.nodeImage, signal) };
+  }
+  const { image, containerfile } = nodeRecipe(distribution, imagePreparation);
+  return { name: image, isPresent: await isPresent(engine, image, signal), containerfile };
+}
+
+async function isPresent(engine: Engine, image: string, signal: AbortSignal): Promise<boolean> {
+  const words = ["image", "inspect", "--format={{.Id}}", image];
+  const id = await engine.ask({ words, accepts: (stderr) => means(stderr, "gone") }, signal);
+  return /^(?:sha256:)?[0-9a-f]{64}$/.test(id);
+}
+
+/** Builds or pulls the image where it is missing, which takes minutes. Throws `image-not-found` where that fails. */
+export async function obtainNodeImage(
+  engine: Engine,
+  image: NodeImage,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  if (image.isPresent) return;
+  const isBuilt = image.containerfile !== undefined;
+  using step = progress.start(isBuilt ? "Build the node image" : "Pull the node image", image.name);
+  const output: string[] = [];
+  const onOutput = (chunk: string): void => {
+    output.push(chunk);
+    const line = chunk.trim().split("\n").at(-1)?.trim() ?? "";
+    if (line !== "") step.update(line.slice(0, 60));
+    progress.detail(3, chunk.trimEnd());
+  };
+  const request = isBuilt
+    ? { words: ["build", `--tag=${image.name}`, "-"], stdin: Buffer.from(image.containerfile ?? "") }
+    : { words: ["pull", image.name] };
+  try {
+    await engine.ask({ ...request, onOutput, limitMs: buildLimitMs }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw isBuilt ? notBuilt(engine, image, output.join(""), error) : notPulled(engine, image, error);
+  }
+  step.done();
+}
+
+function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unknown): unknown {
+  if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
+  const { reason, step, cause } = readBuildFailure(output);
+  const where = step === undefined ? "" : ` (at "${step}")`;
+  const said = reason ?? "the build's output does not tell why";
+  return new ClusterError(
+    "image-not-found",
+    `The node image ${image.name} could not be built: ${kind.name} build failed${where}: ${said}.`,
+    {
+      hint: `${buildAdvice(kind.title)[cause]} Or give an image of your own with \`nodeImage\`. -vvv shows the whole build.`,
+      facts: { status: error.facts["status"], image: image.name, step, cause },
+      cause: error,
+    },
+  );
+}
+
+const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], string>> => ({
+  network: `See that containers of ${title} reach the distribution's package servers; the README tells how to build behind a proxy or with a mirror.`,
+  registry: `See that ${title} reaches the registry of the base image, or load that image under its name.`,
+  runtime: `${title} cannot run the commands of a build on this machine: see whether it runs any container, such as: ${title.toLowerCase()} run --rm IMAGE true.`,
+  unknown: "Its base image and its packages come from the network.",
+});
+
+function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown {
+  if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
+  return new ClusterError("image-not-found", `There is no image ${image.name}: ${error.message}`, {
+    hint: `The command ${kind.name} images shows those that are here.`,
+    facts: { ...error.facts, image: image.name },
+    cause: error,
+  });
+}

@@ -1,0 +1,58 @@
+import { askJson, type Engine } from "../engine/engine.ts";
+import { means } from "../engine/engine-errors.ts";
+import { labelNames } from "./labels.ts";
+import type { Described } from "./read-containers.ts";
+import type { DescribedNetwork } from "../engine/engine-kind.ts";
+
+/** Which of our things: all, those of one cluster id, or those of one creation. */
+export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
+
+/** What the engine tells of things with labels of ours, stopped containers too. Which of them are ours, readContainers finds out. */
+export async function describe(engine: Engine, selection: Selection, signal: AbortSignal): Promise<Described> {
+  const [containers, networks] = await Promise.all([
+    describeContainers(engine, selection, signal),
+    describeNetworks(engine, selection, signal),
+  ]);
+  return { containers, networks };
+}
+
+export async function describeContainers(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const words = ["ps", "--all", "--quiet", "--no-trunc", filterWord(selection)];
+  return describeEach(engine, { words, kind: "container" }, signal);
+}
+
+async function describeNetworks(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly DescribedNetwork[]> {
+  const words = ["network", "ls", "--quiet", "--no-trunc", filterWord(selection)];
+  const described = await describeEach(engine, { words, kind: "network" }, signal);
+  return described.map((description) => engine.kind.readNetwork(description));
+}
+
+/** Ids, and of Podman's networks names. */
+const nameShape = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,255}$/;
+
+async function describeEach(
+  engine: Engine,
+  { words, kind }: { readonly words: readonly string[]; readonly kind: "container" | "network" },
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const names = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
+  if (names.length === 0) return [];
+  // One that was removed meanwhile is missing from the answer.
+  const accepts = (stderr: string): boolean => means(stderr, "gone");
+  const answer = await askJson(engine, { words: [kind, "inspect", ...names], accepts }, signal);
+  return Array.isArray(answer) ? (answer as readonly unknown[]) : [];
+}
+
+function filterWord(selection: Selection): string {
+  if (selection === "all") return `--filter=label=${labelNames.clusterId}`;
+  if ("clusterId" in selection) return `--filter=label=${labelNames.clusterId}=${selection.clusterId}`;
+  return `--filter=label=${labelNames.creationId}=${selection.creationId}`;
+}

@@ -1,0 +1,34 @@
+import { open } from "node:fs/promises";
+import { type ClusterRecord, nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
+import type { NamedText } from "../../model/backend.ts";
+import { consoleOutputs } from "../console-outputs.ts";
+import { machineFiles } from "./machines/machine-files.ts";
+
+const mostBytes = 1_000_000;
+
+/** What each node wrote to its serial console (firmware, bootloader, kernel, services), and its QEMU to stderr. */
+export async function clusterConsoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]> {
+  const { nodes, directory } = cluster;
+  const [consoles, logs] = await Promise.all([
+    consoleOutputs(nodes, async (node) => consoleOutput(directory, node), signal),
+    Promise.all(nodes.map(async (node) => qemuLog(directory, node))),
+  ]);
+  return [...consoles, ...logs.filter(({ text }) => text !== "")];
+}
+
+async function qemuLog(directory: string, node: NodeRecord): Promise<NamedText> {
+  const text = await endOf(machineFiles(directory, node).qemuLog).catch(() => "");
+  return { name: `${nodeReference(node)}.qemu.txt`, text };
+}
+
+export const consoleOutput = async (directory: string, node: NodeRecord): Promise<string> =>
+  endOf(machineFiles(directory, node).console);
+
+/** A machine writes as much as it likes: no more than this is read. */
+async function endOf(path: string): Promise<string> {
+  await using file = await open(path, "r");
+  const { size } = await file.stat();
+  const buffer = Buffer.alloc(Math.min(size, mostBytes));
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, size - buffer.length);
+  return buffer.toString("utf8", 0, bytesRead);
+}

@@ -1,0 +1,37 @@
+import { roles } from "../../model/cluster-record.ts";
+import type { CreationRequest, CreationSummary } from "../../model/creation.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
+import { whyTranslated } from "./qemu/accelerator.ts";
+import type { ResolvedCreation } from "./resolve-creation.ts";
+import type { VmOptions } from "./vm-options.ts";
+
+/** What a creation would make, for people and as data. */
+export function describePlan(
+  { clusterId, counts, options }: CreationRequest<VmOptions>,
+  { qemuVersion, accelerator, choice, image }: ResolvedCreation,
+): CreationSummary {
+  const { memoryMegabytes, cpus, diskMegabytes } = options;
+  const isPresent = image.path !== undefined;
+  const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
+  return {
+    lines: [
+      ["Cluster", clusterId],
+      ["Engine", `QEMU ${qemuVersion}, ${accelerator}${slowly}`],
+      ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
+      ["Machines", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
+      ["Each", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
+      ["Network", "between the machines a private one; to the outside by way of this machine"],
+      ["Reached at", "ports of 127.0.0.1"],
+      ["End of life", "none: the destroy command removes the cluster"],
+    ],
+    facts: {
+      cluster: clusterId,
+      engine: { name: "qemu", version: qemuVersion, accelerator },
+      image: { name: image.name, isPresent },
+      counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
+      memoryMegabytes,
+      cpus,
+      diskMegabytes,
+    },
+  };
+}

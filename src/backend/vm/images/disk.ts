@@ -1,0 +1,53 @@
+import { ClusterError } from "../../../errors.ts";
+import { toRemark } from "../../../model/parse-values.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+
+/** What a disk can be a layer above. */
+export interface LayeredImage {
+  readonly path: string;
+  readonly format: "qcow2" | "raw";
+}
+
+export interface ImageFacts extends LayeredImage {
+  readonly sizeBytes: number;
+}
+
+/** What an image file is. Throws `image-not-found` for what nodes can't be made of. */
+export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
+  const end = await qemu.image(["info", "--output=json", path], signal);
+  if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
+  const told: unknown = JSON.parse(end.stdout);
+  const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
+  if (format !== "qcow2" && format !== "raw") throw noImage(path, `it is of the format ${toRemark(format)}`);
+  if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
+  return { path, format, sizeBytes };
+}
+
+/** A disk of its own for a machine: what isn't written yet is read from the image, and is nothing where that ends. */
+export async function createDisk(
+  qemu: Qemu,
+  disk: { readonly path: string; readonly image: LayeredImage; readonly megabytes: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const { path, image, megabytes } = disk;
+  const words = ["create", "-q", "-f", "qcow2", "-b", image.path, "-F", image.format, path, `${megabytes}M`];
+  const end = await qemu.image(words, signal);
+  if (end.status !== 0) throw qemuFailure("qemu-img create", end);
+}
+
+/** A disk smaller than the image would be cut off. */
+export function assertDiskIsLargeEnough({ path, sizeBytes }: ImageFacts, megabytes: number): void {
+  const needed = Math.ceil(sizeBytes / 1024 ** 2);
+  if (megabytes >= needed) return;
+  throw new ClusterError("bad-usage", `The image ${path} is a disk of ${needed} MB; \`diskSize\` is less.`, {
+    hint: `Give \`diskSize ${Math.ceil(needed / 1024)}g\` or more.`,
+    facts: { image: path, neededMegabytes: needed },
+  });
+}
+
+const noImage = (path: string, reason: string): ClusterError =>
+  new ClusterError("image-not-found", `${path} is no disk image that nodes could be made of: ${reason}.`, {
+    hint: "It must be a disk of a system with cloud-init, in the format qcow2 or raw.",
+    facts: { image: path },
+  });

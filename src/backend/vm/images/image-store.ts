@@ -1,0 +1,193 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { access, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { ClusterError } from "../../../errors.ts";
+import { cacheFolder } from "../../../system/files/cache-folder.ts";
+import type { Clock } from "../../../system/clock.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { maskUrl } from "../../../system/mask-url.ts";
+import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
+import type { Progress } from "../../../system/progress.ts";
+import { resumeDownload } from "../../../system/files/resume-download.ts";
+import type { Architecture } from "../qemu/architecture.ts";
+import { findSum, type Sum } from "./find-sum.ts";
+import { type PublishedImage, publishedImage } from "./images.ts";
+import { isUrl, type VmOptions } from "../vm-options.ts";
+
+const stallLimitMs = 60_000;
+const listLimitMs = 30_000;
+
+/** Where images are kept. Machines are layers above them: an image's name says its contents, which never change. */
+export const imageFolder = (environment: Environment): string => join(cacheFolder(environment), "images");
+
+/** What nodes will be made of, and how it is come by where it is not here. */
+export interface MachineImage {
+  /** For people. */
+  readonly name: string;
+  /** Of the file, if it is here. */
+  readonly path: string | undefined;
+  /** Where it is to be had, if it is not here. */
+  readonly source?: ImageSource;
+  /** Of a file of the user's own. */
+  readonly sha256?: string;
+}
+
+interface ImageSource {
+  readonly url: string;
+  /** What the file's name in the store begins with. */
+  readonly prefix: string;
+  readonly sums: { readonly listUrl: string } | Sum;
+}
+
+/** Looks only. Throws `image-not-found` where a file of the user's own isn't there. */
+export async function findImage(
+  { distribution, options }: { readonly distribution: string; readonly options: VmOptions },
+  architecture: Architecture,
+  environment: Environment,
+): Promise<MachineImage> {
+  const { image } = options;
+  const folder = imageFolder(environment);
+  if (image === undefined) {
+    const prefix = `${distribution}-${architecture.name}`;
+    return findPublished(prefix, publishedImage(distribution, architecture), folder);
+  }
+  const { source, sha256 } = image;
+  if (!isUrl(source)) {
+    if (!(await isThere(source))) throw noFile(source);
+    return { name: source, path: source, ...(sha256 !== undefined && { sha256 }) };
+  }
+  const sum: Sum = { algorithm: "sha256", hex: (sha256 ?? "").toLowerCase() };
+  const path = storedPath(folder, "own", sum);
+  const isHere = await isThere(path);
+  return {
+    name: maskUrl(source),
+    path: isHere ? path : undefined,
+    ...(!isHere && { source: { url: source, prefix: "own", sums: sum } }),
+  };
+}
+
+/** What is here will do: publishers change what "latest" is every few weeks. */
+async function findPublished(prefix: string, { url, sumsUrl }: PublishedImage, folder: string): Promise<MachineImage> {
+  const names = await readdir(folder).catch(() => []);
+  const found = names.find((name) => name.startsWith(`${prefix}-`) && name.endsWith(".img"));
+  return found === undefined
+    ? { name: url, path: undefined, source: { url, prefix, sums: { listUrl: sumsUrl } } }
+    : { name: found, path: join(folder, found) };
+}
+
+export interface Obtaining {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly progress: Progress;
+}
+
+/**
+ * Brings the image here where it is missing, and compares its sum with the publisher's. Resolves with the file's path. Throws
+ * `image-not-found` where it can't be had, or isn't what it should be.
+ */
+export async function obtainImage(image: MachineImage, obtaining: Obtaining, signal: AbortSignal): Promise<string> {
+  const { source, sha256 } = image;
+  if (source === undefined) {
+    const path = image.path ?? "";
+    const own = { path, shown: path, hint: "It is not the image that was meant, or `imageSha256` is another one's." };
+    if (sha256 !== undefined) await assertSum(own, { algorithm: "sha256", hex: sha256.toLowerCase() }, signal);
+    return path;
+  }
+  const folder = imageFolder(obtaining.environment);
+  await mkdir(folder, { recursive: true });
+  using step = obtaining.progress.start("Download the image", maskUrl(source.url));
+  const sum = "listUrl" in source.sums ? await publishedSum(source, source.sums.listUrl, signal) : source.sums;
+  const path = storedPath(folder, source.prefix, sum);
+  const onWait = (): void => step.update("waiting for another download of it");
+  await using _ = await acquireProcessLock(`${path}.lock`, { clock: obtaining.clock, onWait }, signal);
+  if (!(await isThere(path))) await download({ source, sum, path }, obtaining, (text) => step.update(text), signal);
+  step.done();
+  return path;
+}
+
+async function download(
+  { source, sum, path }: { readonly source: ImageSource; readonly sum: Sum; readonly path: string },
+  { clock }: Obtaining,
+  update: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const shown = maskUrl(source.url);
+  const draft = `${path}.part`;
+  const onProgress = (received: number, total: number | undefined): void =>
+    update(`${megabytes(received)}${total === undefined ? "" : ` of ${megabytes(total)}`} MB`);
+  await resumeDownload({ url: source.url, path: draft, clock, stallLimitMs, onProgress, shown, failure }, signal);
+  update("comparing its sum");
+  const hint = "It is not the image that was meant, or was broken on its way. What was downloaded is gone: try again.";
+  try {
+    await assertSum({ path: draft, shown, hint }, sum, signal);
+  } catch (error) {
+    // Nothing good comes of going on with it.
+    if (error instanceof ClusterError) await rm(draft, { force: true });
+    throw error;
+  }
+  await rename(draft, path);
+}
+
+async function publishedSum({ url }: ImageSource, listUrl: string, signal: AbortSignal): Promise<Sum> {
+  const shown = maskUrl(listUrl);
+  const response = await fetch(listUrl, { signal: AbortSignal.any([signal, AbortSignal.timeout(listLimitMs)]) }).catch(
+    (error: unknown) => {
+      signal.throwIfAborted();
+      throw new ClusterError(failure.id, `The image's checksums cannot be read: ${shown}.`, {
+        hint: failure.hint,
+        cause: error,
+      });
+    },
+  );
+  const sum = response.ok ? findSum(await response.text(), basename(new URL(url).pathname)) : undefined;
+  if (sum !== undefined) return sum;
+  const reason = response.ok ? "it does not list the image" : `HTTP ${response.status}`;
+  throw new ClusterError(failure.id, `The image's checksum is not to be had from ${shown}: ${reason}.`, {
+    hint: failure.hint,
+    facts: { url: shown },
+  });
+}
+
+/** `hint` is for an image with another sum. */
+async function assertSum(
+  { path, shown, hint }: { readonly path: string; readonly shown: string; readonly hint: string },
+  sum: Sum,
+  signal: AbortSignal,
+): Promise<void> {
+  const hash = createHash(sum.algorithm);
+  await pipeline(createReadStream(path), hash, { signal });
+  const actual = hash.digest("hex");
+  if (actual === sum.hex) return;
+  throw new ClusterError(
+    "image-not-found",
+    `The image ${shown} has the ${sum.algorithm} sum ${actual}, not ${sum.hex}.`,
+    {
+      hint,
+      facts: { image: shown, expected: sum.hex, actual },
+    },
+  );
+}
+
+const failure = {
+  id: "image-not-found",
+  hint: "See what stands between (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download an image yourself and give its path with `image`. What was received is kept, and gone on with next time.",
+} as const;
+
+const noFile = (path: string): ClusterError =>
+  new ClusterError("image-not-found", `There is no image ${path}, or this user may not read it.`, {
+    hint: "Give `image` the path of a disk image with cloud-init, qcow2 or raw.",
+    facts: { image: path },
+  });
+
+const storedPath = (folder: string, prefix: string, { hex }: Sum): string =>
+  join(folder, `${prefix}-${hex.slice(0, 16)}.img`);
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
+
+const isThere = async (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

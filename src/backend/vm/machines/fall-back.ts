@@ -1,0 +1,63 @@
+import { rm } from "node:fs/promises";
+import { ClusterError } from "../../../errors.ts";
+import { creationFiles } from "../../../system/files/creation-folder.ts";
+import type { Surroundings } from "../../../system/surroundings.ts";
+import { type BrokenAccelerator, rememberBrokenAccelerator } from "../qemu/broken-accelerator.ts";
+import type { LaunchPlan } from "./launch.ts";
+import { allProcessFiles, machineFiles } from "./machine-files.ts";
+import { endMachines, machineLife, type MachineLife } from "./machine-process.ts";
+import { lockMachines } from "../remove-creation.ts";
+import { readOwnCluster } from "./look-at-machines.ts";
+
+/**
+ * The hardware accelerator of these machines, if one of them stopped or crashed in it. Some accelerators pass every trial and can't run what a boot
+ * loader or a kernel does later. Remembers it, so that the next creation starts with another one.
+ */
+export async function findBrokenAccelerator(
+  { directory, facts, accelerator }: Pick<LaunchPlan, "directory" | "facts" | "accelerator">,
+  { environment }: Pick<Surroundings, "environment">,
+): Promise<BrokenAccelerator | undefined> {
+  if (accelerator === "tcg") return undefined;
+  const lives = await Promise.all(facts.nodes.map(async (node) => machineLife(machineFiles(directory, node))));
+  const reason = lives.map(acceleratorsFault).find((fault) => fault !== undefined);
+  if (reason === undefined) return undefined;
+  const broken = { accelerator, reason };
+  await rememberBrokenAccelerator(environment, broken);
+  return broken;
+}
+
+function acceleratorsFault(life: MachineLife): string | undefined {
+  if (typeof life !== "object") return undefined;
+  const { failure, said } = life;
+  return failure === "internal-error" || failure === "crashed" ? (said ?? failure) : undefined;
+}
+
+/** Ends the machines and removes all that they wrote, so that they can be launched again. Resolves with what is known of them now. */
+export async function prepareTranslation(
+  directory: string,
+  { clock }: Pick<Surroundings, "clock">,
+  signal: AbortSignal,
+): Promise<LaunchPlan["facts"]> {
+  await using _ = await lockMachines(directory, clock, signal);
+  // The machines' ports may have changed since they were planned.
+  const { facts } = await readOwnCluster(directory);
+  await endMachines(await allProcessFiles(directory), clock, signal);
+  const folders = facts.nodes.map((node) => machineFiles(directory, node).folder);
+  // A key that a machine was given before it broke is gone with its disk.
+  const paths = [...folders, creationFiles(directory).knownHosts];
+  await Promise.all(paths.map(async (path) => rm(path, { recursive: true, force: true })));
+  return facts;
+}
+
+export const fallBackNote = ({ accelerator, reason }: BrokenAccelerator): string =>
+  `${accelerator} cannot run these machines (${reason}): starting them again under tcg, which takes minutes. ` +
+  `Later creations use tcg too, until this computer restarts; see: cluster-vm doctor`;
+
+/** The failure of a creation that can't start again. */
+export function brokenFailure(error: unknown, { accelerator }: BrokenAccelerator, isForced: boolean): unknown {
+  if (!(error instanceof ClusterError) || error.id !== "machine-failed") return error;
+  const hint = isForced
+    ? "Leave `accelerator` out, or give `accelerator tcg`."
+    : `${accelerator} does not run these machines. Create the cluster again: it will use tcg.`;
+  return new ClusterError(error.id, error.message, { hint, facts: error.facts, cause: error });
+}

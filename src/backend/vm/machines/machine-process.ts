@@ -1,0 +1,91 @@
+import { access, readFile } from "node:fs/promises";
+import { ClusterError } from "../../../errors.ts";
+import type { Clock } from "../../../system/clock.ts";
+import { commandOfProcess, signalProcess } from "../../../system/processes/process-command.ts";
+import type { MachineFiles, ProcessFiles } from "./machine-files.ts";
+import { queryRunState } from "../qemu/monitor.ts";
+import { qemuWords } from "../qemu/qemu-words.ts";
+
+const pauseMs = 50;
+/** QEMU ends at once when told to, but for what it has yet to write. */
+const patienceMs = { TERM: 10_000, KILL: 5_000 } as const;
+
+/** `unstarted`: not begun yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
+export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
+
+/** A machine that will never run again: its QEMU stopped it and waits, or crashed. */
+export interface Failure {
+  readonly failure: (typeof failedStates)[number] | "crashed";
+  /** By QEMU. */
+  readonly said: string | undefined;
+}
+
+/** Run states of QEMU that nothing but a user with a monitor gets a machine out of. */
+const failedStates = ["internal-error", "guest-panicked", "io-error"] as const;
+const saidLines = 2;
+
+export async function machineLife(files: MachineFiles): Promise<MachineLife> {
+  // Looked for first: once that is there, so are the process and its number. Before, QEMU may have made its process file without having written it.
+  const isStarted = await isThere(files.started);
+  if (await isRunning(files)) {
+    const runState = await queryRunState(files.folder);
+    const failure = failedStates.find((state) => state === runState);
+    return failure === undefined ? "running" : { failure, said: await saidByQemu(files) };
+  }
+  if (!isStarted) return "unstarted";
+  if (!(await isThere(files.pid))) return "ended";
+  const said = await saidByQemu(files);
+  return said === undefined ? "killed" : { failure: "crashed", said };
+}
+
+async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined> {
+  return qemuWords(await readFile(qemuLog, "utf8").catch(() => ""), saidLines);
+}
+
+export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;
+
+/**
+ * The number of the process that runs this very machine. A number alone says nothing, since another process may have it by now: its command line
+ * must name the machine's own files.
+ */
+async function runningPid({ pid }: ProcessFiles): Promise<number | undefined> {
+  const number = Number((await readFile(pid, "utf8").catch(() => "")).trim());
+  if (!Number.isSafeInteger(number) || number <= 1) return undefined;
+  const command = await commandOfProcess(number);
+  return command?.includes(pid) === true ? number : undefined;
+}
+
+/** Ends those that run, first by asking. Throws `engine-failed` where one doesn't end. */
+export async function endMachines(machines: readonly ProcessFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
+  if (await endBy("TERM", machines, clock, signal)) return;
+  if (await endBy("KILL", machines, clock, signal)) return;
+  const left = (await Promise.all(machines.map(runningPid))).filter((pid) => pid !== undefined);
+  if (left.length === 0) return;
+  throw new ClusterError("engine-failed", `QEMU does not end: process ${left.join(", ")}.`, {
+    hint: "See what it waits for (a disk that does not answer?), then try again.",
+    facts: { processes: left },
+  });
+}
+
+async function endBy(
+  name: "TERM" | "KILL",
+  machines: readonly ProcessFiles[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const pids = await Promise.all(machines.map(runningPid));
+  await Promise.all(pids.filter((pid) => pid !== undefined).map((pid) => signalProcess(pid, name)));
+  const deadlineMs = clock.now() + patienceMs[name];
+  for (;;) {
+    const left = await Promise.all(machines.map(runningPid));
+    if (left.every((pid) => pid === undefined)) return true;
+    if (clock.now() > deadlineMs) return false;
+    await clock.sleep(pauseMs, signal);
+  }
+}
+
+const isThere = async (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,83 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ProgramEnd } from "../../../system/processes/run-program.ts";
+import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
+import { qemuWords } from "./qemu-words.ts";
+import type { Qemu } from "./qemu.ts";
+import type { Accelerator } from "../vm-options.ts";
+
+/** Starts the machine once somebody listens: a machine that QEMU stops before that would be stopped unheard. */
+const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';
+
+/**
+ * Runs the architecture's probe under an accelerator in place of the firmware, which takes some hundredths of a second. Resolves with what is wrong
+ * with the accelerator, or `undefined`.
+ */
+export async function tryAsFirmware(
+  qemu: Qemu,
+  accelerator: Accelerator,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  await using folder = await systemTemporaryFolder();
+  const rom = join(folder.path, "probe.rom");
+  await writeFile(rom, qemu.architecture.probe.rom());
+  return await problemOf(qemu, { accelerator, media: ["-bios", rom] }, signal);
+}
+
+/** Has QEMU's own firmware boot the probe, where there is such firmware: it does much more than the probe, and so does its access to the disk. */
+export async function tryAsDisk(
+  qemu: Qemu,
+  accelerator: Accelerator,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { disk } = qemu.architecture.probe;
+  if (disk === undefined) return undefined;
+  await using folder = await systemTemporaryFolder();
+  const filename = join(folder.path, "probe.img");
+  await writeFile(filename, disk());
+  const drive = { driver: "file", "node-name": "probe", filename, "read-only": true };
+  const media = ["-blockdev", JSON.stringify(drive), "-device", "virtio-blk-pci,drive=probe,bootindex=0"];
+  return await problemOf(qemu, { accelerator, media }, signal);
+}
+
+interface Attempt {
+  readonly accelerator: Accelerator;
+  readonly media: readonly string[];
+}
+
+async function problemOf(
+  qemu: Qemu,
+  { accelerator, media }: Attempt,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { machine, probe } = qemu.architecture;
+  const words = `-accel ${accelerator} -machine ${machine} -cpu max -m 16 -nodefaults -no-user-config -display none`;
+  const monitor = "-S -chardev stdio,id=monitor,signal=off -mon chardev=monitor,mode=control";
+  const run = { words: [...words.split(" "), ...monitor.split(" "), ...media, ...probe.words], stdin: start };
+  const end = await runUntilStopped(qemu, run, signal);
+  if ("stopped" in end)
+    return `it stops a machine with an internal error (${qemuWords(end.stopped, 2) ?? "no reason"})`;
+  if (end.status === probe.status) return undefined;
+  return qemuWords(end.stderr, 1) ?? `it ended with status ${end.status ?? "unknown"}`;
+}
+
+/** A machine that its accelerator can't go on with is stopped, and its QEMU stays: then resolves with what QEMU printed. */
+async function runUntilStopped(
+  qemu: Qemu,
+  run: { readonly words: readonly string[]; readonly stdin: string },
+  signal: AbortSignal,
+): Promise<ProgramEnd | { readonly stopped: string }> {
+  const stopped = new AbortController();
+  const written = { text: "" };
+  const onOutput = (chunk: string): void => {
+    written.text += chunk;
+    if (written.text.includes('"event": "STOP"')) stopped.abort();
+  };
+  try {
+    return await qemu.run({ ...run, onOutput }, AbortSignal.any([signal, stopped.signal]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (stopped.signal.aborted) return { stopped: written.text.replaceAll(/^\{.*$/gm, "") };
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+import { ClusterError } from "../../../errors.ts";
+import { tryAsDisk, tryAsFirmware } from "./accelerator-trial.ts";
+import type { Architecture } from "./architecture.ts";
+import type { BrokenAccelerator } from "./broken-accelerator.ts";
+import type { Qemu } from "./qemu.ts";
+import { type Accelerator, accelerators } from "../vm-options.ts";
+
+/** How long each may take: some tenths of a second where nothing is wrong. A busy computer slows translation down. */
+export const trialLimitsMs: Readonly<Record<Accelerator, number>> = { kvm: 10_000, hvf: 10_000, tcg: 30_000 };
+
+export interface AcceleratorTrial {
+  readonly accelerator: Accelerator;
+  /** Why it doesn't work here; `undefined`: it works. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * Tries each by running a program under it, since nothing else tells: `/dev/kvm` may be there, open, and yet fail as soon as a machine runs, or
+ * never come to an end.
+ */
+export async function tryAccelerators(
+  qemu: Qemu,
+  platform: NodeJS.Platform,
+  limitsMs: Readonly<Record<Accelerator, number>>,
+  signal: AbortSignal,
+): Promise<readonly AcceleratorTrial[]> {
+  const absent = platform === "darwin" ? "kvm" : "hvf";
+  const candidates = accelerators.filter((accelerator) => accelerator !== absent);
+  return await Promise.all(
+    candidates.map(async (accelerator) => ({
+      accelerator,
+      problem: await problemWithin(limitsMs[accelerator], async (inner) => problemOf(qemu, accelerator, inner), signal),
+    })),
+  );
+}
+
+/** Translation has no hardware that could differ from what firmware expects. */
+async function problemOf(qemu: Qemu, accelerator: Accelerator, signal: AbortSignal): Promise<string | undefined> {
+  const problem = await tryAsFirmware(qemu, accelerator, signal);
+  return problem !== undefined || accelerator === "tcg" ? problem : await tryAsDisk(qemu, accelerator, signal);
+}
+
+export interface AcceleratorChoice {
+  /** By the user, who wants this one and no other. */
+  readonly forced: Accelerator | undefined;
+  /** One that stopped a machine since this computer started. */
+  readonly broken: BrokenAccelerator | undefined;
+}
+
+/** Why machines run under tcg, for people. */
+export function whyTranslated({ forced, broken }: AcceleratorChoice): string {
+  if (forced !== undefined) return "it was asked for";
+  if (broken === undefined) return "no hardware acceleration works here";
+  return `${broken.accelerator} broke since this computer started`;
+}
+
+/** The forced one, or the first that works. Throws `machine-not-set-up` where that one doesn't work, or none does. */
+export function chooseAccelerator(
+  trials: readonly AcceleratorTrial[],
+  { forced, broken }: AcceleratorChoice,
+  { packages }: Architecture,
+): Accelerator {
+  if (forced !== undefined) return assertWorks(trials, forced);
+  const working = trials.filter(({ problem }) => problem === undefined);
+  const chosen = working.find(({ accelerator }) => accelerator !== broken?.accelerator) ?? working[0];
+  if (chosen !== undefined) return chosen.accelerator;
+  const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
+  throw new ClusterError("machine-not-set-up", `QEMU runs no machine here: ${reasons}.`, {
+    hint: `Install a QEMU with tcg, which needs nothing of the machine (Debian and Ubuntu: ${packages}).`,
+    facts: { trials },
+  });
+}
+
+function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): Accelerator {
+  const trial = trials.find(({ accelerator }) => accelerator === forced);
+  if (trial !== undefined && trial.problem === undefined) return forced;
+  const reason = trial?.problem ?? "this operating system has none";
+  throw new ClusterError("machine-not-set-up", `The accelerator ${forced} does not work here: ${reason}.`, {
+    hint: "Leave `accelerator` out: the best one that works is used then.",
+    facts: { trials },
+  });
+}
+
+/** One that hangs is another one's turn, not the end of everything. */
+async function problemWithin(
+  limitMs: number,
+  attempt: (signal: AbortSignal) => Promise<string | undefined>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const limit = AbortSignal.timeout(limitMs);
+  try {
+    return await attempt(AbortSignal.any([signal, limit]));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.aborted) return "it hangs";
+    throw error;
+  }
+}

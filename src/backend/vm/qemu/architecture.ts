@@ -1,0 +1,86 @@
+import { arch } from "node:os";
+import { ClusterError } from "../../../errors.ts";
+import { x86ProbeDisk, x86ProbeRom, x86ProbeStatus, x86ProbeWords } from "./x86-probe.ts";
+
+/** All that differs between the processors that machines can have: they have this computer's, since another one's would be slow everywhere. */
+export interface Architecture {
+  /** As uname, QEMU and Red Hat's relatives call it. */
+  readonly name: "x86_64" | "aarch64";
+  /** As Debian and Ubuntu call it. */
+  readonly debianName: "amd64" | "arm64";
+  /** Debian's packages of all that is needed. */
+  readonly packages: string;
+  /** The kind of machine, as QEMU calls it. */
+  readonly machine: "q35" | "virt";
+  /** The processor that QEMU's own translation plays. */
+  readonly translatedCpu: string;
+  /** What an image must boot with. */
+  readonly firmware: "BIOS" | "UEFI";
+  /** The device by which a node's kernel reports that it has panicked. */
+  readonly panicDevice: "pvpanic" | "pvpanic-pci";
+  readonly probe: Probe;
+}
+
+/** A program that ends QEMU: that it does shows that an accelerator works. */
+interface Probe {
+  /** The program in place of the firmware. */
+  readonly rom: () => Uint8Array;
+  /** The program on a disk that the built-in firmware boots from; absent where machines have none built in. */
+  readonly disk?: () => Uint8Array;
+  readonly words: readonly string[];
+  /** What QEMU ends with. */
+  readonly status: number;
+}
+
+const architectures: Readonly<Record<string, Architecture>> = {
+  x64: {
+    name: "x86_64",
+    debianName: "amd64",
+    packages: "qemu-system-x86 qemu-utils",
+    machine: "q35",
+    translatedCpu: "max",
+    firmware: "BIOS",
+    panicDevice: "pvpanic",
+    probe: {
+      rom: x86ProbeRom,
+      disk: x86ProbeDisk,
+      words: x86ProbeWords,
+      status: x86ProbeStatus,
+    },
+  },
+  arm64: {
+    name: "aarch64",
+    debianName: "arm64",
+    packages: "qemu-system-arm qemu-efi-aarch64 qemu-utils",
+    machine: "virt",
+    // Everything that there is ("max") is more than the kernels of older distributions start on.
+    translatedCpu: "neoverse-n1",
+    firmware: "UEFI",
+    panicDevice: "pvpanic-pci",
+    probe: {
+      rom: armProbeRom,
+      words: [],
+      status: 0,
+    },
+  },
+};
+
+/** mov w0, 0x84000008; hvc 0; b . (which powers the machine off) */
+function armProbeRom(): Uint8Array {
+  const rom = new Uint8Array(65_536);
+  rom.set([0x00, 0x01, 0x80, 0x52, 0x00, 0x80, 0xb0, 0x72, 0x02, 0x00, 0x00, 0xd4, 0x00, 0x00, 0x00, 0x14]);
+  return rom;
+}
+
+/** By the name that Node has for it. Throws `machine-not-set-up` for any other. */
+export function architectureOf(name: string): Architecture {
+  const found = architectures[name];
+  if (found !== undefined) return found;
+  const known = Object.keys(architectures).join(" and ");
+  throw new ClusterError("machine-not-set-up", `Virtual machines are for ${known}, and this machine is ${name}.`, {
+    hint: "Use cluster-container or cluster-cloud here.",
+    facts: { architecture: name },
+  });
+}
+
+export const hostArchitecture = (): Architecture => architectureOf(arch());

@@ -1,0 +1,60 @@
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { readBootId } from "../../../system/processes/boot-id.ts";
+import { cacheFolder } from "../../../system/files/cache-folder.ts";
+import type { Environment } from "../../../system/environment.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import { writePrivateFile } from "../../../system/files/private-file.ts";
+import { type Accelerator, accelerators } from "../vm-options.ts";
+
+/** An accelerator that passed its trial and stopped a machine all the same. */
+export interface BrokenAccelerator {
+  readonly accelerator: Accelerator;
+  /** Why, by QEMU. */
+  readonly reason: string;
+}
+
+const longestReason = 500;
+
+/** Where it is remembered; whoever removes this file has the accelerator used again. */
+export const brokenAcceleratorPath = (environment: Environment): string =>
+  join(cacheFolder(environment), "broken-accelerator.json");
+
+/** Until this computer restarts, perhaps with another kernel. Where the system has no boot id, nothing is remembered. */
+export async function rememberBrokenAccelerator(environment: Environment, broken: BrokenAccelerator): Promise<void> {
+  const bootId = await readBootId();
+  if (bootId === undefined) return;
+  const path = brokenAcceleratorPath(environment);
+  await mkdir(dirname(path), { recursive: true });
+  await writePrivateFile(path, `${JSON.stringify({ ...broken, bootId })}\n`);
+}
+
+export async function forgetBrokenAccelerator(environment: Environment): Promise<void> {
+  await rm(brokenAcceleratorPath(environment), { force: true });
+}
+
+/** `undefined`: none since this computer started. */
+export async function readBrokenAccelerator(environment: Environment): Promise<BrokenAccelerator | undefined> {
+  const text = await readFile(brokenAcceleratorPath(environment), "utf8").catch(() => "");
+  const stored = parsed(text);
+  if (stored === undefined || stored.bootId !== (await readBootId())) return undefined;
+  const { accelerator, reason } = stored;
+  return { accelerator, reason };
+}
+
+function parsed(text: string): (BrokenAccelerator & { readonly bootId: string }) | undefined {
+  const value = parsedJson(text);
+  if (!isMapping(value)) return undefined;
+  const { accelerator, reason, bootId } = value;
+  const known = accelerators.find((name) => name === accelerator);
+  if (known === undefined || typeof reason !== "string" || typeof bootId !== "string") return undefined;
+  return { accelerator: known, reason: reason.replaceAll(/\p{Cc}/gu, " ").slice(0, longestReason), bootId };
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

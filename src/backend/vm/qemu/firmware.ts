@@ -1,0 +1,105 @@
+import { access, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError } from "../../../errors.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import type { Architecture } from "./architecture.ts";
+import { createDisk, type LayeredImage } from "../images/disk.ts";
+import type { MachineFiles } from "../machines/machine-files.ts";
+import type { Qemu } from "./qemu.ts";
+
+/** The two halves of UEFI: its program, and the variables that a machine begins with. */
+export interface Firmware {
+  readonly program: LayeredImage;
+  readonly variables: LayeredImage;
+}
+
+/** QEMU takes flash memory of this very size only. */
+const flashMegabytes = 64;
+/** Where an administrator puts descriptions; the others lie in QEMU's own folders. */
+const administratorsFolder = "/etc/qemu";
+
+/**
+ * The firmware of machines that have none built in; `undefined` for those that have. Whoever installs one describes it in a file that all
+ * users of QEMU look for (QEMU's docs/interop/firmware.json). Throws `machine-not-set-up` where there is none.
+ */
+export async function findFirmware(qemu: Qemu, signal: AbortSignal): Promise<Firmware | undefined> {
+  const { architecture } = qemu;
+  if (architecture.firmware === "BIOS") return undefined;
+  const { stdout } = await qemu.system(["-L", "help"], signal);
+  const folders = [administratorsFolder, ...stdout.split("\n").filter((line) => line.startsWith("/"))];
+  for (const path of await descriptions(folders)) {
+    const found = await readDescription(path, architecture);
+    if (found !== undefined) return found;
+  }
+  throw new ClusterError("machine-not-set-up", `There is no UEFI firmware for QEMU's ${architecture.name} machines.`, {
+    hint: `Install it (Debian and Ubuntu: sudo apt-get install ${architecture.packages}; Fedora: edk2-aarch64; macOS: brew reinstall qemu).`,
+    facts: { folders },
+  });
+}
+
+/** In the order of their names, which begin with a number for that; a file hides those of its name in later folders. */
+async function descriptions(folders: readonly string[]): Promise<readonly string[]> {
+  const paths = new Map<string, string>();
+  for (const parent of folders) {
+    const folder = join(parent, "firmware");
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (name.endsWith(".json") && !paths.has(name)) paths.set(name, join(folder, name));
+    }
+  }
+  return [...paths.keys()].toSorted().map((name) => paths.get(name) ?? "");
+}
+
+async function readDescription(path: string, architecture: Architecture): Promise<Firmware | undefined> {
+  const text = await readFile(path, "utf8").catch(() => "");
+  const firmware = parseDescription(text, architecture);
+  if (firmware === undefined) return undefined;
+  const areThere = await Promise.all(
+    [firmware.program, firmware.variables].map(async (image) =>
+      access(image.path).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return areThere.every(Boolean) ? firmware : undefined;
+}
+
+/** `undefined` for what doesn't fit our machines. Not every image boots with Secure Boot. */
+export function parseDescription(text: string, { name, machine }: Architecture): Firmware | undefined {
+  const { targets, features, mapping } = mappingOf(parsed(text));
+  const isOurs = (target: Readonly<Record<string, unknown>>): boolean =>
+    target["architecture"] === name && listOf(target["machines"]).includes(`${machine}-*`);
+  if (!listOf(targets).map(mappingOf).some(isOurs) || listOf(features).includes("secure-boot")) return undefined;
+  const { device, executable, "nvram-template": template } = mappingOf(mapping);
+  const [program, variables] = [imageOf(executable), imageOf(template)];
+  return device !== "flash" || program === undefined || variables === undefined ? undefined : { program, variables };
+}
+
+function imageOf(value: unknown): LayeredImage | undefined {
+  const { filename, format } = mappingOf(value);
+  return typeof filename === "string" && (format === "raw" || format === "qcow2")
+    ? { path: filename, format }
+    : undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+const mappingOf = (value: unknown): Readonly<Record<string, unknown>> => (isMapping(value) ? value : {});
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** A machine's own flash memory: layers again, since it writes its variables. */
+export async function createFlash(
+  qemu: Qemu,
+  { program, variables }: Firmware,
+  { flash }: Pick<MachineFiles, "flash">,
+  signal: AbortSignal,
+): Promise<void> {
+  await createDisk(qemu, { path: flash.program, image: program, megabytes: flashMegabytes }, signal);
+  await createDisk(qemu, { path: flash.variables, image: variables, megabytes: flashMegabytes }, signal);
+}

@@ -1,0 +1,280 @@
+import { join } from "node:path";
+import { ClusterError } from "../../errors.ts";
+import { type ClusterRecord, nodeReference, type NodeRecord, roles } from "../../model/cluster-record.ts";
+import { readBootId } from "../../system/processes/boot-id.ts";
+import { creationDirectory } from "../../system/files/creation-folder.ts";
+import { freeSpaceProblem } from "../../system/files/free-space.ts";
+import { acquireProcessLock } from "../../system/processes/process-lock.ts";
+import { systemTemporaryFolder } from "../../system/files/temporary-folder.ts";
+import { version } from "../../version.ts";
+import type {
+  Creation,
+  CreationFolder,
+  CreationRequest,
+  CreationSummary,
+  NodeName,
+  NodeShell,
+} from "../../model/creation.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
+import { nodeCount } from "../../model/cluster-shape.ts";
+import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
+import { hostKeyPerNode } from "../first-host-keys.ts";
+import { assertIdIsFree, type NodeFacts, readCluster, readClusters, writeClusterFacts } from "./cluster-facts.ts";
+import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./machines/fall-back.ts";
+import { whyTranslated } from "./qemu/accelerator.ts";
+import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { describePlan } from "./describe-plan.ts";
+import { destroyCommand } from "./destroy-command.ts";
+import { assertDiskIsLargeEnough, type ImageFacts, readImageFacts } from "./images/disk.ts";
+import { findFreePorts } from "./machines/free-ports.ts";
+import { obtainImage } from "./images/image-store.ts";
+import { privateAddress } from "./ip-detect.ts";
+import { hostname, launchMachines, type LaunchPlan, toPorts } from "./machines/launch.ts";
+import { lookAtMachines, readOwnCluster } from "./machines/look-at-machines.ts";
+import { noteWires, removeWires } from "./machines/private-network.ts";
+import type { Qemu } from "./qemu/qemu.ts";
+import { observeCluster, sshUser } from "./records.ts";
+import { lockMachines, removeCreation, stopCreation } from "./remove-creation.ts";
+import type { ResolvedCreation } from "./resolve-creation.ts";
+import type { Accelerator, VmOptions } from "./vm-options.ts";
+
+/** Translated code boots ten times slower, and all machines share this computer: both until we are let in, and from then on. */
+const slowLimitMs = 40 * 60_000;
+const usualLoginLimitMs = 10 * 60_000;
+/** What a node writes to its disk at the least. */
+const bytesPerNode = 1e9;
+
+export interface VmPlan {
+  readonly qemu: Qemu;
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  readonly request: CreationRequest<VmOptions>;
+  readonly resolved: ResolvedCreation;
+}
+
+interface Made {
+  readonly directory: string;
+  readonly image: ImageFacts;
+  facts: LaunchPlan["facts"];
+  accelerator: Accelerator;
+  /** The folder of the machines' sockets, once there is one. */
+  wires: string | undefined;
+}
+
+/** See Creation. */
+export class VmCreation implements Creation {
+  readonly summary: CreationSummary;
+  /** A machine that broke is told of within a second. */
+  readonly lookEveryMs = 500;
+  readonly #plan: VmPlan;
+  readonly #surroundings: Surroundings;
+  readonly #hostKeys = hostKeyPerNode();
+  readonly #booted = new Set<string>();
+  readonly #state: { made?: Made } = {};
+
+  constructor(plan: VmPlan, surroundings: Surroundings) {
+    this.#plan = plan;
+    this.#surroundings = surroundings;
+    this.summary = describePlan(plan.request, plan.resolved);
+  }
+
+  get loginLimitMs(): number {
+    return this.#isSlow ? slowLimitMs : usualLoginLimitMs;
+  }
+
+  get #isSlow(): boolean {
+    return (this.#state.made ?? this.#plan.resolved).accelerator === "tcg";
+  }
+
+  /** Writes down what will be made, while no other creation of this machine can do so. */
+  async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
+    const { root, request } = this.#plan;
+    const { clusterId, options, counts, variant, webScheme } = request;
+    const { clock } = this.#surroundings;
+    assertIdIsFree(await readClusters(root), clusterId, []);
+    const image = await this.#prepareImage(signal);
+    const facts = {
+      clusterId,
+      creationId,
+      variant,
+      distribution: options.image === undefined ? request.distribution : "own image",
+      counts,
+      webScheme,
+      createdAt: new Date(clock.now()).toISOString(),
+      createdBy: version,
+      bootId: await readBootId(),
+      nodes: await planNodes(request.counts, creationId),
+    };
+    await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait: () => {} }, signal);
+    assertIdIsFree(await readClusters(root), clusterId, []);
+    const { accelerator } = this.#plan.resolved;
+    this.#state.made = { directory, image, facts, accelerator, wires: undefined };
+    await writeClusterFacts(directory, facts);
+  }
+
+  async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
+    const { qemu, root, request, resolved } = this.#plan;
+    const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.#surroundings, signal), signal);
+    assertDiskIsLargeEnough(image, request.options.diskMegabytes);
+    await assertSpace(root, nodeCount(request.counts));
+    if (this.#isSlow) {
+      const why = whyTranslated(resolved.choice);
+      this.#surroundings.progress.note(`The machines run under tcg, and take minutes to boot: ${why}.`);
+    }
+    return image;
+  }
+
+  async launch(publicKey: string, signal: AbortSignal): Promise<void> {
+    const { clock, progress } = this.#surroundings;
+    const made = this.#claimed();
+    using step = progress.start("Start virtual machines");
+    await using _ = await lockMachines(made.directory, clock, signal);
+    await readOwnCluster(made.directory);
+    made.wires ??= await makeWires(made.directory);
+    await launchMachines(this.#plan.qemu, this.#launchPlan(made, { wires: made.wires, publicKey }), signal);
+    step.done();
+  }
+
+  #launchPlan(
+    { directory, facts, image, accelerator }: Made,
+    { wires, publicKey }: { readonly wires: string; readonly publicKey: string },
+  ): LaunchPlan {
+    const { request, resolved } = this.#plan;
+    const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
+    return {
+      directory,
+      facts,
+      options: request.options,
+      accelerator,
+      isSandboxed: resolved.isSandboxed,
+      firmware: resolved.firmware,
+      image,
+      boot: { user: sshUser, publicKey, deadline: undefined, hosts },
+      firstHostKeys: this.#hostKeys,
+      wires: { folder: wires, count: facts.nodes.length },
+      clock: this.#surroundings.clock,
+    };
+  }
+
+  /** Where the hardware accelerator breaks before the first machine has booted, all are started again under tcg. */
+  async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
+    const made = this.#claimed();
+    const { forced } = this.#plan.resolved.choice;
+    const broken = await findBrokenAccelerator(made, this.#surroundings);
+    if (broken === undefined) return false;
+    if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
+    this.#surroundings.progress.note(fallBackNote(broken));
+    made.facts = await prepareTranslation(made.directory, this.#surroundings, signal);
+    made.accelerator = "tcg";
+    return true;
+  }
+
+  async look(): Promise<ClusterRecord> {
+    return lookAtMachines(this.#claimed().directory, this.#plan.qemu.architecture);
+  }
+
+  async describe(): Promise<ClusterRecord> {
+    const { root, request } = this.#plan;
+    const { directory, facts } = this.#claimed();
+    const stored = await readCluster(directory);
+    if (stored !== undefined) return await observeCluster(stored);
+    return {
+      id: request.clusterId,
+      creationId: facts.creationId,
+      backend: "vm",
+      region: undefined,
+      variant: request.variant,
+      distribution: facts.distribution,
+      state: "incomplete",
+      createdAt: undefined,
+      expiresAt: undefined,
+      nodes: [],
+      directory: creationDirectory(root, request.clusterId, facts.creationId),
+    };
+  }
+
+  firstHostKeyOf(node: NodeName): string {
+    return this.#hostKeys.of(node).publicKey;
+  }
+
+  async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
+    const { directory, facts } = this.#claimed();
+    const name = nodeReference(node);
+    const machine = { name, hasDeadline: false, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
+    const complaints = await awaitFirstBoot(shell, machine, signal);
+    if (complaints !== undefined) {
+      this.#surroundings.progress.detail(1, `${name}: cloud-init complained:\n${complaints}`);
+    }
+    this.#booted.add(node.id);
+    if (this.#booted.size === facts.nodes.length) await this.#finish(directory);
+  }
+
+  /** All machines run, and are connected. */
+  async #finish(directory: string): Promise<void> {
+    const { forced } = this.#plan.resolved.choice;
+    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.#surroundings.environment);
+    await removeWires(directory);
+  }
+
+  async whyUnreachable(): Promise<undefined> {}
+
+  async stop(signal: AbortSignal): Promise<void> {
+    const { made } = this.#state;
+    if (made !== undefined) await stopCreation(made.directory, this.#surroundings.clock, signal);
+  }
+
+  async remove(signal: AbortSignal): Promise<undefined> {
+    const { made } = this.#state;
+    if (made !== undefined) await removeCreation(made.directory, this.#surroundings.clock, signal);
+  }
+
+  describeKept(): string {
+    return `its machines. Remove them with: ${destroyCommand(this.#plan.request.clusterId)}`;
+  }
+
+  describeRemains(): string | undefined {
+    if (this.#state.made === undefined) return undefined;
+    return `Running virtual machines may be left. Remove them: ${destroyCommand(this.#plan.request.clusterId)}`;
+  }
+
+  #claimed(): Made {
+    const { made } = this.#state;
+    if (made === undefined) throw new TypeError("The id has not been claimed");
+    return made;
+  }
+}
+
+/** The folder is removed when all nodes have booted: by then they are connected. Otherwise it goes with the creation. */
+async function makeWires(directory: string): Promise<string> {
+  const folder = await systemTemporaryFolder();
+  try {
+    await noteWires(directory, folder.path);
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+  return folder.path;
+}
+
+async function assertSpace(folder: string, count: number): Promise<void> {
+  const problem = await freeSpaceProblem(folder, count * bytesPerNode);
+  if (problem === undefined) return;
+  throw new ClusterError("capacity-lacking", problem, {
+    hint: "Make room, or name another folder with XDG_STATE_HOME.",
+  });
+}
+
+async function planNodes(
+  counts: CreationRequest<VmOptions>["counts"],
+  creationId: string,
+): Promise<readonly NodeFacts[]> {
+  const names = roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
+  const ports = await findFreePorts(names.length * 3);
+  return names.map(({ role, index }, place) => ({
+    id: `vm-${creationId.slice(0, 8)}-${place}`,
+    role,
+    index,
+    privateAddress: privateAddress(place),
+    ports: toPorts(ports.slice(place * 3)),
+  }));
+}

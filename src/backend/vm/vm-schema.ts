@@ -1,0 +1,93 @@
+import { ClusterError } from "../../errors.ts";
+import { checked, oneOf } from "../../model/option-schema.ts";
+import type { SchemaValues } from "../../model/option-schema.ts";
+import {
+  accelerators,
+  cpusProblem,
+  defaults,
+  diskProblem,
+  imageProblem,
+  isUrl,
+  memoryProblem,
+  readMegabytes,
+  sumProblem,
+} from "./vm-options.ts";
+import type { VmOptions } from "./vm-options.ts";
+
+/** What only clusters of virtual machines can be asked for. */
+export const vmSchema = {
+  memory: {
+    summary: "Memory of each node, such as 4g; without a unit, megabytes",
+    default: defaults.memoryMegabytes,
+    defaultText: `${defaults.memoryMegabytes} MB`,
+    read: (given: string): number => megabytes(checked(memoryProblem)(given)),
+  },
+  cpus: {
+    summary: "CPUs of each node",
+    default: defaults.cpus,
+    read: (given: string): number => Number(checked(cpusProblem)(given)),
+  },
+  diskSize: {
+    summary: "How large each node's disk may become, such as 40g",
+    default: defaults.diskMegabytes,
+    defaultText: `${defaults.diskMegabytes / 1024}g`,
+    read: (given: string): number => megabytes(checked(diskProblem)(given)),
+  },
+  accelerator: {
+    summary: "QEMU's accelerator: kvm, hvf or tcg; no other is tried",
+    defaultText: "the best that works",
+    choices: accelerators,
+    read: oneOf(accelerators),
+  },
+  image: {
+    placeholder: "<path or URL>",
+    summary: "Disk image of your own for the nodes, with cloud-init; qcow2 or raw",
+    defaultText: "the distribution's, which is downloaded once",
+    completes: "file",
+    read: readImage,
+  },
+  imageSha256: {
+    placeholder: "<sum>",
+    summary: "SHA-256 sum of `image`; needed for a URL",
+    read: checked(sumProblem),
+  },
+} as const;
+
+export type VmValues = SchemaValues<typeof vmSchema>;
+
+/** What is wrong with several values together. */
+export function vmProblems({ image, imageSha256 }: Partial<VmValues>): readonly string[] {
+  const problem = imageProblem(image, imageSha256);
+  return problem === undefined ? [] : [problem];
+}
+
+export function vmOptions({ memory, cpus, diskSize, accelerator, image, imageSha256 }: VmValues): VmOptions {
+  return {
+    memoryMegabytes: memory,
+    cpus,
+    diskMegabytes: diskSize,
+    ...(accelerator !== undefined && { accelerator }),
+    ...(image !== undefined && {
+      image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
+    }),
+  };
+}
+
+/** What is wrong with an image on this machine. */
+export async function imageFileProblems(image: string | undefined): Promise<readonly string[]> {
+  if (image === undefined || isUrl(image)) return [];
+  const { access } = await import("node:fs/promises");
+  return access(image).then(
+    () => [],
+    () => [`\`image\`: ${image} is not there`],
+  );
+}
+
+/** The machines' disks name the image by its absolute path. */
+function readImage(given: string): string {
+  if (given === "") throw new ClusterError("bad-usage", "the value is empty");
+  if (isUrl(given) || given.startsWith("/")) return given;
+  throw new ClusterError("bad-usage", `"${given}" is no absolute path`);
+}
+
+const megabytes = (given: string): number => readMegabytes(given) ?? 0;

@@ -1,0 +1,66 @@
+import type { Surroundings } from "../../system/surroundings.ts";
+import { readClusterSecrets } from "../../platform/cluster-secrets.ts";
+import { rejection } from "../../ssh/either-signal.ts";
+import type { ConnectionPool, Destination } from "../../ssh/pool.ts";
+import { openConnections } from "./cluster-connections.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+
+export interface MaskedConnections extends ConnectionPool {
+  /** Why the cluster's secrets could not be read from it; undefined: they are hidden, or it has none yet. */
+  problem(): string | undefined;
+}
+
+/** How long a first master that answers may keep others waiting; one that doesn't is given up by the pool sooner. */
+const readLimitMs = 60_000;
+
+/**
+ * The way into the nodes of a cluster that another process may have created. Before it leads to any node, the cluster's secrets are read from
+ * its first master, once, and hidden: so whatever command shows or saves text from a node masks them. It never leads to the first master
+ * without that. Where this one can't be asked, the others are not kept waiting again; it is asked when it can be connected to.
+ */
+export function openMaskedConnections(
+  cluster: ClusterRecord,
+  surroundings: Omit<Surroundings, "environment">,
+): MaskedConnections {
+  const pool = openConnections(cluster.directory, surroundings);
+  const firstMaster = cluster.nodes.find((node) => node.role === "master" && node.index === 0);
+  const ending = new AbortController();
+  const state: { first?: Promise<void>; isKnown: boolean; problem?: string } = { isKnown: false };
+
+  const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
+    const connection = await pool.connect(master, signal);
+    const { values, areComplete } = await readClusterSecrets(connection, signal);
+    for (const value of values) surroundings.progress.hide(value);
+    state.isKnown = areComplete;
+    delete state.problem;
+  };
+  const readFirst = async (): Promise<void> => {
+    if (firstMaster === undefined || firstMaster.state === "ended" || firstMaster.ssh.host === "") {
+      state.problem = "It has no first master";
+      return;
+    }
+    try {
+      await read(firstMaster, AbortSignal.any([ending.signal, AbortSignal.timeout(readLimitMs)]));
+    } catch (error) {
+      state.problem = error instanceof Error ? error.message : String(error);
+      surroundings.progress.detail(1, `The cluster's secrets could not be read: ${state.problem}`);
+    }
+  };
+
+  return {
+    adopt: (node, connection) => pool.adopt(node, connection),
+    connect: async (node, signal) => {
+      const isFirst = state.first === undefined;
+      state.first ??= readFirst();
+      await Promise.race([state.first, rejection(signal)]);
+      const hasJustBeenRead = isFirst && state.problem === undefined;
+      if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
+      return pool.connect(node, signal);
+    },
+    problem: () => state.problem,
+    [Symbol.asyncDispose]: async () => {
+      ending.abort();
+      await pool[Symbol.asyncDispose]();
+    },
+  };
+}

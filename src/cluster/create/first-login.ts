@@ -1,0 +1,79 @@
+import { readFile } from "node:fs/promises";
+import type { Surroundings } from "../../system/surroundings.ts";
+import type { Creation } from "../../model/creation.ts";
+import { ClusterError } from "../../errors.ts";
+import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
+import { meetNode } from "../../ssh/first-contact.ts";
+import { systemHostKeyPlace } from "../../ssh/host-key-place.ts";
+import { createKnownHosts } from "../../ssh/known-hosts.ts";
+import type { ConnectionPool } from "../../ssh/pool.ts";
+import { creationFiles } from "../../system/files/creation-folder.ts";
+
+export interface FirstLogins {
+  /** The creation's folder on this machine. */
+  readonly directory: string;
+  readonly connections: ConnectionPool;
+  readonly creation: Pick<Creation, "firstHostKeyOf" | "finishBoot" | "whyUnreachable" | "loginLimitMs">;
+  /** Clock time after which the creation is given up. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * Returns what logs in to one new machine after another: first contact, the connection into the pool, the end of the first boot.
+ */
+export async function firstLogin(
+  logins: FirstLogins,
+  surroundings: Surroundings,
+): Promise<(node: NodeRecord, signal: AbortSignal) => Promise<void>> {
+  const { connections, creation } = logins;
+  const files = creationFiles(logins.directory);
+  const privateKey = await readFile(files.privateKey, "utf8");
+  const knownHosts = createKnownHosts(files.knownHosts);
+  const { clock, progress } = surroundings;
+  return async (node, signal) => {
+    const name = nodeReference(node);
+    using step = progress.start("Boot", name);
+    const deadlineMs = Math.min(logins.deadlineMs, clock.now() + creation.loginLimitMs);
+    const contact = { destination: node, privateKey, firstHostKey: creation.firstHostKeyOf(node), knownHosts };
+    try {
+      const connection = await meetNode(
+        { ...contact, hostKeyPlace: systemHostKeyPlace, clock, deadlineMs, progress },
+        signal,
+      );
+      connections.adopt(node, connection);
+      await creation.finishBoot(node, connection, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw await explained(error, { name, logins }, surroundings, signal);
+    }
+    step.done();
+  };
+}
+
+/** A machine that never answered: perhaps something keeps it from us, or the creation's time is over. */
+async function explained(
+  error: unknown,
+  { name, logins }: { readonly name: string; readonly logins: FirstLogins },
+  { clock }: Surroundings,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
+  const { facts } = error;
+  const cause = await logins.creation.whyUnreachable(signal);
+  if (cause !== undefined) {
+    return new ClusterError(error.id, `${error.message} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
+  }
+  if (clock.now() + longestPauseMs < logins.deadlineMs) return error;
+  return new ClusterError(
+    "deadline-passed",
+    `${name} did not let us in before the creation's limit: ${error.message}`,
+    {
+      hint: "Give it more time with `timeout`; the console output among the evidence may say more.",
+      facts,
+      cause: error,
+    },
+  );
+}
+
+/** First contact gives up when its next try would come after the deadline: a little before it. */
+const longestPauseMs = 2_000;

@@ -1,0 +1,121 @@
+import { rm } from "node:fs/promises";
+import type { Surroundings } from "../../system/surroundings.ts";
+import type { Creation } from "../../model/creation.ts";
+import { ClusterError, hasErrorId } from "../../errors.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { creationFiles, endCreation } from "../../system/files/creation-folder.ts";
+import { retry } from "../../system/retry.ts";
+import { timeLimit } from "../../system/time-limit.ts";
+
+const logsLimitMs = 20_000;
+const limitMs = 9 * 60_000;
+const longestPauseMs = 15_000;
+
+export interface FailedCreation {
+  /** Undefined where it was not even planned. */
+  readonly creation: Creation | undefined;
+  /** The creation's folder on this machine. */
+  readonly directory: string;
+  readonly keepOnFailure: boolean;
+  /** Saves what tells why it failed, in the folder. */
+  readonly saveLogs: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Removes what a creation has made, with time limits of its own, since the creation's are over. After a failure the logs are saved first. After an
+ * interruption the machines are told to end first, because the user may kill the program seconds later. Never throws: it tells what is left, and then
+ * leaves the folder as it is, so that the next create of this id on this machine removes the rest.
+ */
+export async function undoCreation(
+  failed: FailedCreation,
+  { error, isInterrupted }: { readonly error: unknown; readonly isInterrupted: boolean },
+  surroundings: Surroundings,
+): Promise<void> {
+  const { creation, directory } = failed;
+  if (creation?.describeRemains() === undefined) return await forget(directory, "everything");
+  const work = { ...failed, creation };
+  // When the id turned out to be somebody else's, nothing of this creation is worth keeping or looking at.
+  const isWorthless = hasErrorId(error, "cluster-exists");
+  if (failed.keepOnFailure && !isWorthless) return await keep(work, surroundings);
+  using step = surroundings.progress.start("Remove what was made");
+  try {
+    const left = await undo(work, { isInterrupted, isWorthless }, surroundings);
+    if (left === undefined) {
+      await forget(directory, isWorthless ? "everything" : "the key");
+      return step.done();
+    }
+    surroundings.progress.warn(left);
+  } catch (problem) {
+    surroundings.progress.warn(`The removal failed: ${reasonOf(problem)} ${creation.describeRemains()}`);
+  }
+  // Where that can't be written, the creation counts as abandoned once this process has ended.
+  await endCreation(directory, "abandoned").catch(() => {});
+}
+
+type TouchedCreation = FailedCreation & { readonly creation: Creation };
+
+async function undo(
+  work: TouchedCreation,
+  { isInterrupted, isWorthless }: { readonly isInterrupted: boolean; readonly isWorthless: boolean },
+  surroundings: Surroundings,
+): Promise<string | undefined> {
+  const { creation } = work;
+  using limit = timeLimit(limitMs, tooSlow());
+  const stop = async (): Promise<void> =>
+    patiently("to tell the machines to end", async (signal) => creation.stop(signal), surroundings, limit.signal);
+  if (isInterrupted) {
+    try {
+      await stop();
+    } finally {
+      // Even if the machines can't be told to end.
+      await saveLogs(work, surroundings);
+    }
+  } else {
+    if (!isWorthless) await saveLogs(work, surroundings);
+    await stop();
+  }
+  return await patiently("to remove the rest", async (signal) => creation.remove(signal), surroundings, limit.signal);
+}
+
+/** Tries again, until the limit, what fails for a reason that may pass; tells what it waits for. */
+async function patiently<Result>(
+  aim: string,
+  task: (signal: AbortSignal) => Promise<Result>,
+  { clock, progress }: Pick<Surroundings, "clock" | "progress">,
+  signal: AbortSignal,
+): Promise<Result> {
+  const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
+  const onFailure = ({ message }: ClusterError): void => progress.waiting(`waiting ${aim}: ${message}`);
+  try {
+    return await retry(task, { clock, deadlineMs: clock.now() + limitMs, pauseMs, onFailure }, signal);
+  } finally {
+    progress.waiting("");
+  }
+}
+
+async function keep(work: TouchedCreation, surroundings: Surroundings): Promise<void> {
+  await saveLogs(work, surroundings);
+  surroundings.progress.note(`Kept, as asked: ${work.creation.describeKept()}`);
+  await endCreation(work.directory, "finished");
+}
+
+/** Its failure must not keep anything from being removed. */
+async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progress }: Surroundings): Promise<void> {
+  const signal = AbortSignal.timeout(logsLimitMs);
+  try {
+    await save(await creation.describe(signal), signal);
+  } catch (error) {
+    progress.detail(1, `The logs are incomplete: ${reasonOf(error)}`);
+  }
+}
+
+/** Nothing of the creation is left, and its key opens nothing any more; logs stay where there are some. */
+async function forget(directory: string, what: "everything" | "the key"): Promise<void> {
+  await endCreation(directory, "removed");
+  await rm(what === "everything" ? directory : creationFiles(directory).privateKey, { recursive: true, force: true });
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const tooSlow = (): ClusterError =>
+  new ClusterError("deadline-passed", `It took longer than ${limitMs / 60_000} minutes.`);

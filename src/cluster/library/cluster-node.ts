@@ -1,0 +1,44 @@
+import { ClusterError } from "../../errors.ts";
+import type { NodeCommand, NodeCommandResult } from "./node-command.ts";
+import { runCommand } from "./node-command.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
+import type { NodeRecord, Role } from "../../model/cluster-record.ts";
+import type { SharedConnections } from "./shared-connections.ts";
+
+/** A machine of a cluster. */
+export class ClusterNode {
+  /** `master_0`, `agent_2`, `public_agent_0`. */
+  readonly reference: string;
+  readonly role: Role;
+  /** The backend's own name of the machine, such as an EC2 instance id. */
+  readonly id: string;
+  /** Undefined where it has none. */
+  readonly publicAddress: string | undefined;
+  readonly privateAddress: string | undefined;
+  readonly #record: NodeRecord;
+  readonly #connections: SharedConnections;
+
+  constructor(record: NodeRecord, connections: SharedConnections) {
+    this.reference = nodeReference(record);
+    this.role = record.role;
+    this.id = record.id;
+    this.publicAddress = record.publicAddress;
+    this.privateAddress = record.privateAddress;
+    this.#record = record;
+    this.#connections = connections;
+  }
+
+  /**
+   * Runs a command on the node and resolves with what it wrote. Throws a ClusterError: `remote-command-failed` where its status isn't 0
+   * (`facts` holds `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`, `connection-failed`, `key-missing`, `host-key-changed`.
+   */
+  async run(command: NodeCommand): Promise<NodeCommandResult> {
+    if (command.args.length === 0)
+      throw new ClusterError("bad-usage", "A command has at least one word: args is empty.");
+    const signal = command.cancelSignal ?? new AbortController().signal;
+    return await this.#connections.use(async (connections) => {
+      const connection = await connections.connect(this.#record, signal);
+      return await runCommand(command, { connection, reference: this.reference }, signal);
+    });
+  }
+}

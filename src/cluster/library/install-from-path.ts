@@ -1,0 +1,148 @@
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { isAbsolute, resolve } from "node:path";
+import { ClusterError } from "../../errors.ts";
+import { assertVariant, headLimitMs, readArtifactHead } from "../../platform/artifact-head.ts";
+import type { ArtifactLocation } from "../../platform/artifact-location.ts";
+import type { Configuration } from "../../platform/configuration.ts";
+import type { CopyToMaster } from "../../platform/copy-to-master.ts";
+import { listCopyToMaster } from "../../platform/copy-to-master.ts";
+import { readGenconfFolder } from "../../platform/genconf-folder.ts";
+import type { FileToCopy } from "../../platform/genconf-folder.ts";
+import type { InstallPlan } from "../../platform/install-plan.ts";
+import { createInstaller } from "../../platform/installer.ts";
+import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { Checked } from "../../system/checked.ts";
+import { saveEvidence } from "../logs/evidence.ts";
+import type { OpenCluster } from "./open-cluster.ts";
+
+/** What is installed on a cluster, and how. Paths are of this machine; relative ones start at the current folder. */
+export interface Installation {
+  /** Path of the release artifact, an installer generator script of the cluster's variant. */
+  readonly buildArtifact: string;
+  /**
+   * All of the artifact's configuration, as a mapping: nothing is added to it, so begin with `...cluster.baseConfig`. An enterprise
+   * license goes in here too, as `license_key_contents`.
+   */
+  readonly clusterConfig: Configuration;
+  /** Path of a script that prints a node's private IPv4 address; the backend's own is `cluster.ipDetectPath`. */
+  readonly ipDetectPath: string;
+  /** Path of a folder; all files in it are copied into the installer's `genconf` folder. An `ip-detect` in it wins. */
+  readonly genconfDir?: string;
+  /** Files and folders that are copied to the masters before the installation, as root; `target` is absolute. */
+  readonly copyToMaster?: readonly CopyToMaster[];
+  /** Puts SELinux into enforcing mode before the installation; default: false. */
+  readonly enableSelinuxEnforcing?: boolean;
+  /** Milliseconds until the installation must have started on all nodes (`deadline-passed`); default: an hour. */
+  readonly timeoutMs?: number;
+  /** Aborted, what is under way ends, and the signal's reason is thrown. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+const usualLimitMs = 60 * 60_000;
+const evidenceLimitMs = 20_000;
+
+/** Starts the installation on all nodes; see Cluster.installFromPath. */
+export async function installFromPath(
+  cluster: OpenCluster,
+  installation: Installation,
+  connections: ConnectionPool,
+  signal: AbortSignal,
+): Promise<void> {
+  const plan = await planInstallation(cluster, installation, signal);
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(tooSlow(cluster)), installation.timeoutMs ?? usualLimitMs);
+  try {
+    await startInstallation(cluster, plan, connections, AbortSignal.any([signal, limit.signal]));
+  } catch (error) {
+    if (!signal.aborted) await keepEvidence(cluster, connections);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function startInstallation(
+  { record, surroundings }: OpenCluster,
+  plan: InstallPlan,
+  connections: ConnectionPool,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, progress } = surroundings;
+  await using installer = createInstaller(plan, { connections, clock, progress }, signal);
+  await installer.start(record);
+}
+
+/** Everything that can be checked here is, before a node is touched. */
+async function planInstallation(
+  { backend, record, surroundings }: OpenCluster,
+  installation: Installation,
+  signal: AbortSignal,
+): Promise<InstallPlan> {
+  const path = resolve(installation.buildArtifact);
+  const artifact: ArtifactLocation = { kind: "file", path, shown: path };
+  const [head, ipDetect, genconfFiles, copyToMaster] = await Promise.all([
+    readArtifactHead(artifact, { clock: surroundings.clock, limitMs: headLimitMs }, signal),
+    readScript(installation.ipDetectPath),
+    filesForGenconf(installation.genconfDir),
+    Promise.all((installation.copyToMaster ?? []).map(filesForMasters)),
+  ]);
+  assertVariant(head.variant, record.variant, path);
+  return {
+    artifact,
+    ipDetect,
+    genconfFiles,
+    copyToMaster: copyToMaster.flat(),
+    sha256: undefined,
+    layoutHint: head.layout,
+    variant: record.variant,
+    completeConfiguration: installation.clusterConfig,
+    extraConfiguration: {},
+    securityMode: undefined,
+    licenseKey: undefined,
+    selinuxEnforcing: installation.enableSelinuxEnforcing ?? false,
+    ipDetectPublic: backend.ipDetectPublic,
+    nodesKeepTime: backend.nodesKeepTime,
+    cgroups1Advice: backend.cgroups1Advice,
+    workspaceFolder: tmpdir(),
+  };
+}
+
+async function readScript(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new ClusterError("bad-usage", `ipDetectPath: the script ${path} cannot be read.`, { cause: error });
+  }
+}
+
+async function filesForGenconf(folder: string | undefined): Promise<readonly FileToCopy[]> {
+  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder))).files;
+}
+
+async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
+  if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
+  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, unlike ${target}.`);
+}
+
+/** The value of what a caller gave, or all its problems as one `bad-usage`. */
+export function accepted<Value>(checked: Checked<Value>): Value {
+  if (checked.problems === undefined) return checked.value;
+  throw new ClusterError("bad-usage", checked.problems.join("; "), { facts: { problems: checked.problems } });
+}
+
+/** What tells why it failed goes into the cluster's folder, since the machines may be gone the next moment. */
+export async function keepEvidence(
+  { backend, record, surroundings }: OpenCluster,
+  connections: ConnectionPool,
+): Promise<void> {
+  const request = { cluster: record, connections, directory: record.directory };
+  await saveEvidence(backend, request, surroundings, AbortSignal.timeout(evidenceLimitMs));
+}
+
+function tooSlow({ record }: OpenCluster): ClusterError {
+  return new ClusterError("deadline-passed", `Starting the installation on cluster "${record.id}" took too long.`, {
+    hint: "Give it more time with timeoutMs.",
+    facts: { cluster: record.id },
+  });
+}

@@ -1,0 +1,24 @@
+import type { Surroundings } from "../../system/surroundings.ts";
+import { systemClock } from "../../system/clock.ts";
+import type { Environment } from "../../system/environment.ts";
+import { LineProgress } from "./line-progress.ts";
+
+/** What every backend of the library takes beside its own options. */
+export interface SurroundingOptions {
+  /**
+   * Variables by name, as the README lists them: credentials, endpoints, `XDG_STATE_HOME` (where keys and logs are kept). Default: those of the
+   * process. The cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any case.
+   */
+  readonly environment?: Environment;
+  /** Called with a line, printable, without a newline and with secrets masked, for all that is begun, done, noted and waited for. Default: nobody is told. */
+  readonly onProgress?: (line: string) => void;
+}
+
+export const librarySurroundings = (
+  { environment, onProgress }: SurroundingOptions,
+  processEnvironment: Environment,
+): Surroundings => ({
+  environment: environment ?? processEnvironment,
+  clock: systemClock,
+  progress: new LineProgress(onProgress ?? (() => {})),
+});

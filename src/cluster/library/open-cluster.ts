@@ -1,0 +1,162 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import type { Backend } from "../../model/backend.ts";
+import type { ClusterBackend } from "./cluster-backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
+import { ClusterError } from "../../errors.ts";
+import { baseConfigurationOf } from "../../platform/install-configuration.ts";
+import type { Configuration } from "../../platform/configuration.ts";
+import { layouts } from "../../platform/layouts/find-layout.ts";
+import { readResolvers } from "../../platform/resolvers.ts";
+import type { ConnectionPool } from "../../ssh/pool.ts";
+import { makeCreationFolder } from "../../system/files/creation-folder.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
+import { openConnections } from "../connections/cluster-connections.ts";
+import { clusterIdProblem } from "../cluster-id.ts";
+import { clusterKey, keyMissing } from "../connections/cluster-key.ts";
+import { createCluster } from "../create-cluster.ts";
+import type { CreationInstaller } from "../create/raise-nodes.ts";
+import { findCluster } from "../find-cluster.ts";
+import { countsProblems } from "../node-counts.ts";
+import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
+
+/** The cluster to be made. */
+export interface ClusterRequest {
+  /** Must be that of the artifact which will be installed. */
+  readonly variant: Variant;
+  /** How many nodes: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, 1,000 in all at most; default: 1 of each. */
+  readonly masters?: number;
+  readonly agents?: number;
+  readonly publicAgents?: number;
+  /** 1 to 63 letters, digits, `_`, `.` and `-`; default: a random one, so that several clusters can stand side by side. */
+  readonly clusterId?: string;
+  /** Path of a private key of your own that opens the nodes; default: one is made for the cluster. */
+  readonly sshKey?: string;
+  /** Leaves the machines as they are where the creation fails; default: false. */
+  readonly keepOnFailure?: boolean;
+  /** Milliseconds that the creation may take (`deadline-passed`); default: an hour. */
+  readonly timeoutMs?: number;
+  /** Aborted, what was made is removed, and then the signal's reason thrown. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+/** A cluster with the way to it, and what must be asked of it before it can be installed. */
+export interface OpenCluster {
+  readonly backend: Backend<unknown>;
+  readonly surroundings: Surroundings;
+  readonly record: ClusterRecord;
+  readonly base: Known<Configuration>;
+  readonly ipDetectPath: string;
+}
+
+/** Something that could not be found out is not missed by those who don't need it. */
+type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
+
+const usualLimitMs = 60 * 60_000;
+
+/** Makes the machines; see Cluster.create. */
+export async function createForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
+  request: ClusterRequest,
+): Promise<OpenCluster> {
+  const { surroundings, distribution, options } = clusters;
+  const { clusterId = `test-${randomBytes(4).toString("hex")}`, variant } = request;
+  const counts = { master: request.masters ?? 1, agent: request.agents ?? 1, public_agent: request.publicAgents ?? 1 };
+  assertRequest(clusterId, counts);
+  const signal = request.cancelSignal ?? new AbortController().signal;
+  const backend = await clusters.open(signal);
+  const learned: { base?: Configuration } = {};
+  const record = await createCluster(
+    backend,
+    {
+      clusterId,
+      variant,
+      counts,
+      distribution,
+      options,
+      // Which layout's artifact will be installed isn't known yet.
+      webScheme: undefined,
+      // The artifact isn't known yet: preparing the nodes finds out.
+      needsCgroups1: false,
+      imagePreparation: undefined,
+      openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
+      ownKey: request.sshKey,
+      keepOnFailure: request.keepOnFailure ?? false,
+      deadlineMs: surroundings.clock.now() + (request.timeoutMs ?? usualLimitMs),
+      installer: (connections, installSignal) =>
+        installNothing(async (cluster) => {
+          learned.base = await readBase(backend, cluster, connections, installSignal);
+          await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
+        }),
+      onAbandon: () => ({ [Symbol.dispose]: () => {} }),
+    },
+    surroundings,
+    signal,
+  );
+  if (learned.base === undefined) throw new TypeError("The backend did not await the creation's completion");
+  return { backend, surroundings, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
+}
+
+/** Installing comes later; what must be learnt from the machines is part of their creation, so that its failure leaves nothing. */
+const installNothing = (start: CreationInstaller["start"]): CreationInstaller => ({
+  prepare: async () => {},
+  start,
+  [Symbol.asyncDispose]: async () => {},
+});
+
+function assertRequest(clusterId: string, counts: Counts): void {
+  const id = clusterIdProblem(clusterId);
+  const problems = [...(id === undefined ? [] : [id]), ...countsProblems(counts)];
+  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+}
+
+const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
+
+/** A cluster that stands; see Cluster.find. */
+export async function findForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
+  clusterId: string,
+  signal: AbortSignal,
+): Promise<OpenCluster> {
+  const { surroundings } = clusters;
+  const backend = await clusters.open(signal);
+  const record = await findCluster(backend, clusterId, signal);
+  // On another machine than its creator's there is none.
+  await makeCreationFolder(record.directory);
+  await writePrivateFile(ipDetectFile(record), backend.ipDetect);
+  const base = await baseIfReachable(backend, record, surroundings, signal);
+  return { backend, surroundings, record, base, ipDetectPath: ipDetectFile(record) };
+}
+
+/** A master that doesn't answer must not keep anybody from looking at the cluster. */
+const baseLimitMs = 15_000;
+
+async function baseIfReachable(
+  backend: Backend<unknown>,
+  record: ClusterRecord,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<Known<Configuration>> {
+  if (!(await clusterKey(record)).isHere) return { problem: keyMissing(record) };
+  try {
+    await using connections = openConnections(record.directory, surroundings);
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(baseLimitMs)]);
+    return { value: await readBase(backend, record, connections, limited) };
+  } catch (problem) {
+    signal.throwIfAborted();
+    return { problem };
+  }
+}
+
+async function readBase(
+  backend: Backend<unknown>,
+  record: ClusterRecord,
+  connections: ConnectionPool,
+  signal: AbortSignal,
+): Promise<Configuration> {
+  const master = record.nodes.find((node) => node.role === "master" && node.index === 0);
+  if (master === undefined) throw new ClusterError("machine-failed", `Cluster "${record.id}" has no first master.`);
+  const resolvers = await readResolvers(await connections.connect(master, signal), signal);
+  const hasPublicDetector = backend.ipDetectPublic !== undefined;
+  return baseConfigurationOf(record, { variant: record.variant, licenseKey: undefined, hasPublicDetector, resolvers });
+}

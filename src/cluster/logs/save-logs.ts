@@ -1,0 +1,94 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Backend, NamedText } from "../../model/backend.ts";
+import type { Surroundings } from "../../system/surroundings.ts";
+import { ClusterError } from "../../errors.ts";
+import { collectNodeLogs, noLogsSuffix } from "../../platform/node-logs.ts";
+import type { ConnectionPool } from "../../ssh/pool.ts";
+import { openMaskedConnections } from "../connections/masked-connections.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { saveTexts } from "./save-texts.ts";
+
+export interface LogsRequest {
+  readonly cluster: ClusterRecord;
+  /** Undefined: a new one in the cluster's state folder, named after the time. */
+  readonly folder: string | undefined;
+}
+
+export interface SavedLogs {
+  /** Absolute. */
+  readonly folder: string;
+  /** File names in it. */
+  readonly files: readonly string[];
+}
+
+/** How long the nodes may take, all together. */
+const nodesLimitMs = 120_000;
+
+/** Saves all logs of a cluster as files that only this user can read, with hidden values masked. What cannot be had is left out. */
+export async function saveLogs(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  { cluster, folder: chosen }: LogsRequest,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<SavedLogs> {
+  const { clock, progress } = surroundings;
+  const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
+  const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
+  await makeFolder(folder);
+  using step = progress.start("Collect logs");
+  await using connections = openMaskedConnections(cluster, surroundings);
+  const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
+  const files = await saveTexts(folder, texts, progress);
+  step.done(`${files.length} files`);
+  for (const line of silentNodes(texts)) progress.warn(line);
+  const problem = connections.problem();
+  if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
+    progress.warn(`secrets in these logs may be unmasked: the first master could not be asked for them (${problem})`);
+  return { folder, files };
+}
+
+/** One that is there already keeps its mode: it may be anybody's, such as /tmp. The files are for this user alone in any case. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ClusterError("bad-usage", `The logs cannot be put into ${folder}: ${reason}.`, {
+      hint: "Name a folder, or one that can be made.",
+      facts: { folder },
+      cause: error,
+    });
+  }
+}
+
+/** Nodes whose logs could not be had, a line for each reason. */
+function silentNodes(texts: readonly NamedText[]): readonly string[] {
+  const silent = texts.filter(({ name }) => name.endsWith(noLogsSuffix));
+  const byReason = Map.groupBy(silent, ({ text }) => text.trim());
+  return [...byReason].map(([reason, group]) => {
+    const nodes = group.map(({ name }) => name.slice(0, -noLogsSuffix.length));
+    return `no logs from ${nodes.join(", ")}: ${reason}`;
+  });
+}
+
+export interface CollectionRequest {
+  readonly cluster: ClusterRecord;
+  readonly connections: ConnectionPool;
+  /** Milliseconds that the nodes may take. */
+  readonly limitMs: number;
+}
+
+/** Everything that tells what happened on a cluster's machines: from the backend, and from the nodes that answer. Nothing of it fails. */
+export async function collectLogs(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  { cluster, connections, limitMs }: CollectionRequest,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  const gathered = await Promise.allSettled([
+    backend.consoleOutput(cluster, signal),
+    collectNodeLogs(cluster, connections, { limitMs }, signal),
+  ]);
+  signal.throwIfAborted();
+  return gathered.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
+}

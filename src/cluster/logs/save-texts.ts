@@ -1,0 +1,30 @@
+import type { NamedText } from "../../model/backend.ts";
+import { maskedPrintable } from "../../system/printable.ts";
+import { writePrivateFileIn } from "../../system/files/private-file.ts";
+import type { Progress } from "../../system/progress.ts";
+
+/** A node's reference, and what the text is: unlike any file that the program keeps in a cluster's folder. */
+const logName = /^[a-z]+(_[a-z]+)?_\d+(\.[a-z-]+)+$/;
+
+/**
+ * Writes texts of nodes into a folder as files that only this user can read, with hidden values masked and nothing in them that would make a
+ * terminal act. The only way for such texts to the disk: one whose name isn't a log's is left out. Returns the names of the files.
+ */
+export async function saveTexts(
+  folder: string,
+  texts: readonly NamedText[],
+  progress: Progress,
+): Promise<readonly string[]> {
+  const saved: string[] = [];
+  for (const { name, text } of texts) {
+    if (logName.test(name)) {
+      await writePrivateFileIn(
+        folder,
+        name,
+        maskedPrintable(text, (given) => progress.mask(given)),
+      );
+      saved.push(name);
+    } else progress.warn(`a log was not saved: its name, ${JSON.stringify(name)}, is none of a log`);
+  }
+  return saved;
+}

@@ -1,0 +1,35 @@
+import { namingFlags } from "../cli/flag-names.ts";
+import { option } from "../cli/option.ts";
+import type { Invocation, Option } from "../cli/option.ts";
+import type { BackendOption, OptionSchema, SchemaValues } from "../model/option-schema.ts";
+
+type Flag = `--${string}`;
+
+/** The options of the command line that a backend's own declarations make. A flag is the option's name unless `flags` has another. */
+export function backendOptions<const Schema extends OptionSchema>(
+  schema: Schema,
+  flags: { readonly [Name in keyof Schema]?: Flag } = {},
+): { readonly [Name in keyof Schema]: Option<SchemaValues<Schema>[Name]> } {
+  const flagOf = (name: string): Flag => flags[name] ?? flagNamed(name);
+  const nameFlags = namingFlags(() => Object.keys(schema).map((name) => [name, flagOf(name)]));
+  const declared = Object.entries(schema).map(([name, { summary, ...each }]) => {
+    return [name, backendOption(flagOf(name), { ...each, summary: nameFlags(summary) })];
+  });
+  return Object.fromEntries(declared) as { readonly [Name in keyof Schema]: Option<SchemaValues<Schema>[Name]> };
+}
+
+function backendOption(flag: Flag, { read, choices, completes, ...traits }: BackendOption): Option {
+  const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> => read(await absolute(given, cwd));
+  const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
+  return option({ ...type, ...(choices !== undefined && { choices }) }, { flag, ...traits });
+}
+
+/** Backends know of no working directory. */
+async function absolute(given: string, cwd: string): Promise<string> {
+  if (given === "" || URL.canParse(given)) return given;
+  const { resolve } = await import("node:path");
+  return resolve(cwd, given);
+}
+
+/** `imageSha256` is `--image-sha256`. */
+const flagNamed = (name: string): Flag => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

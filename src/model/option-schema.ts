@@ -1,0 +1,101 @@
+import { ClusterError, quoted } from "../errors.ts";
+
+/** An option of one backend, declared once for the command line and the library. */
+export interface BackendOption<Value = unknown> {
+  readonly summary: string;
+  readonly placeholder?: string;
+  readonly default?: Value;
+  /** How the help writes the default. */
+  readonly defaultText?: string;
+  readonly repeatable?: true;
+  readonly choices?: readonly string[];
+  readonly completes?: "file" | "directory";
+  /** The value that a text stands for. Throws `bad-usage` with a sentence that goes on after the option's name. */
+  readonly read: (text: string) => Value;
+}
+
+/** Options by the names that the library gives them, and that errors name them by. */
+export type OptionSchema = Readonly<Record<string, BackendOption>>;
+
+type Single<Option> = Option extends { readonly read: (text: string) => infer Value } ? Value : never;
+
+export type SchemaValues<Schema> = {
+  readonly [Name in keyof Schema]: Schema[Name] extends { readonly repeatable: true }
+    ? readonly Single<Schema[Name]>[]
+    : Schema[Name] extends { readonly default: unknown }
+      ? Single<Schema[Name]>
+      : Single<Schema[Name]> | undefined;
+};
+
+/** What a program gives for options: texts, or numbers instead of them. */
+type Given<Schema> = {
+  readonly [Name in keyof Schema]?: string | number | readonly string[] | undefined;
+};
+
+/**
+ * The values of options that a program gives, read and checked as those of a command line are. Throws `bad-usage` with everything that is wrong.
+ * `problemsOf` looks at several values together; one that was wrong by itself is absent.
+ */
+export function readOptions<Schema extends OptionSchema>(
+  schema: Schema,
+  given: Given<Schema>,
+  problemsOf: (values: Partial<SchemaValues<Schema>>) => readonly string[],
+): SchemaValues<Schema> {
+  const problems: string[] = [];
+  const values = Object.entries(schema).map(([name, option]) => {
+    const texts = [given[name] ?? []].flat().map(String);
+    const read = texts.flatMap((text) => readText(option, text, (problem) => problems.push(`\`${name}\`: ${problem}`)));
+    if (read.length < texts.length) return [name, undefined];
+    return [name, option.repeatable === true ? read : texts.length === 0 ? option.default : read[0]];
+  });
+  const together = Object.fromEntries(values) as SchemaValues<Schema>;
+  problems.push(...problemsOf(together));
+  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  return together;
+}
+
+/** The value in a list; an empty list when the text was refused. */
+function readText(option: BackendOption, text: string, onProblem: (problem: string) => void): readonly unknown[] {
+  try {
+    return [option.read(text)];
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    onProblem(error.message);
+    return [];
+  }
+}
+
+/** Reads texts of one form; `problem` goes on after the quoted text, such as "is no region". */
+export const matching = (pattern: RegExp, problem: string): ((text: string) => string) =>
+  parsed((text) => (pattern.test(text) ? text : undefined), problem);
+
+/** Reads texts that `parse` accepts; it answers nothing for others. */
+export function parsed<Value>(parse: (text: string) => Value | undefined, problem: string): (text: string) => Value {
+  return (text) => {
+    const value = parse(text);
+    if (value === undefined) throw new ClusterError("bad-usage", `${quoted(text)} ${problem}`);
+    return value;
+  };
+}
+
+/** Reads one of a few words. */
+export function oneOf<const Word extends string>(words: readonly Word[]): (text: string) => Word {
+  return (text) => {
+    const word = words.find((each) => each === text);
+    if (word === undefined) throw new ClusterError("bad-usage", `${quoted(text)} is none of ${words.join(", ")}`);
+    return word;
+  };
+}
+
+/** Reads texts in which `problemOf` finds nothing wrong. */
+export function checked(problemOf: (text: string) => string | undefined): (text: string) => string {
+  return (text) => {
+    const problem = problemOf(text);
+    if (problem !== undefined) throw new ClusterError("bad-usage", problem);
+    return text;
+  };
+}
+
+/** The option that all backends have, each with distributions of its own. */
+export const distributionOption = <const Default extends string>(known: readonly string[], usual: Default) =>
+  ({ summary: "The operating system of the nodes", default: usual, choices: known, read: oneOf(known) }) as const;

@@ -1,0 +1,188 @@
+import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { Clock } from "../../system/clock.ts";
+import { runAtOnce } from "../../system/run-at-once.ts";
+import type { Layout } from "../layout.ts";
+import { askOnMaster } from "./ask-on-master.ts";
+import type { SuperuserAnswers, SuperuserQuestion } from "./ask-on-master.ts";
+import { askWeb } from "./ask-web.ts";
+import type { WebAccess, WebAnswer } from "./ask-web.ts";
+
+export interface Superuser {
+  readonly username: string;
+  /** Secret. */
+  readonly password: string;
+}
+
+interface MastersCheck {
+  readonly variant: Variant;
+  readonly layout: Layout;
+  readonly isTlsEnabled: boolean;
+  readonly masters: readonly NodeRecord[];
+  /** Agents and public agents together. */
+  readonly agentCount: number;
+  /** Undefined: no login is tried. */
+  readonly login: Superuser | undefined;
+  readonly connections: ConnectionPool;
+}
+
+/** What is still waited for. */
+export interface Wait {
+  /** A node's reference. */
+  readonly subject: string;
+  readonly reason: string;
+}
+
+export interface MastersChecker {
+  /** Resolves with all that is not there yet: nothing when every master answers, login works and all agents are registered. */
+  check(request: MastersCheck, signal: AbortSignal): Promise<readonly Wait[]>;
+}
+
+const mastersAtOnce = 9;
+
+/** Remembers the cluster's certificate authority, and since when it refuses the login, from one check to the next. */
+export function createMastersChecker(clock: Clock): MastersChecker {
+  const known: { certificateAuthority: string | undefined } = { certificateAuthority: undefined };
+  const refusals = createRefusalWatch(clock);
+  return {
+    check: async (request, signal) => {
+      const [first] = request.masters;
+      if (first === undefined) return [];
+      if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
+      if (request.isTlsEnabled && known.certificateAuthority === undefined)
+        return [waitFor(first, "its certificate authority cannot be read yet")];
+      const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
+      const silent = await silentMasters(request, access, signal);
+      return silent.length > 0 ? silent : checkAsSuperuser(first, { ...request, refusals }, access, signal);
+    },
+  };
+}
+
+const waitFor = (node: NodeRecord, reason: string): Wait => ({ subject: nodeReference(node), reason });
+
+/** Over SSH, whose host key is known: so the first answer can be trusted, though TLS can't be checked yet. */
+async function readAuthority(
+  node: NodeRecord,
+  { layout, connections }: MastersCheck,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const argv = ["curl", "-fksS", "--noproxy", "*", "--max-time", "10", `https://127.0.0.1${layout.caPath}`];
+  try {
+    const connection = await connections.connect(node, signal);
+    const { status, stdout } = await connection.run({ argv, limitMs: 30_000 }, signal);
+    return status === 0 && stdout.includes("-----BEGIN CERTIFICATE-----") ? stdout : undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed")) return undefined;
+    throw error;
+  }
+}
+
+async function silentMasters(
+  { masters }: MastersCheck,
+  access: WebAccess,
+  signal: AbortSignal,
+): Promise<readonly Wait[]> {
+  const ask = async (node: NodeRecord): Promise<readonly Wait[]> => {
+    const answer = await askWeb(node, access, { method: "GET", path: "/" }, signal);
+    const protocol = access.isTlsEnabled ? "HTTPS" : "HTTP";
+    if (answer.problem !== undefined) return [waitFor(node, `${protocol} at ${node.web.host}: ${answer.problem}`)];
+    return answer.status < 500 ? [] : [waitFor(node, `${protocol} at ${node.web.host}: status ${answer.status}`)];
+  };
+  return (await runAtOnce(masters, mastersAtOnce, ask, signal)).flat();
+}
+
+async function checkAsSuperuser(
+  master: NodeRecord,
+  request: MastersCheck & { readonly refusals: RefusalWatch },
+  access: WebAccess,
+  signal: AbortSignal,
+): Promise<readonly Wait[]> {
+  const { layout, variant, login, refusals } = request;
+  const asksAgents = layout.agentsRegistered.variants.includes(variant);
+  const question = { method: "GET", path: layout.agentsRegistered.path } as const;
+  if (login === undefined)
+    return asksAgents ? agentWaits(master, request, await askWeb(master, access, question, signal)) : [];
+  const body = JSON.stringify({ uid: login.username, password: login.password });
+  const answers = access.isTlsEnabled
+    ? await askOverTls(master, { layout, loginBody: body }, access, signal)
+    : await askOnMaster(master, { layout, loginBody: body }, request.connections, signal);
+  const wait = loginWait(master, login, answers, refusals);
+  if (wait !== undefined) return [waitFor(master, wait)];
+  return asksAgents && answers.agents !== undefined ? agentWaits(master, request, answers.agents) : [];
+}
+
+function agentWaits(master: NodeRecord, { layout, agentCount }: MastersCheck, answer: WebAnswer): readonly Wait[] {
+  if (answer.problem !== undefined || answer.status !== 200)
+    return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
+  const count = layout.agentsRegistered.count(parsed(answer.body));
+  return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
+}
+
+/** Knows whether a login is refused for good: a platform that has just started may refuse the right password for a while. */
+interface RefusalWatch {
+  /** Resolves whether it was refused at every try for long enough by now. */
+  isFinal(isRefused: boolean): boolean;
+}
+
+const refusalGraceMs = 30_000;
+
+function createRefusalWatch(clock: Clock): RefusalWatch {
+  const first: { refusedAtMs: number | undefined } = { refusedAtMs: undefined };
+  return {
+    isFinal: (isRefused) => {
+      first.refusedAtMs = isRefused ? (first.refusedAtMs ?? clock.now()) : undefined;
+      return first.refusedAtMs !== undefined && clock.now() - first.refusedAtMs >= refusalGraceMs;
+    },
+  };
+}
+
+/** Fails as `login-refused` where the platform has said for 30 s that name or password is wrong; anything else may pass. */
+function loginWait(
+  master: NodeRecord,
+  { username }: Superuser,
+  { login, agents }: SuperuserAnswers,
+  refusals: RefusalWatch,
+): string | undefined {
+  if (login.problem !== undefined) return `login: ${login.problem}`;
+  const isRefused = login.status === 401;
+  if (refusals.isFinal(isRefused)) {
+    throw new ClusterError("login-refused", `The cluster refuses the superuser "${username}" with this password.`, {
+      hint: "Give `superuserUsername` and `superuserPassword` as the cluster's configuration has them.",
+      facts: { node: nodeReference(master), username },
+    });
+  }
+  if (isRefused) return "login: the superuser is refused";
+  return agents === undefined ? `login: status ${login.status}` : undefined;
+}
+
+async function askOverTls(
+  master: NodeRecord,
+  { layout, loginBody }: SuperuserQuestion,
+  access: WebAccess,
+  signal: AbortSignal,
+): Promise<SuperuserAnswers> {
+  const json = { "content-type": "application/json" };
+  const posted = { method: "POST", path: layout.loginPath, headers: json, body: loginBody } as const;
+  const login = await askWeb(master, access, posted, signal);
+  const token = login.status === 200 ? tokenIn(parsed(login.body)) : undefined;
+  if (token === undefined) return { login, agents: undefined };
+  const headers = { authorization: `token=${token}` };
+  const question = { method: "GET", path: layout.agentsRegistered.path, headers } as const;
+  return { login, agents: await askWeb(master, access, question, signal) };
+}
+
+const tokenIn = (body: unknown): string | undefined =>
+  typeof body === "object" && body !== null && "token" in body && typeof body.token === "string"
+    ? body.token
+    : undefined;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

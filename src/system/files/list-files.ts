@@ -1,0 +1,96 @@
+import { access, constants, readdir, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import type { Checked } from "../checked.ts";
+import { errorCode } from "../error-code.ts";
+
+/** A file somewhere below a listed folder. Symbolic links are followed: `source` is where the contents are. */
+export interface ListedFile {
+  /** Absolute, without symbolic links. */
+  readonly source: string;
+  /** Relative to the listed folder, with `/`. */
+  readonly path: string;
+  /** Permission bits, such as 0o644. */
+  readonly mode: number;
+  readonly sizeBytes: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedMs: number;
+}
+
+export interface ListingRules {
+  /** The folder that symbolic links must not lead out of. */
+  readonly boundary: string;
+  readonly isSkipped: (name: string) => boolean;
+}
+
+/**
+ * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere. Links that lead out of the boundary,
+ * nowhere or in a circle, unreadable files and what is neither file nor folder are problems.
+ */
+export async function listFiles(folder: string, rules: ListingRules): Promise<Checked<readonly ListedFile[]>> {
+  const listing: Listing = { root: folder, boundary: await realpath(rules.boundary), rules, files: [], problems: [] };
+  await tellingFailures(listing, folder, () => visitFolder(listing, "", []));
+  if (listing.problems.length > 0) return { problems: listing.problems };
+  return { value: listing.files.toSorted((one, other) => (one.path < other.path ? -1 : 1)) };
+}
+
+interface Listing {
+  readonly root: string;
+  readonly boundary: string;
+  readonly rules: ListingRules;
+  readonly files: ListedFile[];
+  readonly problems: string[];
+}
+
+async function visitFolder(listing: Listing, path: string, above: readonly string[]): Promise<void> {
+  const folder = join(listing.root, path);
+  const real = await realpath(folder);
+  if (above.includes(real))
+    return void listing.problems.push(`${folder} is a symbolic link to a folder that it is in.`);
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
+    if (listing.rules.isSkipped(entry.name)) continue;
+    const place = path === "" ? entry.name : `${path}/${entry.name}`;
+    await tellingFailures(listing, join(folder, entry.name), async () => {
+      // Only a link leads elsewhere: of thousands of files, most need not be asked.
+      const source = entry.isSymbolicLink() ? await target(join(folder, entry.name)) : join(real, entry.name);
+      await visit(listing, { path: place, source }, [...above, real]);
+    });
+  }
+}
+
+async function tellingFailures(listing: Listing, place: string, task: () => Promise<void>): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    listing.problems.push(`${place} cannot be read (${code}).`);
+  }
+}
+
+interface Visited {
+  readonly path: string;
+  /** Undefined: a link that leads nowhere. */
+  readonly source: string | undefined;
+}
+
+async function visit(listing: Listing, { path, source }: Visited, above: readonly string[]): Promise<void> {
+  const place = join(listing.root, path);
+  if (source === undefined) return void listing.problems.push(`${place} is a symbolic link that leads nowhere.`);
+  if (!isInside(source, listing.boundary)) {
+    return void listing.problems.push(
+      `${place} is a symbolic link that leads out of ${listing.rules.boundary}, to ${source}.`,
+    );
+  }
+  const information = await stat(source);
+  if (information.isDirectory()) return visitFolder(listing, path, above);
+  if (!information.isFile()) return void listing.problems.push(`${place} is neither a file nor a folder.`);
+  await access(source, constants.R_OK);
+  const { mode, size, mtimeMs } = information;
+  listing.files.push({ source, path, mode: mode & 0o777, sizeBytes: size, modifiedMs: mtimeMs });
+}
+
+const target = (link: string): Promise<string | undefined> => realpath(link).catch(() => undefined);
+
+const isInside = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);

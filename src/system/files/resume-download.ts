@@ -1,0 +1,106 @@
+import { open } from "node:fs/promises";
+import { ClusterError, type ErrorId } from "../../errors.ts";
+import type { Clock } from "../clock.ts";
+import { errorCode } from "../error-code.ts";
+import { retry } from "../retry.ts";
+import { watchdog, type Watchdog } from "../watchdog.ts";
+
+export interface Download {
+  readonly url: string;
+  /** Goes on where this file ends. Whether all of it is of one version only its sum can tell. */
+  readonly path: string;
+  readonly clock: Clock;
+  /** Milliseconds without a single byte after which a transfer counts as cut off. */
+  readonly stallLimitMs: number;
+  readonly onProgress: (receivedBytes: number, totalBytes: number | undefined) => void;
+  /** The URL as people and logs may see it. */
+  readonly shown: string;
+  /** What a failure is to the caller. */
+  readonly failure: { readonly id: ErrorId; readonly hint: string };
+}
+
+const mostTries = 5;
+
+/** Loads a file from the web, again and again where the transfer is cut off. What was received stays, also when this fails. */
+export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
+  const rule = {
+    clock: download.clock,
+    deadlineMs: Number.MAX_SAFE_INTEGER,
+    pauseMs: (failures: number) => (failures < mostTries ? 1000 * failures : Infinity),
+  };
+  await retry((inner) => tryDownload(download, inner), rule, signal);
+}
+
+async function tryDownload(download: Download, signal: AbortSignal): Promise<void> {
+  using limit = watchdog(download.stallLimitMs, signal);
+  try {
+    await using file = await open(download.path, "a", 0o600);
+    const { size } = await file.stat();
+    const response = await request(download, size, limit.signal);
+    const isRest = response.status === 206;
+    if (!isRest) await file.truncate(0);
+    await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.hasBitten()) throw failed(download, `nothing came for ${download.stallLimitMs / 1000} s.`, true);
+    throw explained(download, error);
+  }
+}
+
+async function request(download: Download, size: number, signal: AbortSignal): Promise<Response> {
+  const headers = { "accept-encoding": "identity", ...(size > 0 && { range: `bytes=${size}-` }) };
+  const response = await fetch(download.url, { headers, signal });
+  if (download.url.startsWith("https:") && response.url.startsWith("http:")) {
+    await response.body?.cancel();
+    throw failed(download, "it redirects from https to an unprotected address.", false);
+  }
+  // Nothing follows: the whole file was there already, or what is there is longer than the file. Its sum will tell.
+  if (response.status === 416 && size > 0) return new Response("", { status: 206 });
+  if (response.ok) return response;
+  await response.body?.cancel();
+  const isTransient = response.status >= 500 || response.status === 408 || response.status === 429;
+  throw failed(download, `the server answered with HTTP ${response.status}.`, isTransient);
+}
+
+interface Receiving {
+  readonly file: { appendFile(data: Uint8Array): Promise<void> };
+  readonly response: Response;
+  readonly startBytes: number;
+  readonly limit: Watchdog;
+}
+
+async function receive(download: Download, { file, response, startBytes, limit }: Receiving): Promise<void> {
+  const length = response.headers.get("content-length");
+  const totalBytes = length === null ? undefined : startBytes + Number(length);
+  const body: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
+  const received = { bytes: startBytes };
+  for await (const chunk of body) {
+    limit.feed();
+    await file.appendFile(chunk);
+    received.bytes += chunk.length;
+    download.onProgress(received.bytes, totalBytes);
+  }
+  if (totalBytes === undefined || received.bytes === totalBytes) return;
+  throw failed(download, `the transfer ended after ${received.bytes} of ${totalBytes} bytes.`, true);
+}
+
+function explained(download: Download, error: unknown): unknown {
+  if (error instanceof ClusterError) return error;
+  const code = errorCode(error);
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    return new ClusterError("machine-not-set-up", `The disk is full: ${download.path} (${code}).`, {
+      hint: "Make room, or name another cache folder with XDG_CACHE_HOME.",
+    });
+  }
+  const reason = code === "ENOTFOUND" ? "its host name is not known" : "the request failed";
+  // A message of the runtime holds the whole URL: only its code is told.
+  return failed(download, `${reason} (${code ?? "no code"}).`, code !== "ENOTFOUND");
+}
+
+function failed({ shown, failure }: Download, reason: string, transient: boolean): ClusterError {
+  return new ClusterError(failure.id, `${shown} cannot be downloaded: ${reason}`, {
+    hint: failure.hint,
+    transient,
+    facts: { url: shown },
+  });
+}

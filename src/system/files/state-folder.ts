@@ -1,0 +1,12 @@
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import type { Environment } from "../environment.ts";
+
+/** The folder that keeps this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. */
+export function stateFolder(environment: Environment): string {
+  const base = environment["XDG_STATE_HOME"];
+  // The XDG specification says that a relative path must be ignored.
+  const root =
+    base !== undefined && isAbsolute(base) ? base : join(environment["HOME"] ?? homedir(), ".local", "state");
+  return join(root, "cluster-e2e");
+}

@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, isAbsolute, join } from "node:path";
+import { ClusterError } from "../../errors.ts";
+import { errorCode } from "../error-code.ts";
+
+/** A folder of this user alone that is gone, with all that is in it, when it is disposed of. */
+export interface TemporaryFolder extends AsyncDisposable {
+  readonly path: string;
+}
+
+const prefix = "cluster-e2e-";
+
+/** Whether a path is one of these by its name. */
+export const isTemporaryFolder = (path: string): boolean =>
+  isAbsolute(path) && new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path));
+
+/** Makes one inside `parent`, which must exist. */
+export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {
+  const path = await mkdtemp(join(parent, prefix));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** One where the system has its temporary files. Throws `machine-not-set-up` where none can be made there. */
+export async function systemTemporaryFolder(): Promise<TemporaryFolder> {
+  const parent = tmpdir();
+  try {
+    return await temporaryFolder(parent);
+  } catch (error) {
+    const reason = errorCode(error) ?? String(error);
+    throw new ClusterError("machine-not-set-up", `No temporary folder can be made in ${parent}: ${reason}.`, {
+      hint: "Name a folder that is there, and that this user can write to, by TMPDIR.",
+      facts: { folder: parent },
+      cause: error,
+    });
+  }
+}

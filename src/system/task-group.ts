@@ -1,0 +1,24 @@
+/**
+ * Tasks that stand or fall together. The first failure aborts the signal of all others, with the error as its reason. Disposing of the group
+ * aborts those that still run, and resolves when every task has ended.
+ */
+export class TaskGroup implements AsyncDisposable {
+  /** Aborted with the outer signal, or by the first failure. */
+  readonly signal: AbortSignal;
+  readonly #failing = new AbortController();
+  readonly #tasks: Promise<void>[] = [];
+
+  constructor(signal: AbortSignal) {
+    this.signal = AbortSignal.any([signal, this.#failing.signal]);
+  }
+
+  start(task: (signal: AbortSignal) => Promise<void>): void {
+    const running = task(this.signal).catch((error: unknown) => this.#failing.abort(error));
+    this.#tasks.push(running);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#failing.abort(new DOMException("The other tasks have ended", "AbortError"));
+    await Promise.all(this.#tasks);
+  }
+}

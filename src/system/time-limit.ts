@@ -1,0 +1,6 @@
+/** A signal that is aborted with `error` when the time is over, until it is disposed of. */
+export function timeLimit(ms: number, error: Error): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(error), Math.max(0, ms));
+  return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+}

@@ -1,0 +1,133 @@
+/** The options of the backends, as the command line and the library read them. */
+import { expect, test } from "bun:test";
+import { readCloudOptions } from "../../../src/backend/cloud/backend-options.ts";
+import { assertVolumesExist } from "../../../src/backend/container/container-schema.ts";
+import { readContainerOptions } from "../../../src/backend/container/backend-options.ts";
+import { readVmOptions } from "../../../src/backend/vm/backend-options.ts";
+import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { flagNames } from "../../../src/cli/flag-names.ts";
+import { parseCommandLine } from "../../../src/cli/parse.ts";
+import { Problems } from "../../../src/cli/problems.ts";
+import type { Driver } from "../../../src/commands/driver.ts";
+import { programFor } from "../../../src/commands/program.ts";
+import { ClusterError } from "../../../src/errors.ts";
+import { failureOf } from "../../support/failure-of.ts";
+
+const drivers = [cloudDriver, containerDriver, vmDriver];
+const driverOf = (name: string): Driver => drivers.find(({ program }) => program === name)!;
+
+/** What `create` finds wrong with options of the driver, and what it makes of good ones. */
+async function fromCommandLine(driver: Driver, words: readonly string[]) {
+  const program = programFor(driver);
+  const create = program.commands.find(({ name }) => name === "create")!;
+  const command = { ...create, positionals: {} };
+  const problems = new Problems("", flagNames(program));
+  const invocation = { cwd: "/home/me", environment: { TMPDIR: "/tmp" } };
+  const argv = ["--variant", "oss", ...words];
+  const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+  // The checks of all backends look at values only.
+  await driver.checkCreation(values, problems, {} as never);
+  return { problems: problems.all.toSorted(), read: () => driver.creation(values) };
+}
+
+/** What the library finds wrong with the same options, with flags in place of its names. */
+function fromLibrary(driver: Driver, read: () => unknown): readonly string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (!(error instanceof ClusterError) || error.id !== "bad-usage") throw error;
+    return (error.facts["problems"] as readonly string[]).map(flagNames(programFor(driver))).toSorted();
+  }
+}
+
+test.each([
+  [
+    "cluster-cloud",
+    "--cloud-region here --instance-type large --subnet one --image mine --ssh-user= --admin-cidr all --custom-tag aws:a:1 --linux-distribution plan-9",
+    () =>
+      readCloudOptions({
+        region: "here",
+        instanceType: "large",
+        subnetId: "one",
+        image: { id: "mine", user: "" },
+        adminCidrs: ["all"],
+        customTags: { "aws:a": "1" },
+        linuxDistribution: "plan-9",
+      }),
+  ],
+  [
+    "cluster-container",
+    "--engine runc --memory much --cpus=-1 --node-image=-v --custom-volume x --linux-distribution plan-9",
+    () =>
+      readContainerOptions({
+        engine: "runc" as "docker",
+        memory: "much",
+        cpus: -1,
+        nodeImage: "-v",
+        customVolumes: ["x"],
+        linuxDistribution: "plan-9",
+      }),
+  ],
+  [
+    "cluster-vm",
+    "--memory 1k --cpus 1.5 --disk-size 20 --image https://example.com/disk --linux-distribution plan-9",
+    () =>
+      readVmOptions({
+        memory: "1k",
+        cpus: 1.5,
+        diskSize: "20",
+        image: "https://example.com/disk",
+        linuxDistribution: "plan-9",
+      }),
+  ],
+])("%s: all of %p gets the same errors from the command line and the library", async (program, line, read) => {
+  const words = line.split(" ");
+  const { problems } = await fromCommandLine(driverOf(program), words);
+  expect(problems).toEqual(fromLibrary(driverOf(program), read).slice());
+  expect(problems).toHaveLength(line.match(/ --|^--/g)!.length);
+});
+
+test.each([
+  [
+    "cluster-cloud",
+    "--instance-type c5.large --subnet subnet-01234567 --image ami-01234567 --ssh-user me --admin-cidr 10.0.0.0/8 --custom-tag a:1:2",
+    readCloudOptions({
+      region: "us-west-2",
+      instanceType: "c5.large",
+      subnetId: "subnet-01234567",
+      image: { id: "ami-01234567", user: "me" },
+      adminCidrs: ["10.0.0.0/8"],
+      customTags: { a: "1:2" },
+    }),
+  ],
+  ["cluster-cloud", "", readCloudOptions({ region: "us-west-2" })],
+  [
+    "cluster-container",
+    "--memory 2g --cpus 0.5 --node-image a:1 --custom-volume /tmp:/b:ro",
+    readContainerOptions({ memory: "2g", cpus: 0.5, nodeImage: "a:1", customVolumes: ["/tmp:/b:ro"] }),
+  ],
+  ["cluster-container", "", readContainerOptions({})],
+  [
+    "cluster-vm",
+    `--memory 1g --cpus 4 --disk-size 30g --image ../../dev/null --image-sha256 ${"a".repeat(64)}`,
+    readVmOptions({ memory: "1g", cpus: 4, diskSize: "30g", image: "/dev/null", imageSha256: "a".repeat(64) }),
+  ],
+  ["cluster-vm", "", readVmOptions({})],
+])("%s: %p means the same as in the library", async (program, line, { options }) => {
+  const words = line.split(" ").filter((word) => word !== "");
+  const { problems, read } = await fromCommandLine(driverOf(program), words);
+  expect(problems).toEqual([]);
+  expect(read()).toEqual(options);
+});
+
+test("files of this machine must be there", async () => {
+  const volume = await fromCommandLine(containerDriver, ["--custom-volume", "/no/such/place:/b"]);
+  expect(volume.problems).toEqual(["--custom-volume: /no/such/place is not there"]);
+  const refused = await failureOf(assertVolumesExist(["/tmp:/a", "/no/such/place:/b"]));
+  expect(refused).toMatchObject({ id: "bad-usage", message: "`customVolumes`: /no/such/place is not there" });
+  const image = await fromCommandLine(vmDriver, ["--image", "disk.img"]);
+  expect(image.problems).toEqual(["--image: /home/me/disk.img is not there"]);
+});

@@ -1,0 +1,74 @@
+/** Below the commands, texts name options neutrally; the command line writes its flags in their place. */
+import { expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { flagNames } from "../../../src/cli/flag-names.ts";
+import { programFor } from "../../../src/commands/program.ts";
+
+const programs = [cloudDriver, containerDriver, vmDriver].map(programFor);
+const options = programs.flatMap(({ commands }) => commands.flatMap((command) => Object.entries(command.options)));
+
+/** Commands for people to type, and flags of other programs. */
+const allowed = [
+  /cluster-(?:cloud|container|vm) [a-z]+ --/,
+  /cloud-init status --wait/,
+  /`--(?:memory=\$|cpus=\$|env=container)/,
+  /openEngine\(engineKinds\[\w+\], `--engine /,
+];
+
+/** Too many programs have these. */
+const everywhere = ["--all", "--output", "--quiet", "--yes"];
+
+/** Lines of code, without comments, of every file that knows nothing of a command line. */
+async function lines(): Promise<readonly string[]> {
+  const source = join(import.meta.dir, "../../../src");
+  const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
+  const below = paths.filter((path) => !/^(?:bin|cli|commands)\//.test(path));
+  const texts = await Promise.all(
+    below.map(async (path) => ({ path, text: await readFile(join(source, path), "utf8") })),
+  );
+  return texts.flatMap(({ path, text }) =>
+    text
+      .split("\n")
+      .filter((line) => !/^\s*(?:\/\/|\/?\*)/.test(line))
+      .map((line) => `${path}: ${line.trim()}`),
+  );
+}
+
+test("no text below the commands names a flag", async () => {
+  const flags = new Set(options.map(([, { flag }]) => flag).filter((flag) => !everywhere.includes(flag)));
+  const named = new RegExp(`(?:^|[^\\w-])(?:${[...flags].join("|")})(?![\\w-])`);
+  const naming = (await lines()).filter((line) => named.test(line) && !allowed.some((each) => each.test(line)));
+  expect(naming).toEqual([]);
+});
+
+test("every name in backquotes is that of an option, with one flag in each program", async () => {
+  const inTexts = (await lines()).flatMap((line) => {
+    const escaped = [...line.matchAll(/\\`(\w+)(?: [^`]*)?\\`/g)];
+    const plain = [...line.matchAll(/"[^"]*"/g)].flatMap(([text]) => [...text.matchAll(/`(\w+)(?: [^`]*)?`/g)]);
+    return [...escaped, ...plain].map((match) => match[1]!);
+  });
+  const names = new Set(options.map(([name]) => name));
+  expect(inTexts.length).toBeGreaterThan(40);
+  expect([...new Set(inTexts)].filter((name) => !names.has(name))).toEqual([]);
+  for (const { commands } of programs) {
+    const flags = new Map<string, string>();
+    for (const [name, { flag }] of commands.flatMap((command) => Object.entries(command.options))) {
+      expect([name, flags.get(name) ?? flag]).toEqual([name, flag]);
+      flags.set(name, flag);
+    }
+  }
+});
+
+test.each([
+  ["Give `timeout` or `timeout 90m`.", "Give --timeout or --timeout 90m."],
+  ["`subnetId`, `region us-west-2`", "--subnet, --cloud-region us-west-2"],
+  ["`agents 0` `publicAgents 0`", "--agents 0 --public-agents 0"],
+  ["`constructor` and `sh -c` and `open", "`constructor` and `sh -c` and `open"],
+  ["--timeout", "--timeout"],
+])("%j becomes %j", (text, expected) => {
+  expect(flagNames(programs[0]!)(text)).toBe(expected);
+});

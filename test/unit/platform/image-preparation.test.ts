@@ -1,0 +1,17 @@
+import { expect, test } from "bun:test";
+import { imagePreparation } from "../../../src/platform/image-preparation.ts";
+import { clusterLayout } from "../../../src/platform/layouts/cluster.ts";
+import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
+
+test("an image gets what a layout's nodes need beside what every image has, of both variants", () => {
+  expect(imagePreparation(clusterLayout)).toBeUndefined();
+  const { name, script } = imagePreparation(dcosLayout)!;
+  expect(name).toBe("dcos");
+  const [words] = script.split("\n");
+  for (const program of [...dcosLayout.needs, ...dcosLayout.enterpriseNeeds])
+    expect(words?.split(" ")).toContain(program);
+});
+
+test("the same layout gives the same script, since an image is known by it", () => {
+  expect(imagePreparation(dcosLayout)).toEqual(imagePreparation(dcosLayout));
+});

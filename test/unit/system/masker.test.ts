@@ -1,0 +1,103 @@
+import { expect, test } from "bun:test";
+import { hostileOutputs } from "../../support/hostile-output.ts";
+import { Masker } from "../../../src/system/masker.ts";
+
+const hiding = (...secrets: readonly string[]): Masker => {
+  const masker = new Masker();
+  for (const secret of secrets) masker.hide(secret);
+  return masker;
+};
+
+const secret = `p@ss 'w"ord/+ü`;
+
+test.each([
+  ["as it is", secret],
+  ["in a URL", encodeURIComponent(secret)],
+  ["in a strict URL", encodeURIComponent(secret).replaceAll("'", "%27")],
+  ["in a URL with lower-case escapes", encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase())],
+  ["in a form", encodeURIComponent(secret).replaceAll("%20", "+")],
+  ["in JSON", JSON.stringify(secret).slice(1, -1)],
+  ["in a shell's single quotes", secret.replaceAll("'", String.raw`'\''`)],
+  ["in base64", Buffer.from(secret).toString("base64")],
+])("a secret is masked %s", (_, shape) => {
+  expect(hiding(secret).text(`before ${shape} after`)).toMatch(/^before \*\*\*.{0,2} after$/);
+});
+
+test.each(["u:", "us:", "usr:", "user:"])("a secret is masked in the base64 of a login %s", (user) => {
+  const encoded = Buffer.from(`${user}correct horse battery`).toString("base64");
+  const masked = hiding("correct horse battery").text(encoded);
+  expect(masked).toContain("***");
+  // What remains is of the user's name and at most a few bits of the secret's ends.
+  const remains = Buffer.from(masked.replace("***", ""), "base64").toString();
+  expect(remains).not.toMatch(/orrec|horse|batter/);
+});
+
+test("every line of a secret with several lines is masked, and a carriage return changes nothing", () => {
+  const key = "-----BEGIN KEY-----\nabcdefgh\nijklmnop\n-----END KEY-----\n";
+  expect(hiding(key).text("got abcdefgh\r\nand ijklmnop")).toBe("got ***\r\nand ***");
+  expect(hiding(key.replaceAll("\n", "\r\n")).text("got abcdefgh")).toBe("got ***");
+  expect(hiding(key).text(`all: ${key}.`)).toBe("all: ***.");
+});
+
+test("a long secret's base64 is masked where it is broken into lines", () => {
+  const long = "0123456789abcdefghijklmnopqrstuvwxyz".repeat(4);
+  const encoded = Buffer.from(long).toString("base64");
+  for (const width of [64, 76]) {
+    const lines = encoded.match(new RegExp(`.{1,${width}}`, "g"))!;
+    const masked = hiding(long).text(lines.join("\n"));
+    expect(masked.split("\n").slice(0, -1)).toEqual(lines.slice(1).map(() => "***"));
+  }
+});
+
+test("a short secret is masked where it stands alone", () => {
+  expect(hiding("abc").text("abc=abc, abcdef, xabc, -abc-")).toBe("***=***, abcdef, xabc, -***-");
+});
+
+test("an empty secret hides nothing", () => {
+  expect(hiding("", "\n").text("all of this\nstays")).toBe("all of this\nstays");
+});
+
+test("the longer of two secrets that begin alike goes whole", () => {
+  expect(hiding("secret", "secret-and-more").text("secret-and-more secret")).toBe("*** ***");
+});
+
+test("characters that mean something in a pattern mean nothing in a secret", () => {
+  expect(hiding("a.c+[x]$^").text("a.c+[x]$^ abcc[x]")).toBe("*** abcc[x]");
+});
+
+test("data is masked in texts and keys, and becomes what JSON can hold", () => {
+  const data = {
+    at: new Date(0),
+    never: new Date(Number.NaN),
+    big: 12n,
+    list: ["hunter22", { hunter22: 1 }],
+    error: new Error("no hunter22"),
+    set: new Set(["hunter22"]),
+    map: new Map([["key", "hunter22"]]),
+    nothing: null,
+    yes: true,
+  };
+  expect(hiding("hunter22").data(data)).toEqual({
+    at: "1970-01-01T00:00:00.000Z",
+    never: null,
+    big: "12",
+    list: ["***", { "***": 1 }],
+    error: "no ***",
+    set: ["***"],
+    map: { key: "***" },
+    nothing: null,
+    yes: true,
+  });
+});
+
+test("2000 hostile texts: a secret anywhere in them is masked, however many others there are", () => {
+  const masker = new Masker();
+  const hidden = ["s3cret-word", "s3cret-word-and-more", "a+b/c==", "line one\nline two", "zwei\u00e9"];
+  for (const each of hidden) masker.hide(each);
+  for (let index = 0; index < 500; index += 1) masker.hide(`other-${index}-secret`);
+  hostileOutputs(5, 2000).forEach((text, index) => {
+    const inserted = hidden[index % hidden.length]!;
+    const masked = masker.text(`${text}${inserted}${text}`);
+    expect(masked).toBe(`${masker.text(text)}***${masker.text(text)}`);
+  });
+});

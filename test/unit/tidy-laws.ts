@@ -1,0 +1,229 @@
+/** The laws of the house that no linter knows: which room may import which, what things are called, how big they are. */
+import { readdir, readFile } from "node:fs/promises";
+import { basename, dirname, join, normalize } from "node:path";
+
+interface SourceFile {
+  /** From the top of the repository, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const topLevel =
+  `package.json bunfig.toml src test scripts tsconfig.json README.md bun.lock .gitignore .ci .oxlintrc.json
+  .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md LICENSE`.split(/\s+/);
+
+/**
+ * Rooms of src, the top one first, and what each may import beside itself: only rooms further down this list. Types count as well, and there are
+ * no exceptions. `backend/<own>`: the backend that the importing file is named after.
+ */
+export const imports: Readonly<Record<string, readonly string[]>> = {
+  bin: ["commands", "cli", "backend/<own>", "model"],
+  "index.ts": ["cluster", "platform", "backend/cloud", "backend/container", "backend/vm", "system", "model"],
+  commands: ["cli", "cluster", "doctor", "platform", "system", "model"],
+  cli: ["system"],
+  cluster: ["platform", "ssh", "system", "model"],
+  doctor: ["ssh", "system", "model"],
+  "backend/cloud": ["backend", "ssh", "system", "model"],
+  "backend/container": ["backend", "ssh", "system", "model"],
+  "backend/vm": ["backend", "ssh", "system", "model"],
+  backend: ["ssh", "system", "model"],
+  platform: ["ssh", "system", "model"],
+  ssh: ["system", "model"],
+  system: ["model"],
+  model: [],
+  "errors.ts": [],
+  "version.ts": [],
+};
+
+/** Folders of src with more than that need subfolders that say what belongs together. */
+const mostFilesInFolder = 20;
+/** Those that still hold more; none may be added. */
+const crowdedFolders: readonly string[] = ["src/cli", "src/platform", "src/ssh"];
+
+/** Where each package of the design card may be imported. */
+const packageRooms: Readonly<Record<string, readonly string[]>> = {
+  ssh2: ["ssh"],
+  "@aws-sdk": ["backend/cloud"],
+  "@smithy": ["backend/cloud"],
+  arg: ["cli"],
+  kleur: ["cli"],
+  open: ["system"],
+  yaml: ["platform", "cli"],
+};
+
+const openToAll = ["src/errors.ts", "src/version.ts"];
+/** Where a program or, in index.ts, a program that uses the library meets its process. */
+const processRooms = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
+const unspeaking = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
+
+/** All that breaks a law, as `path: what`. Sentences in comments and strings break none. */
+export function breaches(files: readonly SourceFile[]): readonly string[] {
+  const sources = files.filter(({ path }) => /^(src|scripts|test)\/.*\.ts$/.test(path));
+  return [
+    ...files
+      .filter(({ path }) => !topLevel.includes(path.split("/")[0]!))
+      .map(({ path }) => `${path}: not for the top level`),
+    ...files.filter(({ path }) => unspeaking.test(path)).map(({ path }) => `${path}: a name that says nothing`),
+    ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
+    ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
+    ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
+    ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
+    ...leaksIntoEndToEnd(sources),
+  ];
+}
+
+function shapeFaults({ path, text }: SourceFile): readonly string[] {
+  const code = withoutWords(text);
+  const faults: readonly (readonly [boolean, string])[] = [
+    [text.trimEnd().split("\n").length > 300, "over 300 lines"],
+    [!kebabCase.test(basename(path)), "not in kebab-case"],
+    [/^(export\s+)?(let|var)\b/m.test(code), "state at module level"],
+    [/^export default\b/m.test(code), "a default export"],
+    [/\bprocess\.exit\(/.test(code), "process.exit loses output: set process.exitCode"],
+    [!processRooms.test(path) && /(?<![.\w])(process|console)\./.test(code), "process or console outside their rooms"],
+    [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
+    [/\bmock\.module\(/.test(code), "a module mock"],
+    [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
+    [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
+  ];
+  return faults.filter(([found]) => found).map(([, fault]) => fault);
+}
+
+function isBarrel(path: string, code: string): boolean {
+  if (basename(path) === "index.ts" || /^export \*/m.test(code)) return true;
+  const exported = code.match(/^export\b[^;{]*(\{[^}]*\}\s*from\b)?/gm) ?? [];
+  return exported.length > 0 && exported.every((statement) => /\}\s*from$/.test(statement));
+}
+
+/** A file of several functions is named after what they share; one of a single function, class or constant after that, or a type beside it. */
+function isNamedAfterExport(path: string, code: string): boolean {
+  const values = namesIn(code, /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm);
+  const types = namesIn(code, /^export (?:interface|type) (\w+)/gm);
+  const name = basename(path, ".ts");
+  if (values.length > 1 || values.length + types.length === 0 || name === "main") return true;
+  return [...values, ...types].some((exported) => wordsOf(name).every((word) => wordsOf(exported).includes(word)));
+}
+
+const namesIn = (code: string, pattern: RegExp): readonly string[] =>
+  [...code.matchAll(pattern)].map((match) => match[1]!);
+
+/** `toClusters` and `to-cluster` have the same ones. */
+const wordsOf = (name: string): readonly string[] =>
+  (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
+
+function importFaults(file: SourceFile): readonly string[] {
+  if (!file.path.startsWith("src/")) return [];
+  const room = roomOf(file.path);
+  if (imports[room] === undefined) return [`no such room: ${room}`];
+  return imported(file).flatMap((target) => {
+    if (target.startsWith("node:process")) return ["imports node:process"];
+    if (/^(node|bun)(:|$)/.test(target)) return [];
+    if (target.startsWith("src/")) return mayImport(file.path, target) ? [] : [`${room} must not import ${target}`];
+    if (target.startsWith(".") || target.startsWith("test/") || target.startsWith("scripts/"))
+      return [`imports ${target}`];
+    const rooms = packageRooms[target.split("/")[0]!] ?? [];
+    return rooms.includes(room) ? [] : [`${room} must not import the package ${target}`];
+  });
+}
+
+function mayImport(from: string, to: string): boolean {
+  const room = roomOf(from);
+  if (openToAll.includes(to)) return !openToAll.includes(from);
+  const own = basename(from, ".ts").replace(/^cluster-|-driver$/g, "");
+  const allowed = imports[room]!.map((entry) => entry.replace("<own>", own));
+  return roomOf(to) === room || allowed.includes(roomOf(to)) || allowed.some((entry) => `src/${entry}` === to);
+}
+
+function crowds(sources: readonly SourceFile[]): readonly string[] {
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  return [...folders]
+    .filter(([folder, files]) => files.length > mostFilesInFolder && !crowdedFolders.includes(folder))
+    .map(([folder, files]) => `${folder}: ${files.length} files in one folder`);
+}
+
+/** Files that import each other in a circle, each circle told once, by its files in the order of their names. */
+function cycles(sources: readonly SourceFile[]): readonly string[] {
+  const targets = new Map(sources.map((file) => [file.path, imported(file)]));
+  const reachable = new Map(sources.map(({ path }) => [path, reachedFrom(path, targets)]));
+  const circles = sources
+    .map(({ path }) => [...reachable.get(path)!].filter((other) => reachable.get(other)?.has(path)).toSorted())
+    .filter((circle) => circle.length > 0)
+    .map((circle) => `${circle[0]!}: imported in a circle with ${circle.slice(1).join(", ")}`);
+  return [...new Set(circles)];
+}
+
+/** All files that a file imports, and that those import. The file itself is among them only if one of these imports it. */
+function reachedFrom(path: string, targets: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const pending = [path];
+  for (const next of pending) {
+    for (const target of targets.get(next) ?? []) {
+      if (!targets.has(target) || reached.has(target)) continue;
+      reached.add(target);
+      pending.push(target);
+    }
+  }
+  return reached;
+}
+
+/** The folder under src, with the backend's name where there is one; for a file beside the rooms, its own name. */
+function roomOf(path: string): string {
+  const [, first = "", second = "", third] = path.split("/");
+  return first === "backend" && third !== undefined ? `${first}/${second}` : first;
+}
+
+/** What a file imports or re-exports, types included: paths from the top of the repository, or package names. */
+function imported({ path, text }: SourceFile): readonly string[] {
+  const code = withoutComments(text);
+  const patterns = [
+    /^(?:import|export)\b[^"';]*?\bfrom\s*"([^"]+)"/gm,
+    /^import\s*"([^"]+)"/gm,
+    /\bimport\(\s*"([^"]+)"/g,
+  ];
+  const names = patterns.flatMap((pattern) => [...code.matchAll(pattern)].map((match) => match[1]!));
+  return names.map((name) => (name.startsWith(".") ? normalize(join(dirname(path), name)) : name));
+}
+
+/** The end-to-end tests know the executables only; neither they nor what they import may reach into src. */
+function leaksIntoEndToEnd(sources: readonly SourceFile[]): readonly string[] {
+  const byPath = new Map(sources.map((file) => [file.path, file]));
+  const reached = sources.filter(({ path }) => path.startsWith("test/e2e/"));
+  const leaks: string[] = [];
+  for (const file of reached) {
+    for (const target of imported(file)) {
+      const next = byPath.get(target);
+      if (target.startsWith("src/")) leaks.push(`${file.path}: the end-to-end tests must not import ${target}`);
+      else if (next !== undefined && !reached.includes(next)) reached.push(next);
+    }
+  }
+  return leaks;
+}
+
+function withoutComments(text: string): string {
+  return text.replace(
+    /("(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)|\/\/.*|\/\*[\s\S]*?\*\//g,
+    (_, literal?: string) => literal ?? "",
+  );
+}
+
+function withoutWords(text: string): string {
+  return withoutComments(text).replace(/"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g, '""');
+}
+
+/** Every file of the working tree but what git ignores. */
+export async function repository(): Promise<readonly SourceFile[]> {
+  const root = join(import.meta.dir, "..", "..");
+  const top = (await readdir(root)).filter((name) => !/^(\.git|node_modules|dist|.*\.bun-build)$/.test(name));
+  const glob = new Bun.Glob("**/*");
+  const inside = await Promise.all(
+    ["src", "scripts", "test"].map(async (folder) =>
+      (await Array.fromAsync(glob.scan({ cwd: join(root, folder), dot: true }))).map((path) => `${folder}/${path}`),
+    ),
+  );
+  const texts = inside.flat().map(async (path) => ({
+    path,
+    text: path.endsWith(".ts") ? await readFile(join(root, path), "utf8") : "",
+  }));
+  return [...top.map((path) => ({ path, text: "" })), ...(await Promise.all(texts))];
+}
