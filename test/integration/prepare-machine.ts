@@ -1,4 +1,4 @@
-import { chmod, lchown, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, lchown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
 import { prepareScript } from "../../src/platform/phases/prepare-script.ts";
@@ -40,7 +40,7 @@ export interface Family {
   readonly failures?: { readonly count: number; readonly word: string };
 }
 
-const harmless = "sh sed grep cut tr tail head cat mktemp rm date mkdir wc chmod setpriv".split(" ");
+const harmless = "sh sed grep cut tr tail head cat mktemp rm ln date mkdir wc setpriv".split(" ");
 
 export interface Prepared extends Ended {
   readonly calls: readonly string[];
@@ -79,6 +79,8 @@ export async function prepare(
   const repository = join(root, repositoryPath);
   await writeFile(repository, centosRepository);
   const program = async (name: string, text: string): Promise<void> => {
+    // Never through a link: it leads to this machine's own program.
+    await rm(join(root, "bin", name), { force: true });
     await writeFile(join(root, "bin", name), `#!${root}/bin/sh\n${text}\n`);
     await chmod(join(root, "bin", name), 0o755);
   };
@@ -118,7 +120,7 @@ export async function prepare(
 const recorder = (root: string, name: string, failures: Family["failures"], brought: readonly string[]): string => `
 echo "${name} $*" | sed 's|${root}||' >>${root}/calls
 [ "$(wc -l <${root}/calls)" -gt ${failures?.count ?? 0} ] || { echo '${failures?.word}' >&2; exit 100; }
-case "$*" in *install*) for p in ${brought.join(" ")}; do [ -e ${root}/bin/$p ] || { echo >${root}/bin/$p; chmod 755 ${root}/bin/$p; }; done ;; esac
+case "$*" in *install*) for p in ${brought.join(" ")}; do [ -e ${root}/bin/$p ] || ln ${root}/bin/sleep ${root}/bin/$p; done ;; esac
 case "$*" in *docker-ce.repo*) : >${root}/etc/yum.repos.d/docker-ce.repo ;; esac`;
 
 /** The words that take root's rights away; none are needed where the tests have no such rights. */

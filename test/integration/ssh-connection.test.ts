@@ -132,7 +132,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     await using connection = await connectTo(small, {});
     const script = "trap '' TERM; while :; do sleep 67; done";
     await failureOf(connection.run({ argv: ["sh", "-c", script], limitMs: 300 }, signal));
-    expect((await connection.run({ argv: ["pgrep", "-f", "sleep 6[7]"] }, signal)).stdout).toBe("");
+    const look = async () => (await connection.run({ argv: ["pgrep", "-f", "sleep 6[7]"] }, signal)).stdout;
+    for (let tries = 0; tries < 50 && (await look()) !== ""; tries += 1) await Bun.sleep(100);
+    expect(await look()).toBe("");
   });
 
   test("an aborted command is ended on the node with all that it started", async () => {
