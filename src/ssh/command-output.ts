@@ -3,27 +3,39 @@ import type { ClientChannel } from "ssh2";
 import type { RemoteCommand } from "./connection.ts";
 import type { Link } from "./link.ts";
 import { createOutputTail } from "./output-tail.ts";
-import { processMark } from "./remote-line.ts";
+import { afterToken, processMark } from "./remote-line.ts";
 
 /** Of each stream; what came before is dropped. */
 const keptCharacters = 4 * 1024 * 1024;
-/** How much of stderr is searched for the process mark before the search is given up. */
-const markReach = 16 * 1024;
+/** How much of stderr is searched for the process group before the search is given up. */
+const markReach = 64 * 1024;
+/** Kept of what stdout holds before the token. */
+const noiseCharacters = 4 * 1024;
 /** What has no newline for so long is shown as a line all the same. */
 const longestLine = 64 * 1024;
+
+interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden"> {
+  /** See `remoteLine`. */
+  readonly token: string;
+}
 
 export interface CommandOutput {
   readonly stdout: () => string;
   readonly stderr: () => string;
+  /** What stdout held where the command has not begun; undefined once it has. */
+  readonly noise: () => string | undefined;
   /** Of the remote process group. Resolves once the node has told it, which may be never. */
   readonly processId: Promise<number>;
 }
 
-/** Reads both streams of a command from now on: kept for the result, told to `onOutput`, and line by line to the progress at level 3. */
+/**
+ * Reads both streams of a command from now on: kept for the result, told to `onOutput`, and line by line to the progress at level 3. What comes
+ * before the command's token, from the login shell's start-up files, is dropped.
+ */
 export function collectOutput(
   link: Link,
   channel: ClientChannel,
-  { onOutput, isOutputHidden = false }: Pick<RemoteCommand, "onOutput" | "isOutputHidden">,
+  { onOutput, isOutputHidden = false, token }: OutputRequest,
 ): CommandOutput {
   const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
     const tail = createOutputTail(keptCharacters);
@@ -40,10 +52,11 @@ export function collectOutput(
   };
   const stdout = receive("stdout");
   const stderr = receive("stderr");
-  const marked = markRemover(stderr);
-  decodeInto(channel, stdout);
+  const begun = noiseRemover(stdout, token);
+  const marked = markRemover(stderr, token);
+  decodeInto(channel, begun);
   decodeInto(channel.stderr, marked);
-  return { stdout: stdout.kept, stderr: stderr.kept, processId: marked.processId };
+  return { stdout: stdout.kept, stderr: stderr.kept, noise: begun.noise, processId: marked.processId };
 }
 
 interface TextSink {
@@ -61,8 +74,24 @@ function decodeInto(stream: NodeJS.ReadableStream, sink: TextSink): void {
   });
 }
 
-/** Takes the line of `remoteLine` that tells the process group out of the beginning of stderr. */
-function markRemover(sink: TextSink): TextSink & { readonly processId: Promise<number> } {
+/** Drops what stdout holds up to the line that has the token. */
+function noiseRemover(sink: TextSink, token: string): TextSink & { readonly noise: () => string | undefined } {
+  const state: { noise: string | undefined } = { noise: "" };
+  return {
+    add: (text) => {
+      if (state.noise === undefined) return sink.add(text);
+      const seen = state.noise + text;
+      const rest = afterToken(seen, token);
+      state.noise = rest === undefined ? seen.slice(-noiseCharacters) : undefined;
+      if (rest !== undefined) sink.add(rest);
+    },
+    end: () => sink.end(),
+    noise: () => state.noise,
+  };
+}
+
+/** Takes the line of `remoteLine` that has the process group, and what stands before it, out of stderr. */
+function markRemover(sink: TextSink, token: string): TextSink & { readonly processId: Promise<number> } {
   const state: { pending: string | undefined } = { pending: "" };
   const processId = Promise.withResolvers<number>();
   const release = (text: string): void => {
@@ -73,7 +102,7 @@ function markRemover(sink: TextSink): TextSink & { readonly processId: Promise<n
     add: (text) => {
       if (state.pending === undefined) return sink.add(text);
       state.pending += text;
-      const found = processMark(state.pending);
+      const found = processMark(state.pending, token);
       if (found !== undefined) {
         processId.resolve(found.processId);
         release(found.rest);

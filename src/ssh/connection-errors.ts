@@ -17,7 +17,7 @@ interface Ssh2Error extends Error {
   readonly code?: string | number;
 }
 
-const addressOf = (target: Target): string => `${target.name} (${target.host} port ${target.port})`;
+export const addressOf = (target: Target): string => `${target.name} (${target.host} port ${target.port})`;
 const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
   node: target.name,
   host: target.host,

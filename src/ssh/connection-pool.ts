@@ -88,17 +88,22 @@ const limits = {
 };
 
 async function readPrivateKey(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ClusterError("key-missing", `The cluster's SSH key can't be read: ${reason}.`, {
-      hint: "The cluster was created on another machine, or by another user: use it there, or copy the key to this path.",
-      facts: { path },
-      cause: error,
-    });
-  }
+  const key = await readFile(path, "utf8").catch((error: unknown) => {
+    throw keyMissing(path, `can't be read: ${error instanceof Error ? error.message : String(error)}`, error);
+  });
+  const { utils } = await import("ssh2");
+  const parsed = utils.parseKey(key);
+  if (key.trim() === "") throw keyMissing(path, `can't be used: ${path} is empty`);
+  if (parsed instanceof Error) throw keyMissing(path, `can't be used: ${path} holds no private key`, parsed);
+  return key;
 }
+
+const keyMissing = (path: string, problem: string, cause?: unknown): ClusterError =>
+  new ClusterError("key-missing", `The cluster's SSH key ${problem}.`, {
+    hint: "The cluster was created on another machine, or by another user: use it there, or copy the key to this path.",
+    facts: { path },
+    cause,
+  });
 
 /** Another process may be creating the cluster and pin the key any moment, so asking again makes sense. */
 const hostKeyUnknown = (name: string, path: string): ClusterError =>

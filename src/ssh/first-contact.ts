@@ -83,6 +83,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
       ...targetOf(contact.destination),
       privateKey: contact.privateKey,
       hostKeys: pinned === undefined ? [first] : [pinned, first],
+      laterHostKeys: async () => [(await contact.knownHosts.expected(host, port)) ?? first],
       onHostKey: (key) => {
         shown.key = key;
       },

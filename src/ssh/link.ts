@@ -1,6 +1,7 @@
 import type { Client } from "ssh2";
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
+import type { Connection } from "./connection.ts";
 import type { Target } from "./connection-errors.ts";
 import type { Turns } from "./turns.ts";
 
@@ -18,4 +19,6 @@ export interface Link {
    */
   readonly commandTurns: Turns;
   readonly endingTurns: Turns;
+  /** Opens a second connection to the same node: this one may have no session left, as with `MaxSessions 1`. */
+  readonly openAnother: (signal: AbortSignal) => Promise<Connection>;
 }

@@ -17,6 +17,8 @@ export interface ConnectionOptions extends Target {
   readonly privateKey: string;
   /** ed25519 keys in wire form; the node must show one of them. */
   readonly hostKeys: readonly Buffer[];
+  /** Those that a second connection accepts; the same where this is left out. */
+  readonly laterHostKeys?: () => Promise<readonly Buffer[]>;
   /** Told which of the accepted keys the node shows. */
   readonly onHostKey?: (key: Buffer) => void;
   /** For TCP to connect. */
@@ -58,6 +60,10 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
     lost: lost.signal,
     commandTurns: createTurns(commandsAtOnce),
     endingTurns: createTurns(endingsAtOnce),
+    openAnother: async (another) => {
+      const hostKeys = (await options.laterHostKeys?.()) ?? options.hostKeys;
+      return await openConnection({ ...options, hostKeys }, another);
+    },
   };
   await login({ client, socket, failure }, configuration(options, socket, seen), signal);
   return connectionOver(link, socket, lost);

@@ -5,11 +5,13 @@ import { quote } from "./quote.ts";
 export type LineParts = Pick<RemoteCommand, "argv" | "cwd" | "environment" | "sudo">;
 
 /**
- * The line that the login shell is given. It first tells its process id, which is also that of its process group (sshd makes every command a
- * session of its own), in a marked line on stderr, so that the whole group can be ended later; `processMark` takes that line out again.
+ * The line that the login shell is given. On both streams it first prints the command's token, so that whatever the shell's start-up files print
+ * before is told apart from the command's own output, and so that it is known to have begun. On stderr the process id follows, which is also that
+ * of the process group (sshd makes every command a session of its own): the whole group can be ended later. Shells other than POSIX ones stumble over
+ * the first line: fish over `$$`, csh over the redirections, which it takes for files.
  */
-export function remoteLine(command: LineParts, user: string): string {
-  return `echo "${mark} $$" >&2; ${body(command, user)}`;
+export function remoteLine(command: LineParts, user: string, token: string): string {
+  return `echo "${token} $$" >&2; echo ${token} 2>&1; ${body(command, user)}`;
 }
 
 /** The command as people should see it: without the mark, and with scripts cut down to their beginning. */
@@ -37,20 +39,28 @@ function body(command: LineParts, user: string): string {
 }
 
 /** Ends a process group: asks, and insists two seconds later. */
-export function endGroupLine(processId: number, asRoot: boolean): string {
+export function endGroupCommand(processId: number): readonly string[] {
   const script = "kill -TERM -$1; (sleep 2; kill -KILL -$1) </dev/null >/dev/null 2>&1 &";
-  return `${asRoot ? "exec sudo -n --" : "exec"} ${quote(["sh", "-c", script, "sh", String(processId)])}`;
+  return ["sh", "-c", script, "sh", String(processId)];
 }
 
-const mark = "e2e-process-group";
-const markLine = new RegExp(`(^|\\n)${mark} (\\d+)\\n`);
+/** The same as a line for the login shell. */
+export const endGroupLine = (processId: number, asRoot: boolean): string =>
+  `${asRoot ? "exec sudo -n --" : "exec"} ${quote(endGroupCommand(processId))}`;
 
-/** Finds the mark in the beginning of stderr, where a login shell's own start-up files may have written before it. */
-export function processMark(text: string): { readonly processId: number; readonly rest: string } | undefined {
-  const match = markLine.exec(text);
-  if (match === null) return undefined;
-  const rest = text.slice(0, match.index) + (match[1] ?? "") + text.slice(match.index + match[0].length);
-  return { processId: Number(match[2]), rest };
+/** What follows the command's token in a stream; undefined while that has not come. */
+export function afterToken(text: string, token: string): string | undefined {
+  const start = text.indexOf(`${token}\n`);
+  return start === -1 ? undefined : text.slice(start + token.length + 1);
+}
+
+/** Finds the process group in stderr. Start-up files may have printed there before, perhaps without a line break at the end. */
+export function processMark(
+  text: string,
+  token: string,
+): { readonly processId: number; readonly rest: string } | undefined {
+  const match = new RegExp(`${token} (\\d+)\\n`).exec(text);
+  return match === null ? undefined : { processId: Number(match[1]), rest: text.slice(match.index + match[0].length) };
 }
 
 function checkedName(name: string): string {

@@ -8,9 +8,13 @@ import type { RemoteCommand, RemoteResult } from "./connection.ts";
 import { eitherSignal, rejection } from "./either-signal.ts";
 import { feed, openChannel } from "./exec-channel.ts";
 import type { Link } from "./link.ts";
-import { endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
+import { commandNotBegun } from "./command-not-begun.ts";
+import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "./remote-line.ts";
+import { createToken } from "./session-line.ts";
 
 const endingPatienceMs = 1_000;
+/** For the login too. */
+const anotherLoginMs = 5_000;
 const roomPatienceMs = 10_000;
 
 /** `Connection.run` over an open link. */
@@ -19,8 +23,11 @@ export async function runCommand(link: Link, command: RemoteCommand, signal: Abo
   using end = eitherSignal([signal, link.lost, limit.signal]);
   return await link.commandTurns.run(async () => {
     link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
-    const line = remoteLine(command, link.target.user);
-    const follow = (channel: ClientChannel) => ({ result: followCommand(link, { command, channel }, end.signal) });
+    const token = createToken();
+    const line = remoteLine(command, link.target.user, token);
+    const follow = (channel: ClientChannel) => ({
+      result: followCommand(link, { command, channel, token }, end.signal),
+    });
     const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
     const { result } = await retry(open, roomRule(link), end.signal);
     return await result;
@@ -37,16 +44,19 @@ const roomRule = ({ clock }: Link): RetryRule => ({
 interface RunningCommand {
   readonly command: RemoteCommand;
   readonly channel: ClientChannel;
+  readonly token: string;
 }
 
 async function followCommand(link: Link, running: RunningCommand, end: AbortSignal): Promise<RemoteResult> {
-  const { command, channel } = running;
-  const output = collectOutput(link, channel, command);
+  const { command, channel, token } = running;
+  const output = collectOutput(link, channel, { ...command, token });
   const ended = exitStatus(link, channel, end);
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);
     // A command may end without having read all of its stdin; a source that fails ends the command.
     const status = await Promise.race([ended, fed.then(() => ended)]);
+    const noise = output.noise();
+    if (noise !== undefined) throw await commandNotBegun(link, { status, said: noise + output.stderr() }, end);
     return { status, stdout: output.stdout(), stderr: output.stderr() };
   } catch (error) {
     await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");
@@ -101,24 +111,40 @@ async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8
   else yield* stdin;
 }
 
-/** Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one. */
+/**
+ * Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one, and over
+ * another connection where this one has no session left.
+ */
 async function endGroup(link: Link, told: Promise<number>, asRoot: boolean): Promise<void> {
   if (link.lost.aborted) return;
-  using patience = eitherSignal([link.lost, AbortSignal.timeout(endingPatienceMs)]);
-  const { signal } = patience;
+  const quickly = AbortSignal.timeout(endingPatienceMs);
+  try {
+    const processId = await Promise.race([told, rejection(quickly)]);
+    await endHere(link, endGroupLine(processId, asRoot), quickly).catch(async () => {
+      await endFromElsewhere(link, processId, asRoot);
+    });
+  } catch {
+    link.progress.detail(2, `${link.target.name}: the command may still be running`);
+  }
+}
+
+async function endHere(link: Link, line: string, limit: AbortSignal): Promise<void> {
+  using either = eitherSignal([link.lost, limit]);
+  const { signal } = either;
   const follow = (channel: ClientChannel) => {
     channel.resume().stderr.resume();
     return { ended: exitStatus(link, channel, signal) };
   };
-  try {
-    const processId = await Promise.race([told, rejection(signal)]);
-    await link.endingTurns.run(async () => {
-      const { ended } = await openChannel(link, endGroupLine(processId, asRoot), follow, signal);
-      await ended;
-    }, signal);
-  } catch {
-    link.progress.detail(2, `${link.target.name}: the command may still be running`);
-  }
+  await link.endingTurns.run(async () => {
+    const { ended } = await openChannel(link, line, follow, signal);
+    await ended;
+  }, signal);
+}
+
+async function endFromElsewhere(link: Link, processId: number, asRoot: boolean): Promise<void> {
+  const patience = AbortSignal.timeout(anotherLoginMs);
+  await using connection = await link.openAnother(patience);
+  await connection.run({ argv: endGroupCommand(processId), sudo: asRoot }, patience);
 }
 
 function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly signal: AbortSignal } {

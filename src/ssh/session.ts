@@ -9,6 +9,8 @@ import { createLoginMark } from "./login-mark.ts";
 import type { LoginMark } from "./login-mark.ts";
 import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";
 import type { SessionCarriage } from "./session-line.ts";
+import { createSshMessages } from "./ssh-messages.ts";
+import type { SshMessages } from "./ssh-messages.ts";
 import { renderSessionScript } from "./session-script.ts";
 import type { SessionScript } from "./session-script.ts";
 
@@ -36,27 +38,37 @@ type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | num
 /**
  * Runs a person's command through this machine's `ssh`. Resolves with the remote command's own status, 128 + n where it died by a signal, or with
  * 255 after a line of ssh's on stderr. Rejects with `connection-failed`, after what ssh had to say, where it did not log in or where the node has
- * gone away; where the way for the script fails; and on abort with the signal's reason, after the remote processes were told to end.
+ * gone away; with `host-key-changed` alone, without ssh's advice; where the way for the script fails; and on abort with the signal's reason, after
+ * the remote processes were told to end.
  */
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
   const carriage = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
   await using mark = createLoginMark(`${request.sshConfigFile}.${carriage.token}`);
-  const session = start(request, carriage, mark);
+  await using messages = createSshMessages(`${request.sshConfigFile}.${carriage.token}.log`, request.stdio[2]);
+  const session = start(request, carriage, { mark, messages });
   using end = eitherSignal([signal, session.ended]);
   const carried = carry(session, request, end.signal);
   try {
     // Once the script is under way only its failure is of interest; how it went, ssh tells.
     const status = await Promise.race([session.status, carried.then(() => session.status), rejection(signal)]);
-    if (status !== sshFailed) return status;
+    if (status !== sshFailed) {
+      messages.release();
+      return status;
+    }
     // So ends ssh on an interrupt from the keyboard too, perhaps before this program hears of it.
     await Promise.race([rejection(signal), Bun.sleep(interruptDelayMs)]);
     if (session.child.signalCode !== null) throw sshKilled(session.child.signalCode);
   } catch (error) {
     await endSession(session, request);
+    if (!isHostKeyChange(error)) messages.release();
     throw error;
   }
+  const reason = await whyUnreachable(request);
+  if (isHostKeyChange(reason)) throw reason;
+  messages.release();
+  if (!mark.isSet() && reason instanceof ClusterError && reason.id === "key-missing") throw reason;
   if (!mark.isSet()) throw loginFailed(request.host);
-  if (!(await answers(request))) throw nodeGone(request.host);
+  if (reason !== undefined) throw nodeGone(request.host);
   return sshFailed;
 }
 
@@ -78,14 +90,19 @@ interface Session {
   readonly way: { connection?: Connection };
 }
 
-function start(request: SessionRequest, carriage: SessionCarriage, mark: LoginMark): Session {
+function start(
+  request: SessionRequest,
+  carriage: SessionCarriage,
+  { mark, messages }: { readonly mark: LoginMark; readonly messages: SshMessages },
+): Session {
   const ssh = findSsh(request.environment);
   const script = sealed(renderSessionScript(request.script), carriage.token);
   const [mode, line] = request.terminal
     ? ["-t", terminalLine(carriage)]
     : ["-T", pipedLine(carriage, Buffer.byteLength(script))];
   const [stdin, stdout, stderr] = request.stdio;
-  const child = Bun.spawn([ssh, "-F", request.sshConfigFile, ...mark.options, mode, request.host, line], {
+  const options = ["-F", request.sshConfigFile, ...mark.options, ...messages.options, mode];
+  const child = Bun.spawn([ssh, ...options, request.host, line], {
     stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
     env: { ...minimalEnvironment(request.environment), ...mark.environment },
   });
@@ -146,17 +163,22 @@ async function endSession({ carriage, child, status, way }: Session, request: Se
   clearTimeout(insist);
 }
 
-/** Asked after a 255 that may be the command's own or ssh's: of a node that falls silent ssh says nothing below its LogLevel INFO. */
-async function answers(request: SessionRequest): Promise<boolean> {
+/**
+ * Asked after a 255 that may be the command's own or ssh's: of a node that falls silent ssh says nothing below its LogLevel INFO. Undefined where
+ * the node answers.
+ */
+async function whyUnreachable(request: SessionRequest): Promise<unknown> {
   const patience = AbortSignal.timeout(answerPatienceMs);
   try {
     const connection = await request.connect(patience);
     await connection.run({ argv: ["true"] }, patience);
-    return true;
-  } catch {
-    return false;
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
+
+const isHostKeyChange = (error: unknown): boolean => error instanceof ClusterError && error.id === "host-key-changed";
 
 const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
   new ClusterError("connection-failed", `ssh was ended from outside, by ${signalName}.`, {

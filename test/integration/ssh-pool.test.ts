@@ -56,6 +56,17 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     expect((await logins()) - before).toBe(1);
   });
 
+  test.each([
+    [" \n", "is empty."],
+    ["no key at all\n", "holds no private key."],
+    ["-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n", "holds no private key."],
+  ])("a key file that holds %j is the key's fault, and no login is tried", async (key, problem) => {
+    await using own = await poolWith({ key });
+    const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
+    expect(error.id).toBe("key-missing");
+    expect(error.message).toEndWith(problem);
+  });
+
   test("a lost connection is opened anew", async () => {
     await using own = await poolWith({});
     const first = await own.pool.connect(destinationOf(server()), signal);
