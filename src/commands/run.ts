@@ -1,8 +1,8 @@
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
-import { flag, option, restArgument } from "../cli/option.ts";
-import { verbose } from "../cli/shared-options.ts";
-import { anyText, text, value } from "../cli/value-types.ts";
+import { flag, option, restArgument } from "../cli/options/option.ts";
+import { verbose } from "../cli/options/shared-options.ts";
+import { anyText, text, value } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
 import type { Driver } from "./driver.ts";
 import { checkout, clusterId, node } from "./options.ts";

@@ -1,6 +1,6 @@
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import type { ConnectionPool } from "../ssh/pool.ts";
+import type { ConnectionPool } from "../ssh/connection/pool.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
 import { layouts } from "./layouts/find-layout.ts";

@@ -1,9 +1,9 @@
 import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../errors.ts";
-import { addressOf } from "./connection-errors.ts";
+import { addressOf } from "./connection/connection-errors.ts";
 import { eitherSignal } from "./either-signal.ts";
-import { openChannel } from "./exec-channel.ts";
-import type { Link } from "./link.ts";
+import { openChannel } from "./connection/exec-channel.ts";
+import type { Link } from "./connection/link.ts";
 
 const limitMs = 5_000;
 const longestWord = 200;

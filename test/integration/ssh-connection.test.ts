@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { createServer } from "node:net";
 import type { Socket } from "node:net";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
-import { openConnection } from "../../src/ssh/open-connection.ts";
-import { fingerprint } from "../../src/ssh/wire.ts";
+import { openConnection } from "../../src/ssh/connection/open-connection.ts";
+import { fingerprint } from "../../src/ssh/connection/wire.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { freePort } from "../support/free-port.ts";
 import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
-import { firstToAnswer } from "../../src/ssh/first-to-answer.ts";
+import { createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
+import { firstToAnswer } from "../../src/ssh/connection/first-to-answer.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
-import type { ConnectionPool } from "../../src/ssh/pool.ts";
+import type { ConnectionPool } from "../../src/ssh/connection/pool.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { failureOf } from "../support/failure-of.ts";

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import type { Connection, UploadSource } from "../../ssh/connection.ts";
+import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";

@@ -1,6 +1,6 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import { watchdog } from "../../system/watchdog.ts";
 import { judgeNode } from "./judge-node.ts";
 import type { NodeVerdict } from "./judge-node.ts";

@@ -1,5 +1,5 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import { askLimitMs, askNode } from "./ask-node.ts";

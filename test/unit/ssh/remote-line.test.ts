@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { afterToken, endGroupLine, processMark, remoteLine, shownLine } from "../../../src/ssh/remote-line.ts";
-import type { LineParts } from "../../../src/ssh/remote-line.ts";
+import { afterToken, endGroupLine, processMark, remoteLine, shownLine } from "../../../src/ssh/session/remote-line.ts";
+import type { LineParts } from "../../../src/ssh/session/remote-line.ts";
 
 const token = "e2e-0123";
 const mark = 'echo "e2e-0123 $$" >&2; echo e2e-0123 2>&1; ';
