@@ -32,7 +32,7 @@ export interface InstallPlan {
 type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
 
 /** Used as it is: nothing is added to it but the secret path of our own bootstrap server. */
-interface CompleteConfiguration {
+export interface CompleteConfiguration {
   readonly kind: "complete";
   readonly values: Configuration;
 }

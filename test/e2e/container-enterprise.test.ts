@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { openssl } from "./support/authority.ts";
 import { browserLack, look, startBrowser } from "./support/browser.ts";
 import { runEnterpriseFlow } from "./support/enterprise-flow.ts";
 import { repository } from "./support/executable.ts";
@@ -22,14 +23,18 @@ afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
 }, 120_000);
 
-test("create --wait ends with a platform that has TLS and a login", async () => {
+test("create --wait ends with a platform that has TLS and the login of its configuration", async () => {
+  const password = "an Operator's pass$word";
+  const hash = (await openssl(["passwd", "-6", "-stdin"], `${password}\n`)).trim();
+  const extra = join(containers().folder, "extra.yaml");
+  await Bun.write(extra, `superuser_username: operator\nsuperuser_password_hash: ${hash}\n`);
   await runEnterpriseFlow({
     id: id(),
     folder: containers().folder,
     artifact: state.artifact!,
     agents: 2,
-    machineWords: ["--node-image", nodeImage],
-    run: (words) => containers().run(words),
+    machineWords: ["--node-image", nodeImage, "--extra-config", extra, "--superuser-password", "-"],
+    run: (words) => containers().run(words, words[0] === "create" ? { stdin: `${password}\n` } : {}),
   });
 }, 400_000);
 
