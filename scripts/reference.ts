@@ -7,8 +7,8 @@ import { cloudDriver } from "../src/bin/cloud-driver.ts";
 import { containerDriver } from "../src/bin/container-driver.ts";
 import { vmDriver } from "../src/bin/vm-driver.ts";
 import type { Command, Program } from "../src/cli/command.ts";
-import { argumentLabel, defaultTextOf, flagWithPlaceholder, unsaidChoices, usageOf } from "../src/cli/describe.ts";
-import type { Option } from "../src/cli/option.ts";
+import { argumentLabel, defaultTextOf, flagWithPlaceholder, unsaidChoices, usageOf } from "../src/cli/help/describe.ts";
+import type { Option } from "../src/cli/options/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";
 

@@ -37,8 +37,8 @@ export type { SavedLogs } from "./cluster/logs/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
 export type { ErrorId } from "./errors.ts";
-export type { Configuration } from "./platform/configuration.ts";
-export type { CopyToMaster } from "./platform/copy-to-master.ts";
+export type { Configuration } from "./platform/configuration/configuration.ts";
+export type { CopyToMaster } from "./platform/configuration/copy-to-master.ts";
 
 /** Clusters on EC2 instances of one region, which end two hours after their launch, whatever becomes of the program. */
 export class CloudBackend implements ClusterBackend<CloudOptions> {

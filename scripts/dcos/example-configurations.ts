@@ -1,5 +1,5 @@
-import { baseConfiguration, mergeConfiguration } from "../../src/platform/configuration.ts";
-import type { Configuration } from "../../src/platform/configuration.ts";
+import { baseConfiguration, mergeConfiguration } from "../../src/platform/configuration/configuration.ts";
+import type { Configuration } from "../../src/platform/configuration/configuration.ts";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
 
 interface Example {

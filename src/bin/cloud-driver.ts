@@ -1,7 +1,7 @@
 import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
 import { cloudOptions, cloudPlaceSchema, cloudSchema } from "../backend/cloud/cloud-schema.ts";
 import { defaultDistribution, distributions } from "../backend/cloud/launch/distributions.ts";
-import { flag } from "../cli/option.ts";
+import { flag } from "../cli/options/option.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 

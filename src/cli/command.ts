@@ -1,6 +1,6 @@
 import type { Context } from "./context.ts";
-import type { Arguments, Options, ValuesOf } from "./option.ts";
-import type { Problems } from "./problems.ts";
+import type { Arguments, Options, ValuesOf } from "./options/option.ts";
+import type { Problems } from "./options/problems.ts";
 
 /** What `run` receives: the values of arguments and options in one object. */
 type Input<Positionals, Declared> = ValuesOf<Positionals> & ValuesOf<Declared>;

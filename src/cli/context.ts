@@ -1,7 +1,7 @@
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
-import type { NameFlags } from "./flag-names.ts";
-import type { Invocation } from "./option.ts";
+import type { NameFlags } from "./options/flag-names.ts";
+import type { Invocation } from "./options/option.ts";
 
 /** Everything that a command may touch of the process it runs in. */
 export interface Context extends Invocation {

@@ -2,7 +2,7 @@ import { ClusterError } from "../errors.ts";
 import { version } from "../version.ts";
 import type { Program } from "./command.ts";
 import { Interrupted } from "./context.ts";
-import { flagNames } from "./flag-names.ts";
+import { flagNames } from "./options/flag-names.ts";
 import { localTrouble } from "./local-trouble.ts";
 
 /** How one failure is told, in every form. */

@@ -1,7 +1,7 @@
 import { version } from "../version.ts";
 import type { Program } from "./command.ts";
-import { completeWord } from "./completion-script.ts";
-import { programHelp } from "./help.ts";
+import { completeWord } from "./completion/completion-script.ts";
+import { programHelp } from "./help/help.ts";
 import type { ProcessLike } from "./process-like.ts";
 
 const widthOffTerminal = 100;
@@ -27,7 +27,7 @@ export async function runProgram(program: Program, host: ProcessLike): Promise<v
 
 /** A key was pressed in a shell, and somebody waits. */
 async function answerShell(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
-  const { completionOffer } = await import("./completion-offer.ts");
+  const { completionOffer } = await import("./completion/completion-offer.ts");
   const { lines, command } = completionOffer(program, argv);
   console.log(lines.join("\n"));
   if (command === undefined) return;

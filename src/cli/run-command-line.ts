@@ -4,20 +4,20 @@ import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { Masker } from "../system/masker.ts";
 import { maskedPrintable } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";
-import { helpOption, licensesOption, versionOption } from "./describe.ts";
+import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
 import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
-import { flagNames } from "./flag-names.ts";
-import { commandHelp } from "./help.ts";
-import { nearest } from "./nearest.ts";
-import type { Invocation } from "./option.ts";
-import { parseCommandLine } from "./parse.ts";
-import { Problems } from "./problems.ts";
+import { flagNames } from "./options/flag-names.ts";
+import { commandHelp } from "./help/help.ts";
+import { nearest } from "./options/nearest.ts";
+import type { Invocation } from "./options/option.ts";
+import { parseCommandLine } from "./options/parse.ts";
+import { Problems } from "./options/problems.ts";
 import type { ProcessLike } from "./process-like.ts";
 import { openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 import { Terminal } from "./terminal.ts";
-import { readWords } from "./words.ts";
+import { readWords } from "./options/words.ts";
 
 /** They make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
 const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];

@@ -1,17 +1,17 @@
 import { systemClock } from "../system/clock.ts";
 import type { Masker } from "../system/masker.ts";
-import { answers } from "./answers.ts";
-import { isColoured, isLive, loadColours, noColours } from "./colours.ts";
-import type { Colours } from "./colours.ts";
+import { answers } from "./terminal/answers.ts";
+import { isColoured, isLive, loadColours, noColours } from "./terminal/colours.ts";
+import type { Colours } from "./terminal/colours.ts";
 import type { Program } from "./command.ts";
 import type { Context } from "./context.ts";
-import { flagNames } from "./flag-names.ts";
+import { flagNames } from "./options/flag-names.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
-import type { Invocation } from "./option.ts";
-import { OutputWriter } from "./output-writer.ts";
+import type { Invocation } from "./options/option.ts";
+import { OutputWriter } from "./terminal/output-writer.ts";
 import type { ProcessLike } from "./process-like.ts";
-import { TerminalProgress } from "./terminal-progress.ts";
+import { TerminalProgress } from "./terminal/terminal-progress.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** One run of one command: its context, and what has to be known of it afterwards. */

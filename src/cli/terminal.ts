@@ -1,6 +1,6 @@
 import { isatty } from "node:tty";
 import { printable } from "../system/printable.ts";
-import type { Screen } from "./live-area.ts";
+import type { Screen } from "./terminal/live-area.ts";
 import type { ProcessLike } from "./process-like.ts";
 
 type StreamName = "stdin" | "stdout" | "stderr";

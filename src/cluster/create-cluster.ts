@@ -6,7 +6,7 @@ import type { Surroundings } from "../system/surroundings.ts";
 import { nodeCount } from "../model/cluster-shape.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import type { ConnectionPool } from "../ssh/pool.ts";
+import type { ConnectionPool } from "../ssh/connection/pool.ts";
 import {
   beginCreation,
   creationDirectory,

@@ -1,7 +1,7 @@
 import type { Backend } from "../model/backend.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../model/creation.ts";
-import { webSchemeOf } from "../platform/configuration.ts";
+import { webSchemeOf } from "../platform/configuration/configuration.ts";
 import { imagePreparation } from "../platform/image-preparation.ts";
 import { createInstaller } from "../platform/installer.ts";
 import { layoutNeeds, layoutOf } from "../platform/layouts/find-layout.ts";

@@ -1,6 +1,6 @@
 import type { Variant } from "../model/cluster-record.ts";
-import type { Configuration, SecurityMode } from "../platform/configuration.ts";
-import { resolveLicense } from "../platform/license.ts";
+import type { Configuration, SecurityMode } from "../platform/configuration/configuration.ts";
+import { resolveLicense } from "../platform/configuration/license.ts";
 import type { Environment } from "../system/environment.ts";
 
 /** What a command line says of an installation, as far as it could be read. */

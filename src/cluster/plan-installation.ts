@@ -1,10 +1,10 @@
 import { ClusterError } from "../errors.ts";
 import type { Backend } from "../model/backend.ts";
-import { assertSum } from "../platform/artifact-download.ts";
-import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact-head.ts";
-import { configurationSecrets } from "../platform/configuration-secrets.ts";
+import { assertSum } from "../platform/artifact/artifact-download.ts";
+import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
+import { configurationSecrets } from "../platform/configuration/configuration-secrets.ts";
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../platform/install-plan.ts";
-import { resolveLicense } from "../platform/license.ts";
+import { resolveLicense } from "../platform/configuration/license.ts";
 import { accepted } from "../system/checked.ts";
 import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";

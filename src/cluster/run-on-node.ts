@@ -1,18 +1,21 @@
+import { join } from "node:path";
 import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
-import type { Checkout } from "../platform/checkout.ts";
+import type { Checkout } from "../platform/checkout/checkout.ts";
 import type { Layout } from "../platform/layout.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
-import { firstToAnswer } from "../ssh/first-to-answer.ts";
-import { findSsh } from "../ssh/find-ssh.ts";
-import { runSession } from "../ssh/session.ts";
-import type { SessionScript, SessionSettings } from "../ssh/session-script.ts";
-import type { ConnectionPool } from "../ssh/pool.ts";
+import { firstToAnswer } from "../ssh/connection/first-to-answer.ts";
+import { findSsh } from "../ssh/session/find-ssh.ts";
+import { runSession } from "../ssh/session/session.ts";
+import type { SessionScript, SessionSettings } from "../ssh/session/session-script.ts";
+import type { ConnectionPool } from "../ssh/connection/pool.ts";
 import { creationFiles } from "../system/files/creation-folder.ts";
 import type { Environment } from "../system/environment.ts";
+import { errorCode } from "../system/error-code.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
+import { systemTemporaryFolder } from "../system/files/temporary-folder.ts";
 import { openConnections, withAdvice } from "./connections/cluster-connections.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
 import { findNode } from "./node-reference.ts";
@@ -52,8 +55,7 @@ export async function runOnNode(
   const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
   // Its absence is this machine's fault, not the connection's.
   findSsh(surroundings.environment);
-  const configuration = await sshConfig(cluster);
-  await writePrivateFile(creationFiles(cluster.directory).sshConfig, configuration);
+  await using configuration = await writeConfiguration(cluster);
   onConnecting();
   // The command's own output goes past this program; beside it only a sync's is shown.
   await using connections =
@@ -64,10 +66,31 @@ export async function runOnNode(
     await syncCheckout(cluster, request.checkout, { connections, progress: surroundings.progress }, signal);
   }
   try {
-    return await converse(cluster, request, { candidates, connections, environment: surroundings.environment }, signal);
+    return await converse(
+      cluster,
+      request,
+      { candidates, connections, environment: surroundings.environment, sshConfigFile: configuration.path },
+      signal,
+    );
   } catch (error) {
     throw withAdvice(error);
   }
+}
+
+/** Beside the key; where that folder can only be read, in one that is gone afterwards. */
+async function writeConfiguration(cluster: ClusterRecord): Promise<AsyncDisposable & { readonly path: string }> {
+  const text = await sshConfig(cluster);
+  const path = creationFiles(cluster.directory).sshConfig;
+  try {
+    await writePrivateFile(path, text);
+    return { path, [Symbol.asyncDispose]: async () => {} };
+  } catch (error) {
+    if (!["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;
+  }
+  const folder = await systemTemporaryFolder();
+  const elsewhere = join(folder.path, "ssh_config");
+  await writePrivateFile(elsewhere, text);
+  return { path: elsewhere, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
 /** Words such as `true` and what is as short as a number are settings: hiding them would mask half of what is printed. */
@@ -82,18 +105,19 @@ interface Way {
   readonly candidates: Candidates;
   readonly connections: ConnectionPool;
   readonly environment: Environment;
+  readonly sshConfigFile: string;
 }
 
 async function converse(
   cluster: ClusterRecord,
   request: RunRequest,
-  { candidates, connections, environment }: Way,
+  { candidates, connections, environment, sshConfigFile }: Way,
   signal: AbortSignal,
 ): Promise<number> {
   const node = await firstToAnswer(candidates, greetingLimitMs, signal);
   return await runSession(
     {
-      sshConfigFile: creationFiles(cluster.directory).sshConfig,
+      sshConfigFile,
       host: nodeReference(node),
       sudo: true,
       loginUser: node.ssh.user,

@@ -1,6 +1,6 @@
 import type { Variant } from "../model/cluster-record.ts";
-import type { Configuration } from "../platform/configuration.ts";
-import { superuserOf } from "../platform/configuration.ts";
+import type { Configuration } from "../platform/configuration/configuration.ts";
+import { superuserOf } from "../platform/configuration/configuration.ts";
 import type { Checked } from "../system/checked.ts";
 import { problem } from "../system/checked.ts";
 

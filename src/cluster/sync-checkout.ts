@@ -1,10 +1,10 @@
 import type { Surroundings } from "../system/surroundings.ts";
 import { ClusterError } from "../errors.ts";
-import type { Checkout } from "../platform/checkout.ts";
-import { syncCheckout as syncToNode } from "../platform/checkout-sync.ts";
-import type { SyncReport } from "../platform/checkout-sync.ts";
+import type { Checkout } from "../platform/checkout/checkout.ts";
+import { syncCheckout as syncToNode } from "../platform/checkout/checkout-sync.ts";
+import type { SyncReport } from "../platform/checkout/checkout-sync.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
-import type { ConnectionPool } from "../ssh/pool.ts";
+import type { ConnectionPool } from "../ssh/connection/pool.ts";
 import { runAtOnce } from "../system/run-at-once.ts";
 import { createFileSums } from "../system/files/file-hash.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
@@ -18,7 +18,7 @@ export interface MasterSync extends SyncReport {
 const filesAtOnce = 8;
 
 /**
- * Syncs a checkout to all masters at once, each all or nothing. Fails as platform/checkout-sync.ts does, for the first master that failed;
+ * Syncs a checkout to all masters at once, each all or nothing. Fails as platform/checkout/checkout-sync.ts does, for the first master that failed;
  * the others have been waited for.
  */
 export async function syncCheckout(

@@ -1,6 +1,6 @@
-import { namingFlags } from "../cli/flag-names.ts";
-import { option } from "../cli/option.ts";
-import type { Invocation, Option } from "../cli/option.ts";
+import { namingFlags } from "../cli/options/flag-names.ts";
+import { option } from "../cli/options/option.ts";
+import type { Invocation, Option } from "../cli/options/option.ts";
 import type { BackendOption, OptionSchema, SchemaValues } from "../model/option-schema.ts";
 
 type Flag = `--${string}`;

@@ -1,11 +1,11 @@
-import { BadValue, flag, option } from "../cli/option.ts";
-import type { ValueType } from "../cli/option.ts";
-import { outputFormat, verbose } from "../cli/shared-options.ts";
-import { choice, count, path as pathType, text, value } from "../cli/value-types.ts";
+import { BadValue, flag, option } from "../cli/options/option.ts";
+import type { ValueType } from "../cli/options/option.ts";
+import { outputFormat, verbose } from "../cli/options/shared-options.ts";
+import { choice, count, path as pathType, text, value } from "../cli/options/value-types.ts";
 import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
 import { quoted } from "../errors.ts";
 import { variants } from "../model/cluster-record.ts";
-import { securityModes } from "../platform/configuration.ts";
+import { securityModes } from "../platform/configuration/configuration.ts";
 import type { Checked } from "../system/checked.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId, timeout } from "./options.ts";
@@ -127,18 +127,18 @@ async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise
 
 async function extraConfiguration(given: string, cwd: string) {
   const path = await import("node:path");
-  const { readExtraConfiguration } = await import("../platform/configuration-file.ts");
+  const { readExtraConfiguration } = await import("../platform/configuration/configuration-file.ts");
   return readExtraConfiguration(path.resolve(cwd, given));
 }
 
 async function genconfFolder(given: string, cwd: string) {
   const path = await import("node:path");
-  const { readGenconfFolder } = await import("../platform/genconf-folder.ts");
+  const { readGenconfFolder } = await import("../platform/configuration/genconf-folder.ts");
   return readGenconfFolder(path.resolve(cwd, given));
 }
 
 async function copyToMaster(given: string) {
-  const { listCopyToMaster, parseCopyToMaster } = await import("../platform/copy-to-master.ts");
+  const { listCopyToMaster, parseCopyToMaster } = await import("../platform/configuration/copy-to-master.ts");
   const copy = parseCopyToMaster(given);
   return copy.problems === undefined ? listCopyToMaster(copy.value) : copy;
 }

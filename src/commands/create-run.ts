@@ -1,5 +1,5 @@
 import type { Context } from "../cli/context.ts";
-import type { ValuesOf } from "../cli/option.ts";
+import type { ValuesOf } from "../cli/options/option.ts";
 import type { InstalledCluster } from "../cluster/create-installed-cluster.ts";
 import { createInstalledCluster, summarizeCreation } from "../cluster/create-installed-cluster.ts";
 import type { CheckedInstallation, InstallationRequest } from "../cluster/plan-installation.ts";
@@ -8,7 +8,7 @@ import type { SuperuserLogin } from "../cluster/superuser-login.ts";
 import { superuserLogin } from "../cluster/superuser-login.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import type { ArtifactLocation } from "../platform/artifact-location.ts";
+import type { ArtifactLocation } from "../platform/artifact/artifact-location.ts";
 import { accepted } from "../system/checked.ts";
 import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
 import type { createOptions } from "./create-options.ts";

@@ -1,9 +1,9 @@
 import { defineCommand } from "../cli/command.ts";
-import { argument, BadValue } from "../cli/option.ts";
-import { value } from "../cli/value-types.ts";
+import { argument, BadValue } from "../cli/options/option.ts";
+import { value } from "../cli/options/value-types.ts";
 import { nodeCountProblem } from "../cluster/node-counts.ts";
 
-import type { ArtifactLocation } from "../platform/artifact-location.ts";
+import type { ArtifactLocation } from "../platform/artifact/artifact-location.ts";
 import { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
 
@@ -64,7 +64,7 @@ export const createCommand = (driver: Driver) => {
 };
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
-  const { parseArtifactLocation } = await import("../platform/artifact-location.ts");
+  const { parseArtifactLocation } = await import("../platform/artifact/artifact-location.ts");
   const outcome = parseArtifactLocation(given, cwd);
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));

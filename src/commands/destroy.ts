@@ -1,7 +1,7 @@
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
-import { flag } from "../cli/option.ts";
-import { outputFormat, verbose } from "../cli/shared-options.ts";
+import { flag } from "../cli/options/option.ts";
+import { outputFormat, verbose } from "../cli/options/shared-options.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { printableLine } from "../system/printable.ts";
 import type { Driver } from "./driver.ts";

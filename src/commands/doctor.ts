@@ -1,8 +1,8 @@
-import { type Colours, isColoured, loadColours, noColours } from "../cli/colours.ts";
+import { type Colours, isColoured, loadColours, noColours } from "../cli/terminal/colours.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
-import { formatDuration } from "../cli/duration.ts";
-import { outputFormat, verbose } from "../cli/shared-options.ts";
+import { formatDuration } from "../cli/options/duration.ts";
+import { outputFormat, verbose } from "../cli/options/shared-options.ts";
 import type { CheckResult } from "../model/check.ts";
 import type { Driver } from "./driver.ts";
 

@@ -1,8 +1,8 @@
 import type { Backend } from "../model/backend.ts";
 import type { Surroundings } from "../system/surroundings.ts";
 import type { Context } from "../cli/context.ts";
-import type { Option, Options, ValuesOf } from "../cli/option.ts";
-import type { Problems } from "../cli/problems.ts";
+import type { Option, Options, ValuesOf } from "../cli/options/option.ts";
+import type { Problems } from "../cli/options/problems.ts";
 import type { Check } from "../model/check.ts";
 
 type Values = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { defineCommand } from "../cli/command.ts";
-import { outputFormat, verbose } from "../cli/shared-options.ts";
+import { outputFormat, verbose } from "../cli/options/shared-options.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
 import type { ClusterView, NodeView } from "./cluster-view.ts";

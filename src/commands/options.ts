@@ -1,8 +1,8 @@
-import { BadValue, flag, option } from "../cli/option.ts";
-import { duration, value } from "../cli/value-types.ts";
-import type { Invocation } from "../cli/option.ts";
+import { BadValue, flag, option } from "../cli/options/option.ts";
+import { duration, value } from "../cli/options/value-types.ts";
+import type { Invocation } from "../cli/options/option.ts";
 import { clusterIdProblem } from "../cluster/cluster-id.ts";
-import type { Checkout } from "../platform/checkout.ts";
+import type { Checkout } from "../platform/checkout/checkout.ts";
 
 const clusterIdTraits = {
   flag: "--cluster-id",
@@ -49,7 +49,7 @@ export const checkout = value(readCheckout, "directory");
 
 /** Throws `BadValue` with all that is wrong with the folder. */
 async function readCheckout(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<Checkout> {
-  const [path, platform] = await Promise.all([import("node:path"), import("../platform/checkout.ts")]);
+  const [path, platform] = await Promise.all([import("node:path"), import("../platform/checkout/checkout.ts")]);
   const outcome = await platform.readCheckout(path.resolve(cwd, given));
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));

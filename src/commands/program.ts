@@ -1,5 +1,5 @@
 import type { Program } from "../cli/command.ts";
-import { completionCommand } from "../cli/completion-command.ts";
+import { completionCommand } from "../cli/completion/completion-command.ts";
 import { createCommand } from "./create.ts";
 import { destroyCommand } from "./destroy.ts";
 import { doctorCommand } from "./doctor.ts";

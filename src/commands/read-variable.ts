@@ -1,4 +1,4 @@
-import { BadValue, type Invocation } from "../cli/option.ts";
+import { BadValue, type Invocation } from "../cli/options/option.ts";
 
 /** An environment variable that the user names. */
 export interface Variable {

@@ -1,8 +1,9 @@
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
-import { flag, option, restArgument } from "../cli/option.ts";
-import { verbose } from "../cli/shared-options.ts";
-import { anyText, text, value } from "../cli/value-types.ts";
+import { flag, option, restArgument } from "../cli/options/option.ts";
+import { verbose } from "../cli/options/shared-options.ts";
+import { anyText, text, value } from "../cli/options/value-types.ts";
+import { ClusterError } from "../errors.ts";
 import type { Driver } from "./driver.ts";
 import { checkout, clusterId, node } from "./options.ts";
 import { readVariable, readVariableFile, type Variable } from "./read-variable.ts";
@@ -63,9 +64,9 @@ export const runCommand = (driver: Driver) =>
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
       const { runOnNode } = await import("../cluster/run-on-node.ts");
-      const backend = await driver.open(input, context, context.signal);
+      const backend = await sparingCommandStatus(context, driver.open(input, context, context.signal));
       const password = await loginPassword(input.loginPw, context);
-      const cluster = await findCluster(backend, input.clusterId, context.signal);
+      const cluster = await sparingCommandStatus(context, findCluster(backend, input.clusterId, context.signal));
       const request = {
         words: input.words,
         node: input.node,
@@ -81,6 +82,16 @@ export const runCommand = (driver: Driver) =>
       return runOnNode(cluster, request, { ...context, onConnecting }, context.signal);
     },
   });
+
+/** What would end with 1 or 4, such as a failed cloud request, ends with 255: the command itself may end with those. */
+async function sparingCommandStatus<Result>(context: Context, work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ClusterError && (error.exitCode === 1 || error.exitCode === 4)) context.failuresExitWith(255);
+    throw error;
+  }
+}
 
 /** The last of one name wins. */
 function variablesOf(variables: readonly Variable[]): Readonly<Record<string, string>> {

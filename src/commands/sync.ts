@@ -1,8 +1,8 @@
 import { defineCommand } from "../cli/command.ts";
-import { argument } from "../cli/option.ts";
-import { outputFormat, verbose } from "../cli/shared-options.ts";
+import { argument } from "../cli/options/option.ts";
+import { outputFormat, verbose } from "../cli/options/shared-options.ts";
 import { ClusterError } from "../errors.ts";
-import type { Checkout } from "../platform/checkout.ts";
+import type { Checkout } from "../platform/checkout/checkout.ts";
 import type { Driver } from "./driver.ts";
 import { checkout, clusterId } from "./options.ts";
 
@@ -45,7 +45,7 @@ export const syncCommand = (driver: Driver) =>
   });
 
 async function checkoutHere(cwd: string): Promise<Checkout> {
-  const { readCheckout } = await import("../platform/checkout.ts");
+  const { readCheckout } = await import("../platform/checkout/checkout.ts");
   const outcome = await readCheckout(cwd);
   if (outcome.problems === undefined) return outcome.value;
   throw new ClusterError("bad-usage", outcome.problems.join("\n"), {

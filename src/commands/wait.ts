@@ -1,7 +1,7 @@
 import { defineCommand } from "../cli/command.ts";
-import { option } from "../cli/option.ts";
-import { outputFormat, verbose } from "../cli/shared-options.ts";
-import { text } from "../cli/value-types.ts";
+import { option } from "../cli/options/option.ts";
+import { outputFormat, verbose } from "../cli/options/shared-options.ts";
+import { text } from "../cli/options/value-types.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId, skipHttpChecks, timeout } from "./options.ts";
 

@@ -1,8 +1,8 @@
 import { ClusterError } from "../errors.ts";
-import type { Connection } from "../ssh/connection.ts";
+import type { Connection } from "../ssh/connection/connection.ts";
 import { quote } from "../ssh/quote.ts";
-import { parseConfiguration } from "./configuration-file.ts";
-import { configurationSecrets } from "./configuration-secrets.ts";
+import { parseConfiguration } from "./configuration/configuration-file.ts";
+import { configurationSecrets } from "./configuration/configuration-secrets.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";

@@ -1,7 +1,7 @@
 import type { Variant } from "../model/cluster-record.ts";
-import type { ArtifactLocation } from "./artifact-location.ts";
-import type { Configuration, SecurityMode } from "./configuration.ts";
-import type { FileToCopy } from "./genconf-folder.ts";
+import type { ArtifactLocation } from "./artifact/artifact-location.ts";
+import type { Configuration, SecurityMode } from "./configuration/configuration.ts";
+import type { FileToCopy } from "./configuration/genconf-folder.ts";
 import type { Layout } from "./layout.ts";
 
 /** All that is asked of an installation, checked on this machine before the first node exists. */

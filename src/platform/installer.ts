@@ -2,7 +2,7 @@ import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { createTurns } from "../ssh/turns.ts";
 import type { Turns } from "../ssh/turns.ts";
 import type { InstallPlan } from "./install-plan.ts";
-import { secretsOf } from "./install-configuration.ts";
+import { secretsOf } from "./configuration/install-configuration.ts";
 import { isFirstMaster, prepareArtifact, prepareBootstrap } from "./installer-bootstrap.ts";
 import type { ArtifactOnNode } from "./installer-bootstrap.ts";
 import type { Layout } from "./layout.ts";

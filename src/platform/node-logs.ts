@@ -1,6 +1,6 @@
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import type { ConnectionPool } from "../ssh/pool.ts";
+import type { ConnectionPool } from "../ssh/connection/pool.ts";
 import { runAtOnce } from "../system/run-at-once.ts";
 import { watchdog } from "../system/watchdog.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";

@@ -1,6 +1,6 @@
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import type { ConnectionPool } from "../ssh/pool.ts";
+import type { ConnectionPool } from "../ssh/connection/pool.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
 import { layouts } from "./layouts/find-layout.ts";
@@ -48,11 +48,12 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   const watch = createMachineWatch(request);
   const checker = createMastersChecker(clock);
   const tell = createWaitTeller(progress);
+  const earlier = new Map<string, NodeAnswer>();
   let isNodeSilent = false;
   let pauseMs = shortestPauseMs;
   for (let passes = 0; ;) {
     const cluster = await watch.current(isNodeSilent, signal);
-    const answers = await askNodes(cluster.nodes, request, signal);
+    const answers = (await askNodes(cluster.nodes, request, signal)).map((answer) => lastKnown(answer, earlier));
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
     const waits = [...nodeWaits(answers), ...(await masterWaits(cluster, answers, { request, checker }, signal))];
@@ -64,6 +65,17 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     if (leftMs <= 0) throw deadlinePassed(waits, answers, clock.now() - startedAtMs);
     await clock.sleep(Math.min(pauseMs, leftMs), signal);
   }
+}
+
+/** Near the deadline a slow answer is cut short: what the node said before tells more than its silence. */
+function lastKnown(answer: NodeAnswer, earlier: Map<string, NodeAnswer>): NodeAnswer {
+  const before = earlier.get(answer.node.id);
+  if (answer.isCutShort !== true || before === undefined) {
+    earlier.set(answer.node.id, answer);
+    return answer;
+  }
+  const reason = "it passed its last check, and was asked again when the time was over";
+  return before.verdict.kind === "ready" ? { ...answer, verdict: { kind: "waiting", reason } } : before;
 }
 
 const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>

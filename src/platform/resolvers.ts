@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
-import type { Connection } from "../ssh/connection.ts";
+import type { Connection } from "../ssh/connection/connection.ts";
 import { lastLines, reasonOf } from "./phases/remote-script.ts";
 
 /**

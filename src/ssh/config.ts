@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
-import { targetOf } from "./target-of.ts";
-import type { Destination } from "./pool.ts";
+import { targetOf } from "./connection/target-of.ts";
+import type { Destination } from "./connection/pool.ts";
 
 export interface SshConfigFiles {
   /** Absolute paths. */

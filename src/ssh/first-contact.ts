@@ -2,15 +2,15 @@ import { ClusterError } from "../errors.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Progress } from "../system/progress.ts";
 import { retry } from "../system/retry.ts";
-import { hostKeyChanged } from "./connection-errors.ts";
-import type { Connection } from "./connection.ts";
-import { targetOf } from "./target-of.ts";
+import { hostKeyChanged } from "./connection/connection-errors.ts";
+import type { Connection } from "./connection/connection.ts";
+import { targetOf } from "./connection/target-of.ts";
 import { replaceHostKeyScript } from "./host-key-place.ts";
 import type { HostKeyPlace } from "./host-key-place.ts";
 import type { KnownHosts } from "./known-hosts.ts";
-import { openConnection } from "./open-connection.ts";
-import type { Destination } from "./pool.ts";
-import { readPublicKey } from "./wire.ts";
+import { openConnection } from "./connection/open-connection.ts";
+import type { Destination } from "./connection/pool.ts";
+import { readPublicKey } from "./connection/wire.ts";
 
 export interface FirstContact {
   readonly destination: Destination;
@@ -83,6 +83,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
       ...targetOf(contact.destination),
       privateKey: contact.privateKey,
       hostKeys: pinned === undefined ? [first] : [pinned, first],
+      laterHostKeys: async () => [(await contact.knownHosts.expected(host, port)) ?? first],
       onHostKey: (key) => {
         shown.key = key;
       },

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
-import { wireNumber, wireString } from "./wire.ts";
+import { wireNumber, wireString } from "./connection/wire.ts";
 
 export interface KeyPair {
   /** In a format that OpenSSH reads, with a newline at its end. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
-import { readPublicKey } from "./wire.ts";
+import { readPublicKey } from "./connection/wire.ts";
 
 /** One cluster's own known_hosts file, ed25519 keys only. `~/.ssh/known_hosts` is never touched. */
 export interface KnownHosts {

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterError } from "../../src/errors.ts";
-import { readArtifactHead } from "../../src/platform/artifact-head.ts";
-import { parseArtifactLocation } from "../../src/platform/artifact-location.ts";
+import { readArtifactHead } from "../../src/platform/artifact/artifact-head.ts";
+import { parseArtifactLocation } from "../../src/platform/artifact/artifact-location.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { artifactBytes, rangeAnswer, rawServer, webServer } from "./artifact-server.ts";
@@ -209,7 +209,7 @@ test("NODE_EXTRA_CA_CERTS helps, and a redirect from https to http is refused", 
 
 /** The runtime reads NODE_EXTRA_CA_CERTS once, at its start. */
 const readInChild = `
-  const { readArtifactHead } = await import("${import.meta.dir}/../../src/platform/artifact-head.ts");
+  const { readArtifactHead } = await import("${import.meta.dir}/../../src/platform/artifact/artifact-head.ts");
   const { systemClock } = await import("${import.meta.dir}/../../src/system/clock.ts");
   const url = process.argv.at(-1);
   const location = { kind: "url", url, shown: url };

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { chmod, mkdir, readFile, rm, stat, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Variant } from "../../src/model/cluster-record.ts";
-import { syncCheckout } from "../../src/platform/checkout-sync.ts";
-import { readCheckout } from "../../src/platform/checkout.ts";
+import { syncCheckout } from "../../src/platform/checkout/checkout-sync.ts";
+import { readCheckout } from "../../src/platform/checkout/checkout.ts";
 import type { Layout } from "../../src/platform/layout.ts";
 import { clusterLayout } from "../../src/platform/layouts/cluster.ts";
-import type { Connection, RemoteCommand } from "../../src/ssh/connection.ts";
+import type { Connection, RemoteCommand } from "../../src/ssh/connection/connection.ts";
 import { createFileSums } from "../../src/system/files/file-hash.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 

@@ -7,7 +7,7 @@ import { machineFiles } from "../../src/backend/vm/machines/machine-files.ts";
 import { parseNodeReport } from "../../src/platform/readiness/node-report.ts";
 import { nodeScript } from "../../src/platform/readiness/node-script.ts";
 import { readResolvers } from "../../src/platform/resolvers.ts";
-import { createToken, deliverCommand, endCommand } from "../../src/ssh/session-line.ts";
+import { createToken, deliverCommand, endCommand } from "../../src/ssh/session/session-line.ts";
 import { runProgram } from "../../src/system/processes/run-program.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";

@@ -1,5 +1,5 @@
 import type { ClusterRecord, NodeRecord, Variant } from "../../src/model/cluster-record.ts";
-import type { Configuration } from "../../src/platform/configuration.ts";
+import type { Configuration } from "../../src/platform/configuration/configuration.ts";
 import type { AddedConfiguration, InstallPlan } from "../../src/platform/install-plan.ts";
 
 /**

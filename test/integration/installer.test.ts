@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Role } from "../../src/model/cluster-record.ts";
+import type { NodeRecord, Role } from "../../src/model/cluster-record.ts";
 import { ClusterError } from "../../src/errors.ts";
 import type { InstallPlan } from "../../src/platform/install-plan.ts";
 import { createInstaller } from "../../src/platform/installer.ts";
+import { layouts } from "../../src/platform/layouts/find-layout.ts";
+import { bootstrapPort } from "../../src/platform/phases/serve.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
@@ -57,6 +59,11 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
   }
   throw new Error("it did not come true in 5 s");
 }
+
+/** Tells a unit's own output from what systemd adds to its journal. */
+const ownJournal = `#!/bin/sh
+case "$*" in *_SYSTEMD_UNIT=*) tail -n 1 "$MACHINE/run/cluster-e2e-bootstrap.log" ;; *) echo "Failed with result 'exit-code'." ;; esac
+`;
 
 const three: readonly Role[] = ["master", "agent", "public_agent"];
 
@@ -154,6 +161,38 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       .filter((line) => line.includes("--genconf"));
     expect(started.length).toBe(1);
   }, 20_000);
+
+  const dfOf = (freeKilobytes: number): string =>
+    `#!/bin/sh\necho 'Filesystem 1024-blocks Used Available Capacity Mounted on'\necho '/dev/a b 9000000 8000000 ${freeKilobytes} 99% /'\n`;
+
+  test.each([
+    ["the log is empty", { df: dfOf(0) }, ""],
+    ["the artifact says so", { df: dfOf(90_000_000) }, "tar: write error: No space left on device"],
+  ])(
+    "tells a full disk from a refused configuration: %s",
+    async (_name, programs, said) => {
+      const path = join(state.folder!.path, "full.sh");
+      await writeFile(
+        path,
+        exampleArtifact("oss").replace(/--genconf\)/, `--genconf) echo '${said}'; exit 2 ;; --never)`),
+      );
+      await using machines = await startMachines({ roles: ["master"], programs });
+      const error = await failureOf(install(machines, { artifact: { kind: "file", path, shown: path } }, signal));
+      expect(error.id).toBe("install-failed");
+      expect(error.message).toBe("master_0: the disk is full, so the artifact's --genconf failed.");
+    },
+    20_000,
+  );
+
+  test("names the program's port where another one has taken it on the first master", async () => {
+    await using machines = await startMachines({ roles: ["master"], programs: { journalctl: ownJournal } });
+    const [{ ssh }] = machines.nodes as [NodeRecord];
+    using taken = Bun.listen({ hostname: ssh.host, port: bootstrapPort(layouts), socket: { data: () => {} } });
+    const error = await failureOf(install(machines, {}, signal));
+    expect(error.message).toBe(
+      `master_0: the bootstrap server could not be started: port ${taken.port} of ${ssh.host} is taken by another program.`,
+    );
+  }, 40_000);
 
   test("ends before anything is installed when the artifact is of the other variant", async () => {
     await using machines = await startMachines({ roles: three });

@@ -1,4 +1,4 @@
-import { chmod, lchown, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, lchown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
 import { prepareScript } from "../../src/platform/phases/prepare-script.ts";
@@ -34,11 +34,13 @@ export interface Family {
   /** Programs that are there already. */
   readonly present?: readonly string[];
   readonly expected: readonly string[];
+  /** A program that its package does not bring. */
+  readonly lost?: string;
   /** How often the first of the managers fails, and what it says then. */
   readonly failures?: { readonly count: number; readonly word: string };
 }
 
-const harmless = "sh sed grep cut tr tail head cat mktemp rm date mkdir wc setpriv".split(" ");
+const harmless = "sh sed grep cut tr tail head cat mktemp rm ln date mkdir wc setpriv".split(" ");
 
 export interface Prepared extends Ended {
   readonly calls: readonly string[];
@@ -77,14 +79,17 @@ export async function prepare(
   const repository = join(root, repositoryPath);
   await writeFile(repository, centosRepository);
   const program = async (name: string, text: string): Promise<void> => {
+    // Never through a link: it leads to this machine's own program.
+    await rm(join(root, "bin", name), { force: true });
     await writeFile(join(root, "bin", name), `#!${root}/bin/sh\n${text}\n`);
     await chmod(join(root, "bin", name), 0o755);
   };
   for (const name of harmless) await symlink(Bun.which(name) ?? `/nowhere/${name}`, join(root, "bin", name));
   await program("timeout", 'shift; exec "$@"');
   await program("sleep", "");
+  const brought = needs.filter((name) => name !== family.lost);
   for (const name of [...family.managers, ...(family.present ?? [])])
-    await program(name, recorder(root, name, name === family.managers[0] ? family.failures : undefined));
+    await program(name, recorder(root, name, name === family.managers[0] ? family.failures : undefined, brought));
   await program("systemctl", 'case $* in --version) echo "systemd 219" ;; is-active*) exit 3 ;; esac');
   for (const name of ["systemd-run", "getent", "swapoff"]) await program(name, "");
   await program("systemd-detect-virt", request.isContainer === true ? "" : "exit 1");
@@ -112,9 +117,10 @@ export async function prepare(
 }
 
 /** A program that only writes down how it was called, and leaves what it would have fetched. */
-const recorder = (root: string, name: string, failures: Family["failures"]): string => `
+const recorder = (root: string, name: string, failures: Family["failures"], brought: readonly string[]): string => `
 echo "${name} $*" | sed 's|${root}||' >>${root}/calls
 [ "$(wc -l <${root}/calls)" -gt ${failures?.count ?? 0} ] || { echo '${failures?.word}' >&2; exit 100; }
+case "$*" in *install*) for p in ${brought.join(" ")}; do [ -e ${root}/bin/$p ] || ln ${root}/bin/sleep ${root}/bin/$p; done ;; esac
 case "$*" in *docker-ce.repo*) : >${root}/etc/yum.repos.d/docker-ce.repo ;; esac`;
 
 /** The words that take root's rights away; none are needed where the tests have no such rights. */

@@ -105,6 +105,14 @@ gpgcheck=1
     expect(calls.length).toBe(3);
   });
 
+  test("a program that its package did not bring is named", async () => {
+    const { status, stderr } = await prepare({ ...families[0]!, lost: "curl" }, ["bash", "curl"]);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "failed: curl is still missing although its package, curl, was installed\n",
+    });
+  });
+
   test("a lock that somebody else holds is waited for", async () => {
     const word = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt)";
     const family = { ...families[0]!, failures: { count: 7, word } };

@@ -121,6 +121,16 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     `);
   });
 
+  test("gives a node's last word, where its next answer would come after the deadline", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const script = `#!/bin/sh\n[ -e "$MACHINE/run/asked" ] && sleep 15\n: >"$MACHINE/run/asked"\necho critical: no leader\nexit 1\n`;
+    await finish(machines.machines[0]!, script);
+    const changes = { clock: systemClock, deadlineMs: systemClock.now() + 3_000 };
+    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), changes).report);
+    expect(error.id).toBe("deadline-passed");
+    expect(error.message).toContain("master_0: its check says: critical: no leader");
+  }, 20_000);
+
   test("ends at once when an installer has failed, though another node is slow to answer", async () => {
     await using machines = await startMachines({ roles });
     await finish(machines.machines[0]!, "#!/bin/sh\nexec sleep 15\n");
@@ -137,6 +147,20 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
         disk is full"
     `);
   });
+
+  test("sees a failure behind a last line of 50 MB, and shows its end", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", `${"x".repeat(50_000_000)}\ndisk is full\n`);
+    const { message } = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(message).toStartWith("The installation failed on master_0: the install script ended with status 3.\n");
+    expect(message).toEndWith("\n  disk is full");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", "x".repeat(50_000_000));
+    const again = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(again.message).toStartWith("The installation failed on master_0: the install script ended with status 3.\n");
+    expect(again.message.length).toBeLessThan(10_000);
+  }, 30_000);
 
   test("knows an installer that was cut off", async () => {
     await using machines = await startMachines({ roles: ["master"] });

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { createServer } from "node:net";
 import type { Socket } from "node:net";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
-import { openConnection } from "../../src/ssh/open-connection.ts";
-import { fingerprint } from "../../src/ssh/wire.ts";
+import { openConnection } from "../../src/ssh/connection/open-connection.ts";
+import { fingerprint } from "../../src/ssh/connection/wire.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { freePort } from "../support/free-port.ts";
 import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";
@@ -117,6 +117,24 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const numbers = Array.from({ length: 12 }, (_, number) => String(number));
     const results = await Promise.all(numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)));
     expect(results.map(({ stdout }) => stdout.trim())).toEqual(numbers);
+  });
+
+  test("with room for one, a command whose limit passes is ended all the same, and the connection goes on", async () => {
+    await using small = await startOpensshServer(["MaxSessions 1"]);
+    await using connection = await connectTo(small, {});
+    const error = await failureOf(connection.run({ argv: ["sleep", "66"], limitMs: 300 }, signal));
+    expect(error.id).toBe("deadline-passed");
+    expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 66"] }, signal)).status).toBe(1);
+  });
+
+  test("a command that ignores being asked to end is ended on a node with room for one", async () => {
+    await using small = await startOpensshServer(["MaxSessions 1"]);
+    await using connection = await connectTo(small, {});
+    const script = "trap '' TERM; while :; do sleep 67; done";
+    await failureOf(connection.run({ argv: ["sh", "-c", script], limitMs: 300 }, signal));
+    const look = async () => (await connection.run({ argv: ["pgrep", "-f", "sleep 6[7]"] }, signal)).stdout;
+    for (let tries = 0; tries < 50 && (await look()) !== ""; tries += 1) await Bun.sleep(100);
+    expect(await look()).toBe("");
   });
 
   test("an aborted command is ended on the node with all that it started", async () => {

@@ -1,8 +1,8 @@
-import type { Connection } from "../../src/ssh/connection.ts";
-import { openConnection } from "../../src/ssh/open-connection.ts";
-import type { ConnectionOptions } from "../../src/ssh/open-connection.ts";
-import type { Destination } from "../../src/ssh/pool.ts";
-import { readPublicKey } from "../../src/ssh/wire.ts";
+import type { Connection } from "../../src/ssh/connection/connection.ts";
+import { openConnection } from "../../src/ssh/connection/open-connection.ts";
+import type { ConnectionOptions } from "../../src/ssh/connection/open-connection.ts";
+import type { Destination } from "../../src/ssh/connection/pool.ts";
+import { readPublicKey } from "../../src/ssh/connection/wire.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import type { OpensshServer } from "../support/openssh-server.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
-import { firstToAnswer } from "../../src/ssh/first-to-answer.ts";
+import { createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
+import { firstToAnswer } from "../../src/ssh/connection/first-to-answer.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
-import type { ConnectionPool } from "../../src/ssh/pool.ts";
+import type { ConnectionPool } from "../../src/ssh/connection/pool.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { failureOf } from "../support/failure-of.ts";
@@ -54,6 +54,17 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     expect(new Set(connections).size).toBe(1);
     expect((await connections[0]!.run({ argv: ["true"] }, signal)).status).toBe(0);
     expect((await logins()) - before).toBe(1);
+  });
+
+  test.each([
+    [" \n", "is empty."],
+    ["no key at all\n", "holds no private key."],
+    ["-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n", "holds no private key."],
+  ])("a key file that holds %j is the key's fault, and no login is tried", async (key, problem) => {
+    await using own = await poolWith({ key });
+    const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
+    expect(error.id).toBe("key-missing");
+    expect(error.message).toEndWith(problem);
   });
 
   test("a lost connection is opened anew", async () => {

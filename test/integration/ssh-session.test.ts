@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { openSync, readdirSync, readFileSync } from "node:fs";
+import { openSync, readFileSync } from "node:fs";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { renderSshConfig } from "../../src/ssh/config.ts";
-import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
+import { createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
+import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
-import type { ConnectionPool } from "../../src/ssh/pool.ts";
-import type { SessionSettings } from "../../src/ssh/session-script.ts";
-import { runSession } from "../../src/ssh/session.ts";
+import type { ConnectionPool } from "../../src/ssh/connection/pool.ts";
+import type { SessionSettings } from "../../src/ssh/session/session-script.ts";
+import { runSession } from "../../src/ssh/session/session.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
+import { argumentLists } from "../support/argument-lists.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { freePort } from "../support/free-port.ts";
 import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";
@@ -38,6 +40,7 @@ interface Given {
   readonly environment?: Record<string, string>;
   /** Of the second way to the node. */
   readonly port?: number;
+  readonly pool?: ConnectionPool;
   /** Text of a file for ssh, in place of the fixture's. */
   readonly config?: string;
 }
@@ -76,6 +79,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   /** Runs words as `run` does without a terminal, in these settings. */
   async function run(words: readonly string[], given: Given, abort: AbortSignal): Promise<Outcome> {
     const { scratch, pool, server } = setting();
+    const { port = server.port } = given;
     const folder = join(scratch.path, crypto.randomUUID());
     hold.stderr = join(folder, "stderr");
     await Bun.write(join(folder, "stdin"), given.stdin ?? "");
@@ -93,8 +97,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
         terminal: false,
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
-        connect: (connectSignal) =>
-          pool.connect(destinationOf({ user: "root", port: given.port ?? server.port }), connectSignal),
+        connect: (inner) => (given.pool ?? pool).connect(destinationOf({ user: "root", port }), inner),
       },
       abort,
     );
@@ -200,6 +203,21 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await server.log()).not.toBe("");
   });
 
+  test("a changed host key is the only thing that is said, without ssh's advice to forget the pinned one", async () => {
+    const { scratch, server } = setting();
+    const knownHosts = createKnownHosts(join(scratch.path, "other hosts"));
+    await knownHosts.pin("127.0.0.1", server.port, wireKey(generateKeyPair("other").publicKey));
+    await using pool = createConnectionPool({
+      privateKeyFile: join(scratch.path, "the key"),
+      knownHosts,
+      clock: systemClock,
+      progress: silentProgress,
+    });
+    const config = await changed((text) => text.replace("known hosts", "other hosts"));
+    expect(await failureOf(run(["true"], { config, pool }, signal))).toMatchObject({ id: "host-key-changed" });
+    expect(await lastStderr()).toBe("");
+  });
+
   test("where nobody listens, or the login is refused, nothing was run", async () => {
     const closed = await freePort();
     const nobody = await changed((text) => text.replace(/Port \d+/, `Port ${closed}`));
@@ -268,19 +286,6 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect((await readdir("/dev/shm")).filter((name) => name.startsWith("e2e-"))).toEqual([]);
   });
 });
-
-/** Of every process on this machine, words parted by NUL. */
-function argumentLists(): readonly string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map((id) => {
-      try {
-        return readFileSync(`/proc/${id}/cmdline`, "latin1");
-      } catch {
-        return "";
-      }
-    });
-}
 
 const isSleeper = (list: string): boolean => list.split("\0").join(" ").startsWith("sleep 71");
 

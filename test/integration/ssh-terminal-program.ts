@@ -1,8 +1,8 @@
 /** Runs one session on its own terminal: a program, because only a process of its own has one. */
 import { join } from "node:path";
-import { createConnectionPool } from "../../src/ssh/connection-pool.ts";
+import { createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
-import { runSession } from "../../src/ssh/session.ts";
+import { runSession } from "../../src/ssh/session/session.ts";
 import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import { destinationOf, signal } from "./ssh-options.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFile, mkdir, readdir, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { UploadTarget } from "../../src/ssh/connection.ts";
+import type { UploadTarget } from "../../src/ssh/connection/connection.ts";
 import { opensshLack, startOpensshServer } from "../support/openssh-server.ts";
 import type { OpensshServer } from "../support/openssh-server.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";

@@ -37,8 +37,6 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders of src with more than that need subfolders that say what belongs together. */
 const mostFilesInFolder = 20;
-/** Those that still hold more; none may be added. */
-const crowdedFolders: readonly string[] = ["src/cli", "src/platform", "src/ssh"];
 
 /** Where each package of the design card may be imported. */
 const packageRooms: Readonly<Record<string, readonly string[]>> = {
@@ -138,7 +136,7 @@ function mayImport(from: string, to: string): boolean {
 function crowds(sources: readonly SourceFile[]): readonly string[] {
   const folders = Map.groupBy(sources, ({ path }) => dirname(path));
   return [...folders]
-    .filter(([folder, files]) => files.length > mostFilesInFolder && !crowdedFolders.includes(folder))
+    .filter(([, files]) => files.length > mostFilesInFolder)
     .map(([folder, files]) => `${folder}: ${files.length} files in one folder`);
 }
 

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { ClusterError } from "../../errors.ts";
-import { createConnectionPool } from "../../ssh/connection-pool.ts";
+import { createConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { createKnownHosts } from "../../ssh/known-hosts.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 
 /** The way into the nodes of the cluster whose key and known hosts are kept in this folder. What is done on them is logged beside these. */

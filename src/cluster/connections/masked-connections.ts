@@ -1,7 +1,7 @@
 import type { Surroundings } from "../../system/surroundings.ts";
 import { readClusterSecrets } from "../../platform/cluster-secrets.ts";
 import { rejection } from "../../ssh/either-signal.ts";
-import type { ConnectionPool, Destination } from "../../ssh/pool.ts";
+import type { ConnectionPool, Destination } from "../../ssh/connection/pool.ts";
 import { openConnections } from "./cluster-connections.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 

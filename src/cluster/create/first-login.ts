@@ -6,7 +6,7 @@ import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import { meetNode } from "../../ssh/first-contact.ts";
 import { systemHostKeyPlace } from "../../ssh/host-key-place.ts";
 import { createKnownHosts } from "../../ssh/known-hosts.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 
 export interface FirstLogins {

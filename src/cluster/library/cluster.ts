@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { ClusterBackend } from "./cluster-backend.ts";
 import { ClusterError } from "../../errors.ts";
-import { readCheckout } from "../../platform/checkout.ts";
-import type { Configuration } from "../../platform/configuration.ts";
+import { readCheckout } from "../../platform/checkout/checkout.ts";
+import type { Configuration } from "../../platform/configuration/configuration.ts";
 import { accepted } from "../../system/checked.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 import { ClusterNode } from "./cluster-node.ts";

@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
-import type { Connection, RemoteCommand } from "../../ssh/connection.ts";
+import type { Connection, RemoteCommand } from "../../ssh/connection/connection.ts";
 import { quote } from "../../ssh/quote.ts";
-import { createToken, runSealed, sealed, takeBytes } from "../../ssh/session-line.ts";
+import { createToken, runSealed, sealed, takeBytes } from "../../ssh/session/session-line.ts";
 import { checkedVariableName } from "../../ssh/variable-name.ts";
 
 /** A command for a node. */

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 
 /** Long enough for the next command of a test, short enough for a program that is at its end. */
 const idleMs = 2_000;

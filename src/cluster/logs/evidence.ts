@@ -1,6 +1,6 @@
 import type { Backend } from "../../model/backend.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { collectLogs } from "./save-logs.ts";
 import { saveTexts } from "./save-texts.ts";

@@ -4,7 +4,7 @@ import type { Backend, NamedText } from "../../model/backend.ts";
 import type { Surroundings } from "../../system/surroundings.ts";
 import { ClusterError } from "../../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../../platform/node-logs.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import { openMaskedConnections } from "../connections/masked-connections.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { saveTexts } from "./save-texts.ts";

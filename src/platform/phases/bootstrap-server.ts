@@ -11,7 +11,8 @@
  * It gives up root's rights before it reads its first request: it then sees nothing but the folder, and can only read there. The user and
  * group id that it takes belong to nobody: systemd reserves none of 60706 to 61183, and no distribution hands them out.
  */
-export const bootstrapServer = String.raw`import hashlib
+export const bootstrapServer = String.raw`import errno
+import hashlib
 import hmac
 import json
 import os
@@ -118,7 +119,7 @@ class Server(object):
         if not self.is_over():
             listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((address, port))
+            bind(listener, address, port)
             self.files = files_below(self.root)
             drop_rights(self.root, self.files)
             listener.listen(1024)
@@ -202,6 +203,15 @@ class Server(object):
                     break
                 connection.sendall(chunk)
                 size -= len(chunk)
+
+
+def bind(listener, address, port):
+    try:
+        listener.bind((address, port))
+    except (OSError, socket.error) as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        sys.exit("port %d of %s is taken by another program" % (port, address))
 
 
 def read_head(connection):

@@ -1,9 +1,9 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { Connection } from "../../ssh/connection.ts";
-import { assertVariant } from "../artifact-head.ts";
-import type { ArtifactVersion } from "../artifact-version.ts";
-import { parseArtifactVersion } from "../artifact-version.ts";
+import type { Connection } from "../../ssh/connection/connection.ts";
+import { assertVariant } from "../artifact/artifact-head.ts";
+import type { ArtifactVersion } from "../artifact/artifact-version.ts";
+import { parseArtifactVersion } from "../artifact/artifact-version.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Phase } from "./phase.ts";
 import { lastLines, reasonOf } from "./remote-script.ts";

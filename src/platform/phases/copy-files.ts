@@ -1,6 +1,6 @@
 import { dirname } from "node:path/posix";
 import { runAtOnce } from "../../system/run-at-once.ts";
-import type { FileToCopy } from "../genconf-folder.ts";
+import type { FileToCopy } from "../configuration/genconf-folder.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
 

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import type { LocalArtifact } from "../artifact-download.ts";
-import type { ArtifactLocation } from "../artifact-location.ts";
+import type { LocalArtifact } from "../artifact/artifact-download.ts";
+import type { ArtifactLocation } from "../artifact/artifact-location.ts";
 import { installPaths } from "../install-paths.ts";
 import { curlConfig } from "./curl-config.ts";
 import type { Phase, PhaseContext } from "./phase.ts";

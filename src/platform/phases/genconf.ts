@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import type { Connection, UploadSource } from "../../ssh/connection.ts";
+import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
@@ -30,7 +30,7 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
       signal,
     );
     step.update("the artifact generates the installer");
-    return runGenconf(connection, signal);
+    return runGenconf(connection, reference, signal);
   },
 });
 
@@ -56,6 +56,10 @@ async function makeFolders(
   );
 }
 
+const diskFull = 91;
+const leastFreeKilobytes = 1024;
+const mostLogBytes = 64_000;
+
 /** With enforced SELinux a container may read only what is labelled for containers. */
 export const genconfScript = `
 set -eu
@@ -64,9 +68,12 @@ cd ${installPaths.workFolder}
 if command -v selinuxenabled >/dev/null && selinuxenabled && command -v docker >/dev/null; then
   chcon -R -t container_file_t . 2>/dev/null || chcon -R -t svirt_sandbox_file_t . || :
 fi
+is_full() { [ "$(df -Pk . | sed -n '2s/.* \\([0-9][0-9]*\\)  *[0-9]*% .*/\\1/p')" -lt ${leastFreeKilobytes} ]; }
 bash artifact.sh --genconf </dev/null >genconf.log 2>&1 || {
   status=$?
-  cat genconf.log
+  tail -c ${mostLogBytes} genconf.log
+  # A full disk takes the artifact's words too.
+  if is_full || grep -qi 'no space left on device' genconf.log; then exit ${diskFull}; fi
   exit "$status"
 }
 for name in "$@"; do
@@ -74,7 +81,7 @@ for name in "$@"; do
 done
 `;
 
-async function runGenconf(connection: Connection, signal: AbortSignal): Promise<Layout> {
+async function runGenconf(connection: Connection, reference: string, signal: AbortSignal): Promise<Layout> {
   const names = layouts.map((layout) => layout.installScript);
   const result = await connection.run(
     {
@@ -85,6 +92,7 @@ async function runGenconf(connection: Connection, signal: AbortSignal): Promise<
     },
     signal,
   );
+  if (result.status === diskFull) throw diskIsFull(reference, result.stdout);
   if (result.status !== 0) throw configurationRefused(result.stdout, result.status);
   const layout = layoutByInstallScript(result.stdout.trim());
   if (layout !== undefined) return layout;
@@ -96,6 +104,12 @@ async function runGenconf(connection: Connection, signal: AbortSignal): Promise<
     },
   );
 }
+
+const diskIsFull = (reference: string, output: string): ClusterError =>
+  new ClusterError("install-failed", `${reference}: the disk is full, so the artifact's --genconf failed.`, {
+    hint: "Choose an image or machines with a larger disk, or make room there.",
+    facts: { node: reference, output: lastLines(output, 40) },
+  });
 
 /** The artifact's `key: message` lines stand in the message as they are. */
 function configurationRefused(output: string, status: number): ClusterError {

@@ -15,7 +15,11 @@ read_system() {
 install_missing() {
   # shellcheck disable=SC2005,SC2046 # one line, one word a package
   missing=$(echo $(missing_packages "$@"))
-  [ -z "$missing" ] || install_packages
+  [ -n "$missing" ] || return 0
+  install_packages
+  for program in "$@"; do
+    command -v "$program" >/dev/null || fail "$program is still missing although its package, $(package_of "$program"), was installed"
+  done
 }
 
 missing_packages() {

@@ -1,8 +1,8 @@
 import { ClusterError } from "../../errors.ts";
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
-import type { Connection } from "../../ssh/connection.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { Connection } from "../../ssh/connection/connection.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Progress, Step } from "../../system/progress.ts";
 import { retry } from "../../system/retry.ts";

@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { ErrorId } from "../../errors.ts";
-import type { Connection, RemoteResult } from "../../ssh/connection.ts";
+import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 
 /** A POSIX shell script for a node, run there as root. It says what it does by `now`, and why it gives up by `fail`. */
 export interface RemoteScript {

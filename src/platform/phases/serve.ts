@@ -19,6 +19,8 @@ export interface BootstrapServer {
 /** No installation takes longer. A node that never says that it is done must not keep the server up for the cluster's whole life. */
 const longestSeconds = 2 * 60 * 60;
 
+const answerSeconds = 30;
+
 const unitFile = unitFileOf(installUnits.bootstrap);
 const enabledLink = `/etc/systemd/system/multi-user.target.wants/${installUnits.bootstrap}.service`;
 
@@ -38,16 +40,20 @@ main() {
   systemctl daemon-reload
   systemctl enable ${installUnits.bootstrap}
   systemctl restart ${installUnits.bootstrap}
-  tries=0
+  deadline=$(($(date +%s) + ${answerSeconds}))
   until answers; do
-    tries=$((tries + 1))
-    [ "$tries" -lt 50 ] || fail "it does not answer at ${server.address}:${server.port}: $(journalctl -q -n 1 -o cat -u ${installUnits.bootstrap})"
+    word=$(last_word)
+    case $word in *' is taken by '*) fail "$word" ;; esac
+    [ "$(date +%s)" -lt "$deadline" ] || fail "it does not answer at ${server.address}:${server.port}\${word:+: $word}"
     sleep 0.2
   done
 }
 
+# The server's own: what systemd adds to the unit's journal names no cause.
+last_word() { journalctl -q -n 1 -o cat _SYSTEMD_UNIT=${installUnits.bootstrap}.service || :; }
+
 answers() {
-  curl -fsS --noproxy '*' --max-time 10 -o /dev/null --config - 2>/dev/null <<'CLUSTER_E2E_END'
+  curl -fsS --noproxy '*' --max-time 5 -o /dev/null --config - 2>/dev/null <<'CLUSTER_E2E_END'
 url = "http://${server.address}:${server.port}/${server.secret}/${server.installScript}"
 CLUSTER_E2E_END
 }

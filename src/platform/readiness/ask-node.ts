@@ -1,6 +1,6 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import { watchdog } from "../../system/watchdog.ts";
 import { judgeNode } from "./judge-node.ts";
 import type { NodeVerdict } from "./judge-node.ts";
@@ -13,7 +13,12 @@ export interface NodeAnswer {
   readonly verdict: NodeVerdict;
   /** Absent where the node could not be asked. */
   readonly report: NodeReport | undefined;
+  /** Whether the answer was awaited for less than the usual time, because the deadline is near. */
+  readonly isCutShort?: boolean;
 }
+
+/** How long a node may take to answer. */
+export const askLimitMs = 60_000;
 
 /** Asks a node how far it is. A node that can't be reached now is waited for; one with another host key, or a missing key, is an error. */
 export async function askNode(
@@ -48,9 +53,11 @@ export async function askNode(
     return { node, verdict: judgeNode(report), report };
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.hasBitten()) return unanswered("it does not answer");
-    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed"))
-      return unanswered(`it does not answer: ${error.message}`);
+    const isCutShort = limitMs < askLimitMs;
+    if (limit.hasBitten()) return { ...unanswered("it does not answer"), isCutShort };
+    if (error instanceof ClusterError && error.id === "deadline-passed")
+      return { ...unanswered(`it does not answer: ${error.message}`), isCutShort };
+    if (error instanceof ClusterError && error.transient) return unanswered(`it does not answer: ${error.message}`);
     throw error;
   }
 }

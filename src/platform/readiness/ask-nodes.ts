@@ -1,8 +1,8 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
-import { askNode } from "./ask-node.ts";
+import { askLimitMs, askNode } from "./ask-node.ts";
 import type { NodeAnswer } from "./ask-node.ts";
 
 export interface NodesRequest {
@@ -13,7 +13,6 @@ export interface NodesRequest {
 }
 
 const nodesAtOnce = 32;
-const askLimitMs = 60_000;
 const othersPatienceMs = 1000;
 
 /** All nodes at once. When one has failed, those that haven't answered a moment later are not awaited. */

@@ -1,6 +1,6 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import type { Layout } from "../layout.ts";
 import type { WebAnswer } from "./ask-web.ts";
 

@@ -1,7 +1,7 @@
 import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import type { Clock } from "../../system/clock.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import type { Layout } from "../layout.ts";

@@ -7,6 +7,8 @@ import { layoutLines } from "./layout-lines.ts";
 /** How long one run of the node's own check may take. */
 const checkSeconds = 20;
 const tailLines = 20;
+/** Of a log, and of a file whose one line is asked for: all answers together must stay far below what is kept of a command's output. */
+const tailBytes = 64_000;
 
 /**
  * What `wait` asks of a node, all in one round trip, as root. It prints lines `key=value`; after `log=` and `check=` stand whole lines of text,
@@ -28,10 +30,10 @@ ${layoutLines(layouts)}
 state_of() { systemctl show -p ActiveState "$1" 2>/dev/null | sed 's/^ActiveState=//'; }
 lines_of() { sed "s/^/$1=/"; }
 
-status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
+status=$(head -c 100 ${installPaths.installStatus} 2>/dev/null || :)
 unit=$(state_of ${installUnits.install})
 # The status is written before the unit ends: read again, it can't be older than the unit's state.
-[ "$status" != running ] || [ "$unit" = active ] || status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
+[ "$status" != running ] || [ "$unit" = active ] || status=$(head -c 100 ${installPaths.installStatus} 2>/dev/null || :)
 # A machine that was restarted in the middle goes on by itself, but not at once.
 [ "$status:$unit" != running:inactive ] || ! systemctl is-enabled --quiet ${installUnits.install} 2>/dev/null || unit=activating
 # Not echo: some shells' makes a line break of a backslash and an n.
@@ -53,19 +55,19 @@ case $layout in
 ${layouts.map(layoutCase).join("\n")}
 esac
 
-[ "$failed" != yes ] || tail -n ${tailLines} ${installPaths.installLog} 2>/dev/null | lines_of log
+[ "$failed" != yes ] || tail -c ${tailBytes} ${installPaths.installLog} 2>/dev/null | tail -n ${tailLines} | lines_of log
 `;
 
 function layoutCase(layout: Layout): string {
   const units = layout.setupUnits.map(
     (unit) => `    state=$(state_of ${quote([unit])}.service)
     say ${quote([`setup.${unit}`])} "$state"
-    [ "$state" != failed ] || { failed=setup; journalctl -q -o cat -n ${tailLines} -u ${quote([unit])}.service | lines_of log; }`,
+    [ "$state" != failed ] || { failed=setup; journalctl -q -o cat -n ${tailLines} -u ${quote([unit])}.service | tail -c ${tailBytes} | lines_of log; }`,
   );
   return [
     `  ${layout.name})`,
     ...units,
-    `    say config "$(cat ${quote([layout.bootstrapConfigFile])} 2>/dev/null)"`,
+    `    say config "$(head -c ${tailBytes} ${quote([layout.bootstrapConfigFile])} 2>/dev/null)"`,
     `    if [ "$status" != running ] && [ "$failed" = no ]; then`,
     `      ${checkChain(layout)}`,
     "    fi",

@@ -2,12 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { defineCommand } from "../../../src/cli/command.ts";
-import { completionCommand } from "../../../src/cli/completion-command.ts";
+import { completionCommand } from "../../../src/cli/completion/completion-command.ts";
 import type { Program } from "../../../src/cli/command.ts";
 import { runProgram } from "../../../src/cli/main.ts";
-import { argument, flag, option, restArgument } from "../../../src/cli/option.ts";
-import { outputFormat, verbose } from "../../../src/cli/shared-options.ts";
-import { choice, count, duration, path, text } from "../../../src/cli/value-types.ts";
+import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
+import { outputFormat, verbose } from "../../../src/cli/options/shared-options.ts";
+import { choice, count, duration, path, text } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 
 const output = outputFormat(["text", "json"]);

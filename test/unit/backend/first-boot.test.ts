@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { awaitFirstBoot, firstBootScript, usualFirstBootLimitMs } from "../../../src/backend/first-boot.ts";
-import type { Connection, RemoteCommand } from "../../../src/ssh/connection.ts";
+import type { Connection, RemoteCommand } from "../../../src/ssh/connection/connection.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const never = new AbortController().signal;

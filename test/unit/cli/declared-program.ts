@@ -1,8 +1,8 @@
 import { defineCommand } from "../../../src/cli/command.ts";
 import type { Program } from "../../../src/cli/command.ts";
-import { argument, flag, option, restArgument } from "../../../src/cli/option.ts";
-import { outputFormat, verbose } from "../../../src/cli/shared-options.ts";
-import { choice, count, directoryPath, path, text } from "../../../src/cli/value-types.ts";
+import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
+import { outputFormat, verbose } from "../../../src/cli/options/shared-options.ts";
+import { choice, count, directoryPath, path, text } from "../../../src/cli/options/value-types.ts";
 
 const id = option(text, {
   flag: "--cluster-id",

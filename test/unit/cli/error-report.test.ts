@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { defineCommand } from "../../../src/cli/command.ts";
 import { Interrupted } from "../../../src/cli/context.ts";
 import { reportError } from "../../../src/cli/error-report.ts";
-import { option } from "../../../src/cli/option.ts";
-import { text as anyWord } from "../../../src/cli/value-types.ts";
+import { option } from "../../../src/cli/options/option.ts";
+import { text as anyWord } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 
 const wait = defineCommand({

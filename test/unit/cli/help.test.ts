@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { commandHelp, programHelp } from "../../../src/cli/help.ts";
-import { manualPage } from "../../../src/cli/manual.ts";
+import { commandHelp, programHelp } from "../../../src/cli/help/help.ts";
+import { manualPage } from "../../../src/cli/help/manual.ts";
 import { create, declared } from "./declared-program.ts";
 
 test("the program's help lists its commands", () => {

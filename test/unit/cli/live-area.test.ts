@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fit, LiveArea } from "../../../src/cli/live-area.ts";
+import { fit, LiveArea } from "../../../src/cli/terminal/live-area.ts";
 
 const same = (text: string): string => text;
 

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { defineCommand } from "../../../src/cli/command.ts";
 import type { Command } from "../../../src/cli/command.ts";
-import { argument, BadValue, flag, option, restArgument } from "../../../src/cli/option.ts";
-import { parseCommandLine } from "../../../src/cli/parse.ts";
-import { Problems } from "../../../src/cli/problems.ts";
-import { outputFormat, verbose } from "../../../src/cli/shared-options.ts";
-import { anyText, choice, count, duration, path, text, value } from "../../../src/cli/value-types.ts";
+import { argument, BadValue, flag, option, restArgument } from "../../../src/cli/options/option.ts";
+import { parseCommandLine } from "../../../src/cli/options/parse.ts";
+import { Problems } from "../../../src/cli/options/problems.ts";
+import { outputFormat, verbose } from "../../../src/cli/options/shared-options.ts";
+import { anyText, choice, count, duration, path, text, value } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 
 const create = defineCommand({

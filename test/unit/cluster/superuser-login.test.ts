@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { superuserLogin } from "../../../src/cluster/superuser-login.ts";
-import { baseConfiguration } from "../../../src/platform/configuration.ts";
+import { baseConfiguration } from "../../../src/platform/configuration/configuration.ts";
 
 const { superuser_password_hash: defaultHash } = baseConfiguration({
   clusterName: "a",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
 import { vmDriver } from "../../../src/bin/vm-driver.ts";
-import { flagNames } from "../../../src/cli/flag-names.ts";
+import { flagNames } from "../../../src/cli/options/flag-names.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 const programs = [cloudDriver, containerDriver, vmDriver].map(programFor);

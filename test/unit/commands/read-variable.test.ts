@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { BadValue } from "../../../src/cli/option.ts";
+import { BadValue } from "../../../src/cli/options/option.ts";
 import { readVariable, readVariableFile } from "../../../src/commands/read-variable.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { noColours } from "../../../src/cli/colours.ts";
+import { noColours } from "../../../src/cli/terminal/colours.ts";
 import { reportText } from "../../../src/commands/doctor.ts";
 import type { CheckResult } from "../../../src/model/check.ts";
 

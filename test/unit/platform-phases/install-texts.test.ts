@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
-import { bootstrapOriginOf, genconfFiles, secretsOf } from "../../../src/platform/install-configuration.ts";
+import {
+  bootstrapOriginOf,
+  genconfFiles,
+  secretsOf,
+} from "../../../src/platform/configuration/install-configuration.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
 import { layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
 import { curlConfig } from "../../../src/platform/phases/curl-config.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Variant } from "../../../src/model/cluster-record.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import { assertVariant, parseHead } from "../../../src/platform/artifact-head.ts";
+import { assertVariant, parseHead } from "../../../src/platform/artifact/artifact-head.ts";
 
 const head = (text: string) =>
   parseHead({ bytes: new TextEncoder().encode(text), sizeBytes: 9 }, "https://h.example/a?***");

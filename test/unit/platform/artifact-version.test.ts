@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { licenseNeeded, parseArtifactVersion } from "../../../src/platform/artifact-version.ts";
+import { licenseNeeded, parseArtifactVersion } from "../../../src/platform/artifact/artifact-version.ts";
 
 const firstRun = `Extracting image from this script and loading into docker daemon, this step can take a few minutes
 dcos-genconf.9d1e6a-5a3bd7.tar

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseConfiguration, renderConfiguration } from "../../../src/platform/configuration-file.ts";
+import { parseConfiguration, renderConfiguration } from "../../../src/platform/configuration/configuration-file.ts";
 
 const parse = (text: string) => parseConfiguration(text, "extra.yaml");
 

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
-import { renderConfiguration } from "../../../src/platform/configuration-file.ts";
-import { configurationSecrets } from "../../../src/platform/configuration-secrets.ts";
-import { baseConfiguration, mergeConfiguration, webSchemeOf } from "../../../src/platform/configuration.ts";
+import { renderConfiguration } from "../../../src/platform/configuration/configuration-file.ts";
+import { configurationSecrets } from "../../../src/platform/configuration/configuration-secrets.ts";
+import {
+  baseConfiguration,
+  mergeConfiguration,
+  webSchemeOf,
+} from "../../../src/platform/configuration/configuration.ts";
 
 const input = {
   clusterName: "default",

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { listCopyToMaster, parseCopyToMaster } from "../../../src/platform/copy-to-master.ts";
+import { listCopyToMaster, parseCopyToMaster } from "../../../src/platform/configuration/copy-to-master.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { resolveLicense } from "../../../src/platform/license.ts";
+import { resolveLicense } from "../../../src/platform/configuration/license.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const nowhere = "/nonexistent/license.txt";

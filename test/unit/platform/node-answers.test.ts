@@ -1,7 +1,7 @@
 /** Whatever a node or an artifact prints, what is read from it has a known shape. */
 import { expect, test } from "bun:test";
-import { parseArtifactVersion } from "../../../src/platform/artifact-version.ts";
-import { parseHead } from "../../../src/platform/artifact-head.ts";
+import { parseArtifactVersion } from "../../../src/platform/artifact/artifact-version.ts";
+import { parseHead } from "../../../src/platform/artifact/artifact-head.ts";
 import { parseNodeReport } from "../../../src/platform/readiness/node-report.ts";
 import { parseResolvers } from "../../../src/platform/resolvers.ts";
 import { ClusterError } from "../../../src/errors.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createOutputTail } from "../../../src/ssh/output-tail.ts";
+import { createOutputTail } from "../../../src/ssh/connection/output-tail.ts";
 
 test.each([
   [["abc", "def"], "bcdef"],

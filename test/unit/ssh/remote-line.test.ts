@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { endGroupLine, processMark, remoteLine, shownLine } from "../../../src/ssh/remote-line.ts";
-import type { LineParts } from "../../../src/ssh/remote-line.ts";
+import { afterToken, endGroupLine, processMark, remoteLine, shownLine } from "../../../src/ssh/session/remote-line.ts";
+import type { LineParts } from "../../../src/ssh/session/remote-line.ts";
 
-const mark = 'echo "e2e-process-group $$" >&2; ';
+const token = "e2e-0123";
+const mark = 'echo "e2e-0123 $$" >&2; echo e2e-0123 2>&1; ';
 
 test.each([
   [{ argv: ["id", "-un"] }, "exec id -un"],
@@ -11,15 +12,15 @@ test.each([
   [{ argv: ["id"], environment: { A: "1 2", B: "" } }, "export A='1 2' && export B='' && exec id"],
   [{ argv: ["id"], cwd: "/x", sudo: true }, "exec sudo -n -H -- sh -c 'cd -- /x && exec id'"],
 ] satisfies [LineParts, string][])("%j becomes %s", (parts, line) => {
-  expect(remoteLine(parts, "admin")).toBe(mark + line);
+  expect(remoteLine(parts, "admin", token)).toBe(mark + line);
 });
 
 test("root needs no sudo", () => {
-  expect(remoteLine({ argv: ["id"], sudo: true }, "root")).toBe(`${mark}exec id`);
+  expect(remoteLine({ argv: ["id"], sudo: true }, "root", token)).toBe(`${mark}exec id`);
 });
 
 test("a name that is none for an environment variable is a fault of the program", () => {
-  expect(() => remoteLine({ argv: ["id"], environment: { "A;id": "" } }, "root")).toThrow(TypeError);
+  expect(() => remoteLine({ argv: ["id"], environment: { "A;id": "" } }, "root", token)).toThrow(TypeError);
 });
 
 test("people see neither the mark nor all of a script", () => {
@@ -28,13 +29,24 @@ test("people see neither the mark nor all of a script", () => {
 });
 
 test.each([
-  ["e2e-process-group 12\nrest", { processId: 12, rest: "rest" }],
-  ["from .bashrc\ne2e-process-group 12\n", { processId: 12, rest: "from .bashrc\n" }],
-  ["e2e-process-group 12", undefined],
-  ["said e2e-process-group 12\n", undefined],
-  ["e2e-process-group \n", undefined],
-])("in %j the mark is %j", (text, found) => {
-  expect(processMark(text)).toEqual(found);
+  ["e2e-0123 12\nrest", { processId: 12, rest: "rest" }],
+  ["from .bashrc\ne2e-0123 12\n", { processId: 12, rest: "" }],
+  ["\u001b[2Je2e-0123 12\nrest\n", { processId: 12, rest: "rest\n" }],
+  ["e2e-0123 12", undefined],
+  ["e2e-4567 12\n", undefined],
+  ["e2e-0123 \n", undefined],
+])("in %j the process group is %j", (text, found) => {
+  expect(processMark(text, token)).toEqual(found);
+});
+
+test.each([
+  ["e2e-0123\nrest\n", "rest\n"],
+  ["from .bashrc\ne2e-0123\n", ""],
+  ["\u001b[2Je2e-0123\nrest", "rest"],
+  ["e2e-0123", undefined],
+  ["e2e-4567\nrest", undefined],
+])("of %j the command's own output is %j", (text, rest) => {
+  expect(afterToken(text, token)).toBe(rest);
 });
 
 test("a process group is ended by its leader's number", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readServerOffer } from "../../../src/ssh/server-offer.ts";
+import { readServerOffer } from "../../../src/ssh/connection/server-offer.ts";
 
 test.each([
   ["KEX method", "a-b@c.d,ext-info-s,kex-strict-s-v00@openssh.com", { part: "key exchange", names: ["a-b@c.d"] }],

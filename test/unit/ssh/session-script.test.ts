@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { renderSessionScript } from "../../../src/ssh/session-script.ts";
-import type { SessionSettings } from "../../../src/ssh/session-script.ts";
+import { renderSessionScript } from "../../../src/ssh/session/session-script.ts";
+import type { SessionSettings } from "../../../src/ssh/session/session-script.ts";
 
 const missingFolderHint = "Make it.";
 const bare: SessionSettings = {

@@ -21,7 +21,7 @@ interface Advice {
   readonly transient?: boolean;
   /** What happened, in our words; the API's own message follows. */
   readonly what: (context: CallContext) => string;
-  readonly hint: (context: CallContext) => string;
+  readonly hint: (context: CallContext, message: string) => string;
 }
 
 /** Source of the codes: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html */
@@ -60,6 +60,13 @@ const table: readonly Advice[] = [
       `The account may not do ec2:${context.action} with the credentials from ${context.credentialSource}`,
     hint: (context) =>
       `Have ec2:${context.action} allowed for this user or role. What else the API says, encoded, is in the log, and shown with -v.`,
+  },
+  {
+    codes: ["OptInRequired"],
+    message: /marketplace/i,
+    id: "not-permitted",
+    what: () => "The account has no subscription to the image",
+    hint: (_, message) => `${subscription(message)}, or choose another \`linuxDistribution\` or \`image\`.`,
   },
   {
     codes: ["OptInRequired", "PendingVerification", "Blocked"],
@@ -137,6 +144,11 @@ function sessionExpired(context: CallContext): string {
   return `The session of the credentials from ${context.credentialSource} has expired`;
 }
 
+function subscription(message: string): string {
+  const [address] = /https?:\/\/(?:[a-z0-9-]+\.)*amazon\.com\/marketplace\/[\w?=&%./-]+/i.exec(message) ?? [];
+  return `Accept the image's terms in the cloud's marketplace${address === undefined ? "" : ` (${address})`}`;
+}
+
 const subnetHint = "Name a subnet that gives public addresses with `subnetId`.";
 
 function noNetwork(context: CallContext): string {
@@ -162,7 +174,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
     );
   }
   return new ClusterError(advice.id, `${advice.what(context)}: ${withoutEncoded(message)} (${code}).`, {
-    hint: advice.hint(context),
+    hint: advice.hint(context, message),
     facts,
     transient: advice.transient ?? false,
     cause: error,

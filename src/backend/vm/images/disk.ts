@@ -21,7 +21,16 @@ export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSign
   const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
   if (format !== "qcow2" && format !== "raw") throw noImage(path, `it is of the format ${toRemark(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
+  if (isMapping(told) && leadsElsewhere(told))
+    throw noImage(path, "it takes its contents from another file, which could be any file of this machine");
   return { path, format, sizeBytes };
+}
+
+/** Whether an image names a backing file or a data file: QEMU opens that file as this user, and the nodes can read it. */
+function leadsElsewhere(told: Readonly<Record<string, unknown>>): boolean {
+  const specific = told["format-specific"];
+  const data = isMapping(specific) ? specific["data"] : undefined;
+  return "backing-filename" in told || (isMapping(data) && "data-file" in data);
 }
 
 /** A disk of its own for a machine: what isn't written yet is read from the image, and is nothing where that ends. */

@@ -40,6 +40,20 @@ test.each([
   expect(failureCode(failure)).toBe(code);
 });
 
+test("an image of the marketplace asks for a subscription at the address that the API names", () => {
+  const said = (address: string) =>
+    `In order to use this AWS Marketplace product you need to accept terms and subscribe. To do so please visit ${address}`;
+  const address = "https://aws.amazon.com/marketplace/pp?sku=aw0evgkw8e5c1q413zgy5pjce";
+  const failure = callFailure(answer("OptInRequired", said(address), 401), context);
+  expect(failure.id).toBe("not-permitted");
+  expect(failure.message).toStartWith("The account has no subscription to the image: ");
+  expect(failure.hint).toBe(
+    `Accept the image's terms in the cloud's marketplace (${address}), or choose another \`linuxDistribution\` or \`image\`.`,
+  );
+  const elsewhere = callFailure(answer("OptInRequired", said("https://example.com/marketplace/pp"), 401), context);
+  expect(elsewhere.hint).not.toContain("example.com");
+});
+
 test("refused credentials are named by their source", () => {
   const failure = callFailure(
     answer("AuthFailure", "AWS was not able to validate the provided access credentials"),

@@ -1,0 +1,80 @@
+import type { Command, Program } from "../command.ts";
+import {
+  argumentLabel,
+  flagWithPlaceholder,
+  helpOption,
+  licensesOption,
+  notesOf,
+  usageOf,
+  versionOption,
+} from "./describe.ts";
+import type { Option } from "../options/option.ts";
+
+/** Title, source and the like of the page's head and foot. */
+interface Edition {
+  readonly version: string;
+  /** `YYYY-MM-DD` */
+  readonly date: string;
+}
+
+/** The program's manual page in section 1, as roff with the `man` macros (`man ./cluster-cloud.1`). */
+export function manualPage(program: Program, edition: Edition): string {
+  const title = program.name.toUpperCase();
+  return [
+    `.TH ${quoted(title)} 1 ${quoted(edition.date)} ${quoted(`${program.name} ${edition.version}`)}`,
+    ".SH NAME",
+    `${escaped(program.name)} \\- ${escaped(program.summary)}`,
+    ".SH SYNOPSIS",
+    `.B ${escaped(program.name)}`,
+    "[OPTIONS] COMMAND [ARGS]...",
+    ".SH OPTIONS",
+    ...[helpOption, versionOption, licensesOption].flatMap(optionEntry),
+    ".SH COMMANDS",
+    ...program.commands.flatMap((command) => commandEntry(program, command)),
+    "",
+  ].join("\n");
+}
+
+function commandEntry(program: Program, command: Command): readonly string[] {
+  const positionals = Object.values(command.positionals);
+  return [
+    `.SS ${quoted(command.name)}`,
+    `.B ${escaped(usageOf(program, command))}`,
+    ".PP",
+    `${escaped(command.summary)}.`,
+    ...paragraphs(command.description),
+    ...positionals.flatMap((each) => entry(argumentLabel(each), `${each.summary}${notesOf(each)}`)),
+    ...Object.values(command.options).flatMap(optionEntry),
+    ...command.examples.flatMap(({ words, summary }) => [
+      ".PP",
+      `${escaped(summary)}:`,
+      ".PP",
+      ".nf",
+      `.RS 4\n${escaped(`${program.name} ${words}`)}\n.RE`,
+      ".fi",
+    ]),
+  ];
+}
+
+function optionEntry(option: Option): readonly string[] {
+  const short = option.short === undefined ? "" : `${option.short}, `;
+  return entry(`${short}${flagWithPlaceholder(option)}`, `${option.summary}${notesOf(option)}`);
+}
+
+const entry = (label: string, text: string): readonly string[] => [".TP", `.B ${escaped(label)}`, escaped(text)];
+
+function paragraphs(text: string): readonly string[] {
+  const parts = text.split(/\n\s*\n/).filter((part) => part.trim() !== "");
+  return parts.flatMap((part) => [".PP", escaped(part.replaceAll(/\s+/g, " ").trim())]);
+}
+
+/** Text that roff prints as it is: a dash stays a dash that can be copied, and no line is taken for a request. */
+function escaped(text: string): string {
+  return text
+    .replaceAll("\\", String.raw`\e`)
+    .replaceAll("-", String.raw`\-`)
+    .replaceAll(/^[.']/gm, String.raw`\&$&`);
+}
+
+/** One argument of a request. */
+const quoted = (text: string): string => `"${escaped(text).replaceAll('"', '""')}"`;

@@ -1,0 +1,107 @@
+import { ClusterError, quoted } from "../../errors.ts";
+import type { Command } from "../command.ts";
+import { helpOption } from "../help/describe.ts";
+import { BadValue } from "./option.ts";
+import type { Argument, Invocation, Option } from "./option.ts";
+import type { Problems } from "./problems.ts";
+import { readWords, textsOf } from "./words.ts";
+import type { Words } from "./words.ts";
+
+export interface ParsedCommandLine {
+  readonly isHelpWanted: boolean;
+  /** Values by declared name. One that is missing or wrong is absent and a problem names it. */
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+interface Reader {
+  readonly invocation: Invocation;
+  readonly problems: Problems;
+  /** Receives every value that was declared secret, before it is parsed. */
+  readonly hide: (secret: string) => void;
+}
+
+/** One declared value, and the texts that the command line gives for it. */
+interface Given {
+  readonly name: string;
+  readonly declared: Option | Argument;
+  readonly label: string;
+  readonly texts: readonly string[];
+}
+
+/** `argv` begins after the command's name. Adds what is wrong to `problems`; throws only for bugs. */
+export async function parseCommandLine(
+  command: Command,
+  argv: readonly string[],
+  reader: Reader,
+): Promise<ParsedCommandLine> {
+  const hasRest = Object.values(command.positionals).some((argument) => argument.rest);
+  const words = readWords([...Object.values(command.options), helpOption], argv, hasRest);
+  if (textsOf(words, helpOption).length > 0) return { isHelpWanted: true, values: {} };
+  for (const problem of words.problems) reader.problems.add(problem);
+
+  const values: Record<string, unknown> = {};
+  for (const given of [...givenOptions(command, words), ...givenPositionals(command, words)]) {
+    const value = await readValue(given, reader);
+    if (value !== undefined) values[given.name] = value;
+  }
+  // After a mistyped option, an extra word may be that option's value: don't report a second problem that isn't one.
+  const most = hasRest || words.problems.length > 0 ? Infinity : Object.keys(command.positionals).length;
+  for (const extra of words.positionals.slice(most)) reader.problems.add(`${quoted(extra)}: one argument too many`);
+  return { isHelpWanted: false, values };
+}
+
+function givenOptions(command: Command, words: Words): readonly Given[] {
+  return Object.entries(command.options)
+    .filter(([, option]) => !words.faulty.has(option.flag))
+    .map(([name, declared]) => ({ name, declared, label: declared.flag, texts: textsOf(words, declared) }));
+}
+
+function givenPositionals(command: Command, { positionals }: Words): readonly Given[] {
+  return Object.entries(command.positionals).map(([name, declared], index) => {
+    const texts = positionals.slice(index, declared.rest ? undefined : index + 1);
+    return { name, declared, label: declared.name, texts };
+  });
+}
+
+/** The value from the command line, else from the environment, else the default. */
+async function readValue({ declared, label, texts }: Given, reader: Reader): Promise<unknown> {
+  const { kind, isList } = shapeOf(declared);
+  if (texts.length > 1 && !isList) return reader.problems.add(`${label}: it was given more than once`);
+  if (kind === "flag") return texts.length > 0;
+  if (kind === "count") return texts.length;
+  const variable = declared.environment ?? "";
+  const inherited = reader.invocation.environment[variable] ?? "";
+  const [source, used] = texts.length === 0 && inherited !== "" ? [variable, [inherited]] : [label, texts];
+  if (used.length === 0) return fallback(declared, label, reader);
+  const read: unknown[] = [];
+  for (const text of used) read.push(await readText(declared, source, text, reader));
+  if (read.includes(undefined)) return undefined;
+  return isList ? read : read[0];
+}
+
+function shapeOf(declared: Option | Argument): { readonly kind: Option["kind"]; readonly isList: boolean } {
+  if ("kind" in declared) return { kind: declared.kind, isList: declared.repeatable === true };
+  return { kind: "value", isList: declared.rest };
+}
+
+function fallback(declared: Option | Argument, label: string, reader: Reader): unknown {
+  if (declared.defaultFrom !== undefined) return declared.defaultFrom(reader.invocation);
+  if (declared.default !== undefined) return declared.default;
+  const { choices } = declared.type;
+  const choiceText = choices === undefined ? "" : ` (${choices.join(", ")})`;
+  if (declared.required === true) return reader.problems.add(`${label}: it is required${choiceText}`);
+  return shapeOf(declared).isList ? [] : undefined;
+}
+
+/** The value; nothing when the text was refused. */
+async function readText(declared: Option | Argument, source: string, text: string, reader: Reader): Promise<unknown> {
+  if (declared.secret === true && text !== "-") reader.hide(text);
+  try {
+    return await declared.type.parse(text, reader.invocation);
+  } catch (error) {
+    const isUsersFault = error instanceof BadValue || (error instanceof ClusterError && error.id === "bad-usage");
+    if (!isUsersFault) throw error;
+    const hint = error instanceof ClusterError && error.hint !== undefined ? ` ${error.hint}` : "";
+    return reader.problems.add(`${source}: ${error.message}${hint}`);
+  }
+}

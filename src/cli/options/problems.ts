@@ -1,0 +1,36 @@
+import { ClusterError } from "../../errors.ts";
+import type { NameFlags } from "./flag-names.ts";
+
+/** Collects everything that is wrong with one command line, so that it can be reported together. */
+export class Problems {
+  readonly #found: string[] = [];
+  readonly #hint: string;
+  readonly #nameFlags: NameFlags;
+
+  /** `hint` says where help is, such as `cluster-cloud create --help`. */
+  constructor(hint: string, nameFlags: NameFlags = (text) => text) {
+    this.#hint = hint;
+    this.#nameFlags = nameFlags;
+  }
+
+  /** A problem is a sentence that begins with what it is about: `--masters: 2 is even`. */
+  add(text: string): void {
+    const problem = this.#nameFlags(text);
+    if (!this.#found.includes(problem)) this.#found.push(problem);
+  }
+
+  get all(): readonly string[] {
+    return this.#found;
+  }
+
+  /** Throws one `bad-usage` error that lists every problem; `facts.problems` holds them too. */
+  throwIfAny(): void {
+    const [first, ...others] = this.#found;
+    if (first === undefined) return;
+    const message = others.length === 0 ? first : this.#found.map((problem) => `\n  ${problem}`).join("");
+    throw new ClusterError("bad-usage", others.length === 0 ? message : `${this.#found.length} problems:${message}`, {
+      hint: `See ${this.#hint}`,
+      facts: { problems: this.#found },
+    });
+  }
+}

@@ -1,0 +1,64 @@
+import { quoted } from "../../errors.ts";
+import { parseDuration } from "./duration.ts";
+import { BadValue } from "./option.ts";
+import type { Invocation, ValueType } from "./option.ts";
+
+/** Any text but the empty one. */
+export const text: ValueType<string> = { parse: refuseEmpty };
+
+/** Any text, the empty one too. */
+export const anyText: ValueType<string> = { parse: (given) => given };
+
+/** A path, made absolute against the working directory. Whether something is there is not looked at. */
+export const path: ValueType<string> = { parse: parsePath, completes: "file" };
+
+/** As `path`, for a folder. */
+export const directoryPath: ValueType<string> = { parse: parsePath, completes: "directory" };
+
+/** `15m`, `90s`, `1h30m`: milliseconds. */
+export const duration: ValueType<number> = { parse: parseDuration };
+
+/** A whole number. */
+export function count(range: { readonly minimum: number; readonly maximum: number }): ValueType<number> {
+  return {
+    parse: (given) => {
+      const number = /^[0-9]{1,15}$/.test(given) ? Number(given) : Number.NaN;
+      if (number >= range.minimum && number <= range.maximum) return number;
+      throw new BadValue(`${quoted(given)} is no whole number from ${range.minimum} to ${range.maximum}`);
+    },
+  };
+}
+
+/** One of these words. */
+export function choice<const Word extends string>(choices: readonly Word[]): ValueType<Word> {
+  return {
+    choices,
+    parse: (given) => {
+      const chosen = choices.find((word) => word === given);
+      if (chosen !== undefined) return chosen;
+      throw new BadValue(`${quoted(given)} is none of ${choices.join(", ")}`);
+    },
+  };
+}
+
+/**
+ * A value type of the caller's own. `parse` throws `BadValue`; it may be asynchronous and read files, so that the value is, say, the
+ * parsed document rather than its path.
+ */
+export function value<Single>(
+  parse: (given: string, invocation: Invocation) => Single | Promise<Single>,
+  completes?: "file" | "directory",
+): ValueType<Single> {
+  return completes === undefined ? { parse } : { parse, completes };
+}
+
+function refuseEmpty(given: string): string {
+  if (given === "") throw new BadValue("the value is empty");
+  return given;
+}
+
+async function parsePath(given: string, invocation: Invocation): Promise<string> {
+  // Loaded late, as everything that a start without paths does without.
+  const paths = await import("node:path");
+  return paths.resolve(invocation.cwd, refuseEmpty(given));
+}

@@ -1,0 +1,42 @@
+import { maskedPrintable, printableJson } from "../../system/printable.ts";
+import type { Output, Result } from "../context.ts";
+
+interface Parts {
+  readonly format: string;
+  readonly mask: (text: string) => string;
+  readonly maskData: (data: unknown) => unknown;
+  /** Writes to stdout. */
+  readonly write: (text: string) => void;
+}
+
+/** The single writer of results. */
+export class OutputWriter implements Output {
+  readonly #parts: Parts;
+  readonly #given: Result[] = [];
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  get format(): string {
+    return this.#parts.format;
+  }
+
+  get isJson(): boolean {
+    return this.#parts.format === "json";
+  }
+
+  result(result: Result): void {
+    if (this.#given.length > 0) throw new Error("A command gave its result twice");
+    this.#given.push(result);
+    const text = maskedPrintable(result.text, this.#parts.mask);
+    if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
+  }
+
+  /** Writes the one JSON object, where JSON is wanted. `error` is what the command failed with. */
+  finish(error: Readonly<Record<string, unknown>> | undefined): void {
+    if (!this.isJson) return;
+    const data = { schemaVersion: 1, ...this.#given[0]?.data, ...(error === undefined ? {} : { error }) };
+    this.#parts.write(`${printableJson(this.#parts.maskData(data))}\n`);
+  }
+}

@@ -1,0 +1,211 @@
+import type { Clock } from "../../system/clock.ts";
+import type { Masker } from "../../system/masker.ts";
+import { maskedPrintable, printableLine } from "../../system/printable.ts";
+import type { Progress, Step } from "../../system/progress.ts";
+import type { Colours } from "./colours.ts";
+import { formatDuration } from "../options/duration.ts";
+import type { NameFlags } from "../options/flag-names.ts";
+import { LiveArea } from "./live-area.ts";
+import type { LiveLine, Screen } from "./live-area.ts";
+import type { LogFile } from "../log-file.ts";
+import { StepTable } from "./step-table.ts";
+import type { StepEntry, TitleSummary } from "./step-table.ts";
+
+const framesPerSecond = 10;
+/** What ends sooner is never drawn: a flash tells nobody anything. */
+const drawnAfterMs = 300;
+const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const subjectsShown = 4;
+
+interface Parts {
+  readonly screen: Screen;
+  readonly isLive: boolean;
+  readonly verbosity: number;
+  readonly clock: Clock;
+  readonly colours: Colours;
+  readonly masker: Masker;
+  readonly nameFlags: NameFlags;
+  readonly log: LogFile;
+  /** Whether the user ended the work: then a step without an end was stopped, not failed. */
+  readonly isInterrupted: () => boolean;
+}
+
+/** Progress on stderr: drawn live on a terminal, elsewhere a line per change of state; all of it in the log. */
+export class TerminalProgress implements Progress {
+  readonly #parts: Parts;
+  readonly #all = new StepTable();
+  readonly #live: LiveArea | undefined;
+  /** The steps that are drawn now; begins anew whenever nothing is under way. */
+  readonly #shown = new StepTable();
+  readonly #state: {
+    shownSinceMs: number;
+    isDrawn: boolean;
+    waiting: string;
+    frame: number;
+    timer: ReturnType<typeof setInterval> | undefined;
+  };
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#live = parts.isLive ? new LiveArea(parts.screen) : undefined;
+    this.#state = { shownSinceMs: 0, isDrawn: false, waiting: "", frame: 0, timer: undefined };
+  }
+
+  start(title: string, subject?: string): Step {
+    const nowMs = this.#parts.clock.now();
+    const { entry, isFirst } = this.#all.begin(title, subject, nowMs);
+    if (this.#shown.isIdle && !this.#state.isDrawn) this.#state.shownSinceMs = nowMs;
+    const shown = this.#shown.begin(title, subject, nowMs).entry;
+    const isLineDue = this.#parts.verbosity > 0 || (isFirst && this.#live === undefined);
+    this.#tell(`${this.#parts.verbosity > 0 ? nameOf(entry) : title} …`, isLineDue, nameOf(entry));
+    this.#startDrawing();
+    const end = (text: string, hasFailed: boolean): void => this.#end([entry, shown], text, hasFailed);
+    return {
+      update: (text) => {
+        shown.text = printableLine(this.#show(text));
+      },
+      done: (text = "done") => end(text, false),
+      [Symbol.dispose]: () => end(this.#parts.isInterrupted() ? "stopped" : "failed", true),
+    };
+  }
+
+  waiting(text: string): void {
+    const masked = this.#show(text);
+    if (masked === this.#state.waiting) return;
+    if (this.#shown.isIdle && this.#state.waiting === "") this.#state.shownSinceMs = this.#parts.clock.now();
+    this.#state.waiting = masked;
+    if (masked !== "") this.#tell(masked, this.#live === undefined);
+    if (masked !== "") this.#startDrawing();
+    else if (this.#shown.isIdle) this.settle();
+  }
+
+  note(text: string): void {
+    this.#tell(this.#parts.nameFlags(text), true);
+  }
+
+  warn(text: string): void {
+    const warning = `Warning: ${this.#parts.nameFlags(text)}`;
+    this.#tell(warning, true, warning, this.#parts.colours.yellow);
+  }
+
+  detail(level: 1 | 2 | 3, text: string): void {
+    this.#tell(text, this.#parts.verbosity >= level, text, this.#parts.colours.dim);
+  }
+
+  hide(secret: string): void {
+    this.#parts.masker.hide(secret);
+  }
+
+  mask(text: string): string {
+    return this.#parts.masker.text(text);
+  }
+
+  logTo(path: string): void {
+    try {
+      this.#parts.log.open(path);
+    } catch (error) {
+      this.warn(`no log is written: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  timings(): readonly { readonly title: string; readonly ms: number }[] {
+    return this.#all.summaries(this.#parts.clock.now()).map(({ title, ms }) => ({ title, ms }));
+  }
+
+  /** Leaves the terminal to somebody else: what was drawn becomes lines that stay, and nothing more is drawn until a step begins. */
+  settle(): void {
+    clearInterval(this.#state.timer);
+    this.#state.timer = undefined;
+    this.#live?.clear();
+    const nowMs = this.#parts.clock.now();
+    if (this.#state.isDrawn) {
+      const ended = this.#shown.summaries(nowMs).filter((summary) => summary.active.length === 0);
+      for (const summary of ended) this.#parts.screen.write(this.#settledLine(summary));
+    }
+    this.#state.isDrawn = false;
+    this.#state.waiting = "";
+    this.#shown.forgetEnded();
+  }
+
+  #end(entries: readonly [StepEntry, StepEntry], text: string, hasFailed: boolean): void {
+    const [entry, shown] = entries;
+    if (entry.endedMs !== undefined) return;
+    const nowMs = this.#parts.clock.now();
+    this.#all.end(entry, { text, hasFailed }, nowMs);
+    this.#shown.end(shown, { text: printableLine(this.#show(text)), hasFailed }, nowMs);
+    const { verbosity, colours } = this.#parts;
+    const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
+    const isLineDue = verbosity > 0 || hasFailed || (this.#live === undefined && entry.subject === undefined);
+    const line = `${nameOf(entry)}: ${text}`;
+    this.#tell(verbosity > 0 ? line + took : line, isLineDue, line + took, hasFailed ? colours.red : undefined);
+    if (this.#live !== undefined && this.#shown.isIdle && this.#state.waiting === "") this.settle();
+  }
+
+  /** Writes to the log, and to the screen where the line is due there. */
+  #tell(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
+    const { log, screen } = this.#parts;
+    if (isLineDue || log.takesDetails) log.write(this.#show(logged));
+    if (!isLineDue) return;
+    const masked = this.#show(text).trimEnd();
+    const line = `${paint === undefined ? masked : paint(masked)}\n`;
+    if (this.#live === undefined) screen.write(line);
+    else this.#live.writeAbove(line);
+  }
+
+  /** For the screen and the log alike. */
+  #show(text: string): string {
+    return maskedPrintable(text, (given) => this.#parts.masker.text(given));
+  }
+
+  #startDrawing(): void {
+    if (this.#live === undefined || this.#state.timer !== undefined) return;
+    this.#state.timer = setInterval(() => this.#draw(), 1000 / framesPerSecond);
+    this.#state.timer.unref();
+  }
+
+  #draw(): void {
+    const nowMs = this.#parts.clock.now();
+    if (!this.#state.isDrawn && nowMs - this.#state.shownSinceMs < drawnAfterMs) return;
+    this.#state.isDrawn = true;
+    this.#state.frame += 1;
+    const lines = this.#shown.summaries(nowMs).map((summary) => this.#line(summary));
+    const waiting = this.#state.waiting === "" ? [] : this.#state.waiting.split("\n");
+    const mark = this.#shown.isIdle ? this.#spinner() : " ";
+    this.#live?.draw([...lines, ...waiting.map((text) => ({ mark, paint: this.#parts.colours.cyan, text }))]);
+  }
+
+  #line(summary: TitleSummary): LiveLine {
+    const { colours } = this.#parts;
+    const took = formatDuration(summary.ms);
+    if (summary.active.length === 0) {
+      const isGood = summary.failed === 0;
+      const outcome = summary.outcome === "" || summary.outcome === "done" ? "" : `: ${summary.outcome}`;
+      const text = `${summary.title}${outcome} (${took})`;
+      return { mark: isGood ? "✔" : "✖", paint: isGood ? colours.green : colours.red, text };
+    }
+    return { mark: this.#spinner(), paint: colours.cyan, text: `${summary.title} ${subjectsOf(summary)} (${took})` };
+  }
+
+  #settledLine(summary: TitleSummary): string {
+    const { mark, paint, text } = this.#line(summary);
+    return `${paint(mark)} ${text}\n`;
+  }
+
+  #spinner(): string {
+    return spinner[this.#state.frame % spinner.length] ?? "";
+  }
+}
+
+function nameOf(entry: StepEntry): string {
+  return entry.subject === undefined ? entry.title : `${entry.subject}: ${entry.title}`;
+}
+
+/** Who is being worked on, and how far: `2 of 5: agent_0, agent_1 42 of 310 MB`. */
+function subjectsOf({ active, ended }: TitleSummary): string {
+  const names = active.flatMap((entry) => entry.subject ?? []);
+  const more = names.length > subjectsShown ? ` and ${names.length - subjectsShown} more` : "";
+  const all = ended + active.length;
+  const amount = all > 1 ? `${ended} of ${all}: ` : "";
+  const text = active.findLast((entry) => entry.text !== "")?.text ?? "";
+  return [`${amount}${names.slice(0, subjectsShown).join(", ")}${more}`, text].filter((part) => part !== "").join(" ");
+}

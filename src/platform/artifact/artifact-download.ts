@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { ClusterError } from "../../errors.ts";
+import { sha256OfFile } from "../../system/files/file-hash.ts";
+import { temporaryFolder } from "../../system/files/temporary-folder.ts";
+import { parseHead } from "./artifact-head.ts";
+import type { ArtifactLocation } from "./artifact-location.ts";
+import { readFileStart } from "./artifact-start.ts";
+import type { TransferRequest } from "./artifact-transfer.ts";
+import { transferArtifact } from "./artifact-transfer.ts";
+
+/** An artifact as a file of this machine. Disposing of it removes what was downloaded, never the user's own file. */
+export interface LocalArtifact extends AsyncDisposable {
+  readonly path: string;
+  readonly sizeBytes: number;
+}
+
+export interface DownloadRequest extends TransferRequest {
+  /** An existing folder; a folder of the download's own is made in it, and removed on disposal or failure. */
+  readonly workspaceFolder: string;
+  /** Hexadecimal, as `sha256sum` prints it; undefined: not compared. */
+  readonly sha256: string | undefined;
+}
+
+/**
+ * Brings the artifact to this machine; a local file stays where it is. Fails as `artifact-unreachable`, `artifact-invalid` (no script, or
+ * another sum than asked for) or `machine-not-set-up` (no space).
+ */
+export async function downloadArtifact(
+  location: ArtifactLocation,
+  request: DownloadRequest,
+  signal: AbortSignal,
+): Promise<LocalArtifact> {
+  if (location.kind === "file")
+    return checked({ path: location.path, [Symbol.asyncDispose]: async () => {} }, location, request, signal);
+  const folder = await temporaryFolder(request.workspaceFolder);
+  try {
+    const path = join(folder.path, "artifact.sh");
+    await transferArtifact(location, path, request, signal);
+    return await checked(
+      { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() },
+      location,
+      request,
+      signal,
+    );
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function checked(
+  file: Omit<LocalArtifact, "sizeBytes">,
+  { shown }: ArtifactLocation,
+  { sha256 }: DownloadRequest,
+  signal: AbortSignal,
+): Promise<LocalArtifact> {
+  const start = await readFileStart(file.path);
+  parseHead(start, shown);
+  if (sha256 !== undefined) await assertSum({ path: file.path, shown }, sha256, signal);
+  return { ...file, sizeBytes: start.sizeBytes };
+}
+
+/** Fails as `artifact-invalid` where the file has another SHA-256 sum than this, which is hexadecimal. */
+export async function assertSum(
+  { path, shown }: { readonly path: string; readonly shown: string },
+  sha256: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const expected = sha256.toLowerCase();
+  const actual = await sha256OfFile(path, signal);
+  if (actual === expected) return;
+  throw new ClusterError("artifact-invalid", `The artifact ${shown} has the SHA-256 sum ${actual}, not ${expected}.`, {
+    hint: "Check `artifactSha256`, and that ARTIFACT_URL leads to the release you mean.",
+    facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
+  });
+}

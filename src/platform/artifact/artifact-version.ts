@@ -1,0 +1,66 @@
+import type { Variant } from "../../model/cluster-record.ts";
+import { ClusterError } from "../../errors.ts";
+import { toRemark } from "../../model/parse-values.ts";
+import { isMapping } from "../../system/is-mapping.ts";
+import { compareReleases, releaseNumbers } from "../release-numbers.ts";
+
+/** What an artifact says of itself. */
+export interface ArtifactVersion {
+  readonly variant: Variant;
+  /** Such as `1.13.0`; free text of the artifact's maker, on one line. */
+  readonly version: string;
+}
+
+/**
+ * Reads the output of `bash artifact --version`: a JSON object, perhaps over several lines, perhaps between stray lines of the artifact's
+ * first run. Fails as `artifact-invalid` where none stands in it or the variant is unknown.
+ */
+export function parseArtifactVersion(stdout: string): ArtifactVersion {
+  for (const candidate of stdout.match(/\{[^{}]*\}/g) ?? []) {
+    const found = versionIn(candidate);
+    if (found !== undefined) return found;
+  }
+  throw new ClusterError(
+    "artifact-invalid",
+    `The artifact's --version says neither version nor variant: ${excerpt(stdout)}`,
+    {
+      hint: "Is it a release artifact (an installer generator script)? Try another download of it.",
+    },
+  );
+}
+
+/** A variant as artifacts spell it in their `--version`. */
+function artifactVariant(text: unknown): Variant | undefined {
+  if (text === "" || text === "oss") return "oss";
+  return text === "ee" || text === "enterprise" ? "enterprise" : undefined;
+}
+
+/** Whether an enterprise artifact of this version needs a license key: 1.11 and later. False where the version is no dotted number. */
+export function licenseNeeded(version: string): boolean {
+  const numbers = releaseNumbers(version);
+  return numbers !== undefined && compareReleases(numbers, [1, 11]) >= 0;
+}
+
+function versionIn(text: string): ArtifactVersion | undefined {
+  const found = parsedJson(text);
+  const version = isMapping(found) ? toRemark(found["version"]) : undefined;
+  if (!isMapping(found) || version === undefined || !("variant" in found)) return undefined;
+  const variant = artifactVariant(found["variant"]);
+  if (variant === undefined) {
+    throw new ClusterError(
+      "artifact-invalid",
+      `The artifact says it is of the variant ${JSON.stringify(found["variant"])}, which is unknown.`,
+    );
+  }
+  return { variant, version };
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const excerpt = (text: string): string => JSON.stringify(text.trim().slice(0, 200));

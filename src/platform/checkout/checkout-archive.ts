@@ -1,0 +1,60 @@
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { ClusterError } from "../../errors.ts";
+import { errorCode } from "../../system/error-code.ts";
+import { gather } from "../../system/files/gather.ts";
+import type { TarFile } from "../../system/files/tar.ts";
+import { tarStream } from "../../system/files/tar.ts";
+import { isRemovedFirst } from "./checkout-plan.ts";
+import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
+
+/**
+ * The archive that the unpacking script reads from its stdin: the files below `tests/` and `library/`, the list `unchanged` of those
+ * that come back after the removal, and at last an empty file `complete`, without which the script takes nothing: tar itself does not notice an archive that
+ * breaks off between two files. Each call reads the files anew, so that each master has a stream of its own.
+ */
+export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
+  gather(tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]), leastChunkBytes);
+
+const leastChunkBytes = 128 * 1024;
+/** Up to this size a file is read at once. */
+const streamedFromBytes = 1_000_000;
+
+const member = (file: SyncFile): TarFile => ({
+  name: `${file.place}/${file.path}`,
+  mode: file.mode,
+  modifiedMs: file.modifiedMs,
+  sizeBytes: file.sizeBytes,
+  contents: () => contents(file),
+});
+
+async function* contents({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    if (sizeBytes < streamedFromBytes) yield await readFile(source);
+    else for await (const chunk of createReadStream(source)) yield chunk as Uint8Array;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    throw new ClusterError("transfer-failed", `${source} can no longer be read (${errorCode(error)}).`, {
+      hint: "Sync again, with no program at work in the checkout.",
+    });
+  }
+}
+
+/** Of the files that stay, those that the removal before takes away: paths that each end with a NUL. They all are tests. */
+function unchangedList(plan: SyncPlan): readonly TarFile[] {
+  const paths = plan.unchanged.filter((file) => file.place === "tests" && isRemovedFirst(plan, file.path));
+  return paths.length === 0 ? [] : [textMember("unchanged", paths.map(({ path }) => `${path}\0`).join(""))];
+}
+
+function textMember(name: string, text: string): TarFile {
+  const bytes = new TextEncoder().encode(text);
+  return {
+    name,
+    mode: 0o600,
+    modifiedMs: 0,
+    sizeBytes: bytes.length,
+    contents: async function* () {
+      if (bytes.length > 0) yield bytes;
+    },
+  };
+}

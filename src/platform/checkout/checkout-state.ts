@@ -1,0 +1,37 @@
+import type { Variant } from "../../model/cluster-record.ts";
+import { isMapping } from "../../system/is-mapping.ts";
+import { parseManifest } from "./checkout-manifest.ts";
+import type { RemoteManifest } from "./checkout-manifest.ts";
+import type { Layout } from "../layout.ts";
+
+/** What a master has installed, as far as syncing needs to know. */
+export interface CheckoutState {
+  readonly layout: Layout;
+  readonly variant: Variant;
+  readonly manifest: RemoteManifest;
+}
+
+/**
+ * Reads what `stateScript` printed; a string says what is missing on the node. Where the version file doesn't name the variant, as in older
+ * releases, it is the cluster's.
+ */
+export function parseState(
+  stdout: string,
+  layouts: readonly Layout[],
+  clusterVariant: Variant,
+): CheckoutState | string {
+  const [, name, versionFile = ""] = /^# layout (\S+)\n# version\n(.*?)\n# tests\n/s.exec(stdout) ?? [];
+  const layout = layouts.find((each) => each.name === name);
+  if (layout === undefined) return "no installation has begun";
+  const body = parsedJson(versionFile);
+  if (!isMapping(body)) return `${layout.versionFile} is not complete`;
+  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest: parseManifest(stdout) };
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,104 @@
+import type { Variant } from "../../model/cluster-record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
+import type { FileSums } from "../../system/files/file-hash.ts";
+import { checkoutArchive } from "./checkout-archive.ts";
+import { changedFiles, isSettled } from "./checkout-manifest.ts";
+import { syncPlan } from "./checkout-plan.ts";
+import type { SyncPlan } from "./checkout-plan.ts";
+import { stateScript, syncStatuses, unpackScript } from "./checkout-scripts.ts";
+import { parseState } from "./checkout-state.ts";
+import type { CheckoutState } from "./checkout-state.ts";
+import type { Checkout } from "./checkout.ts";
+import type { Layout } from "../layout.ts";
+
+export interface SyncTarget {
+  readonly connection: Connection;
+  /** Such as `master_0`: errors name it. */
+  readonly reference: string;
+  /** Those that the node may have. */
+  readonly layouts: readonly Layout[];
+  /** The variant that the cluster was created as. */
+  readonly variant: Variant;
+  /** Shared by the targets of one sync. */
+  readonly sumOf: FileSums;
+}
+
+export interface SyncReport {
+  /** Files of the checkout that the master has now. */
+  readonly files: number;
+  /** Those of them that had to be sent, and their bytes. */
+  readonly sentFiles: number;
+  readonly sentBytes: number;
+}
+
+/**
+ * Syncs a checkout to one master, all or nothing; only what has changed is sent. Fails as `not-installed`, `bad-usage` (the checkout is
+ * not of the cluster's kind), `remote-command-failed`, `transfer-failed` or `connection-failed`.
+ */
+export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
+  const { layout, variant, manifest } = await askState(target, signal);
+  const whole = syncPlan(checkout, variant, layout);
+  const plan = await changedFiles(whole, manifest, target.sumOf, signal);
+  if (!isSettled(plan, manifest)) await unpack(plan, target, signal);
+  return {
+    files: whole.files.length,
+    sentFiles: plan.files.length,
+    sentBytes: plan.files.reduce((sum, file) => sum + file.sizeBytes, 0),
+  };
+}
+
+const limitMs = 600_000;
+
+async function askState(
+  { connection, reference, layouts, variant }: SyncTarget,
+  signal: AbortSignal,
+): Promise<CheckoutState> {
+  const argv = ["sh", "-c", stateScript(layouts)];
+  const result = await connection.run({ argv, sudo: true, limitMs, task: "looking what is installed" }, signal);
+  if (result.status === syncStatuses.failed) throw transferFailed(reference, result);
+  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
+  if (result.status !== 0) {
+    throw new ClusterError(
+      "remote-command-failed",
+      `${reference} could not be asked what is installed on it: ${lastLine(result)}.`,
+      {
+        hint: "Look at that node: the run command with `noTestEnv` gets a shell on it.",
+        facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
+      },
+    );
+  }
+  const state = parseState(result.stdout, layouts, variant);
+  if (typeof state === "string") throw notInstalled(reference, state);
+  return state;
+}
+
+async function unpack(plan: SyncPlan, { connection, reference }: SyncTarget, signal: AbortSignal): Promise<void> {
+  const argv = ["sh", "-c", unpackScript(plan)];
+  const stdin = checkoutArchive(plan);
+  const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "syncing the checkout" }, signal);
+  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
+  if (result.status !== 0) throw transferFailed(reference, result);
+}
+
+function transferFailed(reference: string, result: RemoteResult): ClusterError {
+  const isFull = /no space left on device|disk quota exceeded/i.test(result.stderr);
+  const reason = isFull ? "no space is left on its disk" : lastLine(result);
+  return new ClusterError(
+    "transfer-failed",
+    `The checkout could not be synced to ${reference}: ${reason}. It has its former files.`,
+    {
+      hint: "Remove the cause, if it is not the connection, and sync again.",
+      transient: result.status === syncStatuses.brokenTransfer && !isFull,
+      facts: { node: reference, status: result.status },
+    },
+  );
+}
+
+const notInstalled = (reference: string, reason: string): ClusterError =>
+  new ClusterError("not-installed", `The cluster software is not installed on ${reference} yet: ${reason}.`, {
+    hint: "Wait for the installation to end (the wait command tells when), then sync again.",
+    facts: { node: reference },
+  });
+
+const lastLine = ({ status, stderr }: RemoteResult): string => stderr.trim().split("\n").at(-1) || `status ${status}`;

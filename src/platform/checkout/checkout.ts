@@ -1,0 +1,73 @@
+import { access, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Variant } from "../../model/cluster-record.ts";
+import type { Checked } from "../../system/checked.ts";
+import { problem } from "../../system/checked.ts";
+import type { ListedFile } from "../../system/files/list-files.ts";
+import { listFiles } from "../../system/files/list-files.ts";
+import type { Layout } from "../layout.ts";
+import { layouts } from "../layouts/find-layout.ts";
+
+/** A checkout of the cluster software's repository on this machine. */
+export interface Checkout {
+  /** Absolute. */
+  readonly folder: string;
+  readonly variant: Variant;
+  /** What it holds for each layout whose tests are in it. */
+  readonly contents: ReadonlyMap<Layout["name"], CheckoutContents>;
+}
+
+interface CheckoutContents {
+  readonly tests: readonly ListedFile[];
+  /** Empty where the checkout has no bootstrap library. */
+  readonly library: readonly ListedFile[];
+}
+
+/**
+ * Lists what is to be synced of `folder` (absolute). The problem of one that is no checkout names the paths that were looked for. Every
+ * symbolic link that leaves the checkout is a problem.
+ */
+export async function readCheckout(folder: string): Promise<Checked<Checkout>> {
+  const information = await stat(folder).catch(() => undefined);
+  if (information?.isDirectory() !== true) return problem(`There is no folder ${folder}.`);
+  const present = await Promise.all(layouts.map((layout) => isFolder(testsSource(folder, layout))));
+  const found = layouts.filter((_layout, index) => present[index]);
+  if (found.length === 0) {
+    const places = layouts.map((layout) => testsSource(folder, layout)).join(" nor ");
+    return problem(`${folder} is not a checkout of the cluster software: there is neither ${places}.`);
+  }
+  const contents = new Map<Layout["name"], CheckoutContents>();
+  const problems: string[] = [];
+  for (const layout of found) {
+    const tests = await list(folder, testsSource(folder, layout));
+    const library = await list(folder, librarySource(folder, layout));
+    problems.push(...(tests.problems ?? []), ...(library.problems ?? []));
+    contents.set(layout.name, { tests: tests.value ?? [], library: library.value ?? [] });
+  }
+  return problems.length > 0 ? { problems } : { value: { folder, variant: await checkoutVariant(folder), contents } };
+}
+
+async function list(checkout: string, folder: string): Promise<Checked<readonly ListedFile[]>> {
+  if (!(await isFolder(folder))) return { value: [] };
+  const isSkipped = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
+  return listFiles(folder, { boundary: checkout, isSkipped });
+}
+
+export const testsSource = (folder: string, layout: Layout): string =>
+  join(folder, "packages", layout.testsPackage, "extra");
+
+const librarySource = (folder: string, layout: Layout): string =>
+  join(folder, "packages", "bootstrap", "extra", layout.internalLibrary);
+
+/** Enterprise checkouts build upon an open source one, which this file names. */
+const checkoutVariant = (folder: string): Promise<Variant> =>
+  access(join(folder, "packages", "upstream.json")).then(
+    () => "enterprise",
+    () => "oss",
+  );
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (information) => information.isDirectory(),
+    () => false,
+  );

@@ -1,0 +1,78 @@
+import { readFile } from "node:fs/promises";
+import type { Checked } from "../../system/checked.ts";
+import { problem } from "../../system/checked.ts";
+import { errorCode } from "../../system/error-code.ts";
+import { isMapping } from "../../system/is-mapping.ts";
+import type { Configuration } from "./configuration.ts";
+
+/**
+ * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing of it: it may hold a
+ * license. YAML 1.1 is read and written, as the artifacts do it, so that `yes` or `010` keep the meaning that their documentation gives them.
+ */
+export async function readExtraConfiguration(path: string): Promise<Checked<Configuration>> {
+  const text = await readText(path);
+  return text.problems === undefined ? parseConfiguration(text.value, path) : text;
+}
+
+/**
+ * The configuration as the text of `config.yaml`. Texts are quoted and what is not printable is escaped, since parsers disagree on what
+ * `1:30`, `=` or a bare control character is; no line is folded, for what reads the file may not be a full YAML parser.
+ */
+export async function renderConfiguration(configuration: Configuration): Promise<string> {
+  const { stringify } = await import("yaml");
+  const text = stringify(configuration, {
+    version: "1.1",
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+    defaultStringType: "QUOTE_DOUBLE",
+    defaultKeyType: "PLAIN",
+    doubleQuotedAsJSON: true,
+  });
+  return text.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped);
+}
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/** Exported for the library, whose callers have text. `path` is what problems name. */
+export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
+  const { LineCounter, parseDocument } = await import("yaml");
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { version: "1.1", intAsBigInt: true, prettyErrors: false, lineCounter });
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length > 0)
+    return { problems: faults.map((fault) => `${path}${place(lineCounter.linePos(fault.pos[0]))}: ${fault.message}`) };
+  return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
+}
+
+function mapping(read: () => unknown, path: string): Checked<Configuration> {
+  try {
+    const value = read() ?? {};
+    if (isMapping(value)) return { value };
+    return problem(`${path}: a mapping (key: value) is needed at the top.`);
+  } catch {
+    return problem(`${path}: its anchors and aliases cannot be resolved.`);
+  }
+}
+
+const place = ({ line, col }: { readonly line: number; readonly col: number }): string => `:${line}:${col}`;
+
+/** Integers stay exact, however long; those that a number can hold become one. */
+const plain = (value: unknown): unknown =>
+  typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
+
+async function readText(path: string): Promise<Checked<string>> {
+  try {
+    return { value: new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path)) };
+  } catch (error) {
+    const code = errorCode(error);
+    return problem(`${path}: ${reasons[code ?? ""] ?? `cannot be read (${code ?? "no code"}).`}`);
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file.",
+  ENOTDIR: "there is no such file.",
+  EISDIR: "is a folder, not a file.",
+  EACCES: "this user may not read it.",
+  ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text.",
+};

@@ -1,0 +1,82 @@
+import type { NodeRecord, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
+
+/** `config.yaml` as a mapping. It may hold the license and password hashes: it goes to the node, never into output, logs or facts. */
+export type Configuration = Readonly<Record<string, unknown>>;
+
+export const securityModes = ["disabled", "permissive", "strict"] as const;
+export type SecurityMode = (typeof securityModes)[number];
+
+export interface BaseConfigurationInput {
+  readonly clusterName: string;
+  readonly variant: Variant;
+  /** Every one has a private address. */
+  readonly nodes: readonly Pick<NodeRecord, "role" | "privateAddress">[];
+  /** Where the nodes will find `genconf/serve/`, such as `http://10.0.0.4:10700`. */
+  readonly bootstrapUrl: string;
+  /** IPv4 addresses of the DNS servers that the nodes really use. */
+  readonly resolvers: readonly string[];
+  /** Path of the public ip-detect script as genconf knows it (`genconf/ip-detect-public`), where there is one. */
+  readonly ipDetectPublicFile: string | undefined;
+  readonly licenseKey: string | undefined;
+}
+
+/** The least that the artifact needs. Superuser, password hash and license are the enterprise variant's. */
+export function baseConfiguration(input: BaseConfigurationInput): Configuration {
+  return {
+    bootstrap_url: input.bootstrapUrl,
+    cluster_name: input.clusterName,
+    exhibitor_storage_backend: "static",
+    master_discovery: "static",
+    master_list: addresses(input, "master"),
+    agent_list: addresses(input, "agent"),
+    public_agent_list: addresses(input, "public_agent"),
+    resolvers: input.resolvers,
+    ...(input.ipDetectPublicFile === undefined ? {} : { ip_detect_public_filename: input.ipDetectPublicFile }),
+    ...(input.variant === "enterprise" ? enterpriseConfiguration(input.licenseKey) : {}),
+  };
+}
+
+/** What the user gave wins over the base, `--security-mode` over both. Values are replaced whole, never merged within. */
+export const mergeConfiguration = (
+  base: Configuration,
+  extra: Configuration,
+  securityMode: SecurityMode | undefined,
+): Configuration => ({ ...base, ...extra, ...(securityMode === undefined ? {} : { security: securityMode }) });
+
+/** Whether the masters will speak TLS: the enterprise variant's do unless its security is disabled. */
+export function webSchemeOf(variant: Variant, extra: Configuration, securityMode: SecurityMode | undefined): WebScheme {
+  const security = securityMode ?? extra["security"];
+  return variant === "enterprise" && security !== "disabled" ? "https" : "http";
+}
+
+const addresses = ({ nodes }: BaseConfigurationInput, role: Role): readonly (string | undefined)[] =>
+  nodes.filter((node) => node.role === role).map((node) => node.privateAddress);
+
+/**
+ * The sha512-crypt hash of the superuser's default password, `admin`, which the documentation names: no secret. The salt is fixed, so that
+ * the same cluster is configured the same way. `openssl passwd -6 -salt cluster.e2e admin` prints it.
+ */
+const defaultPasswordHash =
+  "$6$cluster.e2e$aqgsYe2pgNT7kyAc0V3Ie3ftLrxLm8u98fKs1Gk6rwo19CIQz.VLPBgSbzEk.C2KCfWDs.l792fQVsCYrVeVA.";
+
+const defaultUsername = "admin";
+const defaultPassword = "admin";
+
+/** The superuser that a user's own configuration makes. `password` is undefined if only the hash of another one is known. */
+export function superuserOf(extra: Configuration): {
+  readonly username: string;
+  readonly password: string | undefined;
+} {
+  const { superuser_username: username, superuser_password_hash: hash } = extra;
+  return {
+    username: typeof username === "string" || typeof username === "number" ? String(username) : defaultUsername,
+    password: hash === undefined || hash === defaultPasswordHash ? defaultPassword : undefined,
+  };
+}
+
+const enterpriseConfiguration = (licenseKey: string | undefined): Configuration => ({
+  superuser_username: defaultUsername,
+  superuser_password_hash: defaultPasswordHash,
+  fault_domain_enabled: false,
+  ...(licenseKey === undefined ? {} : { license_key_contents: licenseKey }),
+});

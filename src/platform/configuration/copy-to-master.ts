@@ -1,0 +1,53 @@
+import { access, constants, stat } from "node:fs/promises";
+import { isAbsolute, posix } from "node:path";
+import type { Checked } from "../../system/checked.ts";
+import { problem } from "../../system/checked.ts";
+import { listFiles } from "../../system/files/list-files.ts";
+import type { FileToCopy } from "./genconf-folder.ts";
+
+export interface CopyToMaster {
+  /** Absolute path here. */
+  readonly source: string;
+  /** Absolute path on the masters; a trailing `/` means: into this folder. */
+  readonly target: string;
+}
+
+/** Reads `/absolute/local/path:/remote/path`. The last `:/` parts the two, so that a local path may hold one. */
+export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
+  const colon = text.lastIndexOf(":/");
+  if (colon < 0) {
+    const reason = text.includes(":") ? "the path on the master must be absolute" : "write /local/path:/remote/path";
+    return problem(`${text}: ${reason}`);
+  }
+  const source = text.slice(0, colon);
+  if (!isAbsolute(source)) return problem(`${text}: the local path must be absolute`);
+  return { value: { source, target: posix.normalize(text.slice(colon + 1)) } };
+}
+
+/** The files that one `--copy-to-master` means: one, or all of a folder, whose contents then stand in the target folder. */
+export async function listCopyToMaster({ source, target }: CopyToMaster): Promise<Checked<readonly FileToCopy[]>> {
+  const information = await stat(source).catch(() => undefined);
+  if (information === undefined) return problem(`there is no file or folder ${source}`);
+  if (information.isDirectory()) return listFolder(source, target);
+  if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
+  const isReadable = await access(source, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isReadable) return problem(`this user may not read ${source}`);
+  const place = target.endsWith("/") ? target + posix.basename(source) : target;
+  return { value: [{ source, target: place, mode: information.mode & 0o777, sizeBytes: information.size }] };
+}
+
+async function listFolder(source: string, target: string): Promise<Checked<readonly FileToCopy[]>> {
+  const listed = await listFiles(source, { boundary: source, isSkipped: () => false });
+  if (listed.problems !== undefined) return listed;
+  return {
+    value: listed.value.map(({ source: file, path, mode, sizeBytes }) => ({
+      source: file,
+      target: posix.join(target, path),
+      mode,
+      sizeBytes,
+    })),
+  };
+}

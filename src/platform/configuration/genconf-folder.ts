@@ -1,0 +1,51 @@
+import { stat } from "node:fs/promises";
+import type { Checked } from "../../system/checked.ts";
+import { problem } from "../../system/checked.ts";
+import { listFiles } from "../../system/files/list-files.ts";
+
+/** A file of this machine and the place on a node that it is copied to. */
+export interface FileToCopy {
+  /** Absolute. */
+  readonly source: string;
+  readonly target: string;
+  /** Permission bits, such as 0o644. */
+  readonly mode: number;
+  readonly sizeBytes: number;
+}
+
+/** What `--genconf-dir` gives. The targets are relative to the installer's `genconf` folder. */
+export interface GenconfFolder {
+  readonly files: readonly FileToCopy[];
+  /** Whether the user's own `ip-detect` takes the place of the backend's. */
+  readonly hasIpDetect: boolean;
+  readonly hasPublicIpDetect: boolean;
+}
+
+/** Lists the folder, sub-folders included. `folder` is absolute. */
+export async function readGenconfFolder(folder: string): Promise<Checked<GenconfFolder>> {
+  const information = await stat(folder).catch(() => undefined);
+  if (information === undefined) return problem(`there is no folder ${folder}`);
+  if (!information.isDirectory()) return problem(`${folder} is not a folder`);
+  const listed = await listFiles(folder, { boundary: folder, isSkipped: () => false });
+  if (listed.problems !== undefined) return listed;
+  const targets = new Set(listed.value.map((file) => file.path));
+  if (targets.has("config.yaml")) {
+    return problem(`${folder}/config.yaml is refused: give your configuration with \`extraConfig\``);
+  }
+  return {
+    value: {
+      files: listed.value.map(({ source, path, mode, sizeBytes }) => ({
+        source,
+        target: path,
+        mode: scriptMode(path, mode),
+        sizeBytes,
+      })),
+      hasIpDetect: targets.has("ip-detect"),
+      hasPublicIpDetect: targets.has("ip-detect-public"),
+    },
+  };
+}
+
+/** genconf runs these two, whatever mode they have here. */
+const scriptMode = (path: string, mode: number): number =>
+  path === "ip-detect" || path === "ip-detect-public" ? mode | 0o555 : mode;

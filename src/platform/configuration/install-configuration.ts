@@ -1,0 +1,112 @@
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
+import { ClusterError } from "../../errors.ts";
+import { urlSecrets } from "../../system/mask-url.ts";
+import { renderConfiguration } from "./configuration-file.ts";
+import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
+import type { Configuration } from "./configuration.ts";
+import type { AddedConfiguration, InstallPlan } from "../install-plan.ts";
+import type { Layout } from "../layout.ts";
+import { layouts } from "../layouts/find-layout.ts";
+import type { GenconfFile } from "../phases/genconf.ts";
+import { bootstrapPort } from "../phases/serve.ts";
+
+/** What must never be shown: a signed artifact URL, the license, the superuser's password hash where the user gave one. */
+export function secretsOf({
+  artifact,
+  configuration,
+}: Pick<InstallPlan, "artifact" | "configuration">): readonly string[] {
+  const { values } = configuration;
+  const license = configuration.kind === "added" ? configuration.licenseKey : undefined;
+  const texts = [license, values["license_key_contents"], values["superuser_password_hash"]]
+    .filter((value) => typeof value === "string" && value.trim() !== "")
+    .map(String);
+  return [...(artifact.kind === "url" ? urlSecrets(artifact.url) : []), ...texts];
+}
+
+/** Fails as `machine-failed` where the backend knows no private address of the node. */
+export function privateAddressOf(node: NodeRecord): string {
+  if (node.privateAddress !== undefined) return node.privateAddress;
+  throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
+}
+
+/** The bootstrap server, on the first master. What genconf made is below a path that only the cluster's nodes learn. */
+export const bootstrapOriginOf = (firstMaster: NodeRecord): string =>
+  `http://${privateAddressOf(firstMaster)}:${bootstrapPort(layouts)}`;
+
+/** What is known only once the first master is up, and the artifact has told what it is. */
+export interface GenconfFacts {
+  /** IPv4 addresses that the first master asks for names. */
+  readonly resolvers: readonly string[];
+  /** The bootstrap server's origin, and the secret path below it. */
+  readonly bootstrapUrl: string;
+  /** The layout that the artifact seems to be of. */
+  readonly layout: Layout;
+  /** As the artifact's `--version` has it. */
+  readonly release: string;
+}
+
+/** Everything that goes into `genconf/`. The configuration may hold the license and password hashes: root alone may read it. */
+export async function genconfFiles(
+  plan: InstallPlan,
+  cluster: ClusterRecord,
+  found: GenconfFacts,
+): Promise<readonly GenconfFile[]> {
+  const own = new Set(plan.genconfFiles.map((file) => file.target));
+  const detectors: GenconfFile[] = [
+    { path: "ip-detect", source: { text: plan.ipDetect }, mode: 0o755 },
+    ...(plan.ipDetectPublic === undefined
+      ? []
+      : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
+  ];
+  const text = await renderConfiguration(
+    withBootstrapUrl(configurationOf(plan, cluster, found), new URL(found.bootstrapUrl)),
+  );
+  return [
+    { path: "config.yaml", source: { text }, mode: 0o600 },
+    ...detectors.filter((file) => !own.has(file.path)),
+    ...plan.genconfFiles.map(({ source, target, mode }) => ({ path: target, source: { file: source }, mode })),
+  ];
+}
+
+function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: GenconfFacts): Configuration {
+  const { configuration, variant, nodesKeepTime } = plan;
+  if (configuration.kind === "complete") return configuration.values;
+  const { values, securityMode, licenseKey } = configuration;
+  const { resolvers, layout, release } = found;
+  const hasPublicDetector =
+    plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
+  const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
+  const ownBase = { ...base, ...layout.baseConfiguration({ variant, release, nodesKeepTime }) };
+  return mergeConfiguration(ownBase, values, securityMode);
+}
+
+/** Base configurations, which the library's users see, name the bootstrap server without its secret path. Another server is the user's own. */
+function withBootstrapUrl(configuration: Configuration, url: URL): Configuration {
+  const given = configuration["bootstrap_url"];
+  const isOurs = typeof given === "string" && given.replace(/\/+$/, "") === url.origin;
+  return isOurs ? { ...configuration, bootstrap_url: url.href } : configuration;
+}
+
+/** What can't be read from the cluster's record. */
+interface BaseFacts extends Pick<InstallPlan, "variant">, Pick<AddedConfiguration, "licenseKey"> {
+  /** Whether genconf is given a script for the public address. */
+  readonly hasPublicDetector: boolean;
+  /** Of the first master. */
+  readonly resolvers: readonly string[];
+}
+
+/** The base of a cluster's configuration. Fails as `machine-failed` where a node is without a private address. */
+export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): Configuration {
+  const [firstMaster] = cluster.nodes;
+  if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);
+  return baseConfiguration({
+    clusterName: cluster.id,
+    variant: facts.variant,
+    nodes: cluster.nodes.map((node) => ({ role: node.role, privateAddress: privateAddressOf(node) })),
+    bootstrapUrl: bootstrapOriginOf(firstMaster),
+    resolvers: facts.resolvers,
+    ipDetectPublicFile: facts.hasPublicDetector ? "genconf/ip-detect-public" : undefined,
+    licenseKey: facts.licenseKey,
+  });
+}

@@ -1,0 +1,50 @@
+import { readFile } from "node:fs/promises";
+import type { Variant } from "../../model/cluster-record.ts";
+import type { Checked } from "../../system/checked.ts";
+import { problem } from "../../system/checked.ts";
+import type { Environment } from "../../system/environment.ts";
+import { errorCode } from "../../system/error-code.ts";
+import type { Configuration } from "./configuration.ts";
+
+export interface License {
+  /** Secret. */
+  readonly contents: string;
+  readonly source: "`extraConfig`" | "`licenseKey`" | "CLUSTER_LICENSE_KEY_PATH";
+}
+
+export interface LicenseSources {
+  readonly variant: Variant;
+  readonly extraConfiguration: Configuration;
+  /** The value of the option. */
+  readonly optionPath: string | undefined;
+  readonly environment: Environment;
+}
+
+/**
+ * The license by the document's order: the first source that is present wins, lower ones stay unread, and none is looked at for the open
+ * source variant. Undefined: no source is present. A source that is present but unreadable or empty is a problem, not skipped.
+ */
+export async function resolveLicense(sources: LicenseSources): Promise<Checked<License | undefined>> {
+  if (sources.variant === "oss") return { value: undefined };
+  const contents = sources.extraConfiguration["license_key_contents"];
+  if (contents !== undefined) return fromConfiguration(contents);
+  if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`");
+  const variable = sources.environment["CLUSTER_LICENSE_KEY_PATH"];
+  // An empty variable is how a CI system says that there is none.
+  if (variable === undefined || variable === "") return { value: undefined };
+  return fromFile(variable, "CLUSTER_LICENSE_KEY_PATH");
+}
+
+function fromConfiguration(contents: unknown): Checked<License> {
+  if (typeof contents === "string") return { value: { contents, source: "`extraConfig`" } };
+  return problem("`extraConfig`: license_key_contents must be text.");
+}
+
+async function fromFile(path: string, source: License["source"]): Promise<Checked<License>> {
+  try {
+    const contents = (await readFile(path, "utf8")).replace(/\r?\n$/, "");
+    return contents === "" ? problem(`${source}: the license file ${path} is empty.`) : { value: { contents, source } };
+  } catch (error) {
+    return problem(`${source}: the license file ${path} cannot be read (${errorCode(error) ?? "no code"}).`);
+  }
+}

@@ -1,0 +1,57 @@
+import type { ClientChannel } from "ssh2";
+import { ClusterError } from "../errors.ts";
+import { addressOf } from "./connection/connection-errors.ts";
+import { eitherSignal } from "./either-signal.ts";
+import { openChannel } from "./connection/exec-channel.ts";
+import type { Link } from "./connection/link.ts";
+
+const limitMs = 5_000;
+const longestWord = 200;
+
+/**
+ * For a command whose channel ended, whatever the status, without the proof that it had begun: the login shell isn't a POSIX shell, its start-up
+ * files end it, or sshd runs something else in its place.
+ */
+export async function commandNotBegun(
+  link: Link,
+  { status, said }: { readonly status: number; readonly said: string },
+  signal: AbortSignal,
+): Promise<ClusterError> {
+  const shell = await loginShell(link, signal);
+  const { name, user } = link.target;
+  const lastLine = said.trim().split("\n").at(-1)?.slice(0, longestWord) ?? "";
+  const words = lastLine === "" ? "printed nothing" : `printed ${JSON.stringify(lastLine)}`;
+  const subject = shell === undefined ? "what sshd runs there" : `the login shell ${shell}`;
+  const message = `${addressOf(link.target)} did not run a command: ${subject} ${words} and ended with status ${status}.`;
+  return new ClusterError("remote-command-failed", message, {
+    hint: `The login shell of ${user} must be a POSIX shell such as /bin/bash, its start-up files must not end it, and sshd_config must not have a ForceCommand for this user. Choose another image, or change that there.`,
+    facts: { node: name, status, ...(shell !== undefined && { loginShell: shell }) },
+  });
+}
+
+/** Every shell understands this line. Undefined where none answers, as with a ForceCommand. */
+async function loginShell(link: Link, signal: AbortSignal): Promise<string | undefined> {
+  using limit = eitherSignal([signal, AbortSignal.timeout(limitMs)]);
+  const read = (channel: ClientChannel): { readonly text: Promise<string> } => ({
+    text: new Promise((resolve, reject) => {
+      const seen = { text: "" };
+      channel.on("data", (chunk: Buffer) => {
+        seen.text = (seen.text + chunk.toString()).slice(-longestWord * 10);
+      });
+      channel.stderr.resume();
+      channel.on("error", () => {}).on("close", () => resolve(seen.text));
+      const onAbort = (): void => {
+        channel.close();
+        reject(limit.signal.reason);
+      };
+      limit.signal.addEventListener("abort", onAbort, { once: true });
+      channel.end();
+    }),
+  });
+  try {
+    const { text } = await openChannel(link, "echo e2e-login-shell=$SHELL", read, limit.signal);
+    return /e2e-login-shell=(\/[\w./+-]+)/.exec(await text)?.[1];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,134 @@
+import { StringDecoder } from "node:string_decoder";
+import type { ClientChannel } from "ssh2";
+import type { RemoteCommand } from "./connection.ts";
+import type { Link } from "./link.ts";
+import { createOutputTail } from "./output-tail.ts";
+import { afterToken, processMark } from "../session/remote-line.ts";
+
+/** Of each stream; what came before is dropped. */
+const keptCharacters = 4 * 1024 * 1024;
+/** How much of stderr is searched for the process group before the search is given up. */
+const markReach = 64 * 1024;
+/** Kept of what stdout holds before the token. */
+const noiseCharacters = 4 * 1024;
+/** What has no newline for so long is shown as a line all the same. */
+const longestLine = 64 * 1024;
+
+interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden"> {
+  /** See `remoteLine`. */
+  readonly token: string;
+}
+
+export interface CommandOutput {
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** What stdout held where the command has not begun; undefined once it has. */
+  readonly noise: () => string | undefined;
+  /** Of the remote process group. Resolves once the node has told it, which may be never. */
+  readonly processId: Promise<number>;
+}
+
+/**
+ * Reads both streams of a command from now on: kept for the result, told to `onOutput`, and line by line to the progress at level 3. What comes
+ * before the command's token, from the login shell's start-up files, is dropped.
+ */
+export function collectOutput(
+  link: Link,
+  channel: ClientChannel,
+  { onOutput, isOutputHidden = false, token }: OutputRequest,
+): CommandOutput {
+  const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
+    const tail = createOutputTail(keptCharacters);
+    const lines = lineSplitter((line) => {
+      if (!isOutputHidden) link.progress.detail(3, `${link.target.name}: ${line}`);
+    });
+    const add = (text: string): void => {
+      if (text === "") return;
+      tail.add(text);
+      lines.add(text);
+      onOutput?.(stream, text);
+    };
+    return { add, end: () => lines.end(), kept: () => tail.text() };
+  };
+  const stdout = receive("stdout");
+  const stderr = receive("stderr");
+  const begun = noiseRemover(stdout, token);
+  const marked = markRemover(stderr, token);
+  decodeInto(channel, begun);
+  decodeInto(channel.stderr, marked);
+  return { stdout: stdout.kept, stderr: stderr.kept, noise: begun.noise, processId: marked.processId };
+}
+
+interface TextSink {
+  add(text: string): void;
+  end(): void;
+}
+
+/** Characters that are cut between two packets come whole with the later one. */
+function decodeInto(stream: NodeJS.ReadableStream, sink: TextSink): void {
+  const decoder = new StringDecoder("utf8");
+  stream.on("data", (chunk: Buffer) => sink.add(decoder.write(chunk)));
+  stream.on("end", () => {
+    sink.add(decoder.end());
+    sink.end();
+  });
+}
+
+/** Drops what stdout holds up to the line that has the token. */
+function noiseRemover(sink: TextSink, token: string): TextSink & { readonly noise: () => string | undefined } {
+  const state: { noise: string | undefined } = { noise: "" };
+  return {
+    add: (text) => {
+      if (state.noise === undefined) return sink.add(text);
+      const seen = state.noise + text;
+      const rest = afterToken(seen, token);
+      state.noise = rest === undefined ? seen.slice(-noiseCharacters) : undefined;
+      if (rest !== undefined) sink.add(rest);
+    },
+    end: () => sink.end(),
+    noise: () => state.noise,
+  };
+}
+
+/** Takes the line of `remoteLine` that has the process group, and what stands before it, out of stderr. */
+function markRemover(sink: TextSink, token: string): TextSink & { readonly processId: Promise<number> } {
+  const state: { pending: string | undefined } = { pending: "" };
+  const processId = Promise.withResolvers<number>();
+  const release = (text: string): void => {
+    state.pending = undefined;
+    sink.add(text);
+  };
+  return {
+    add: (text) => {
+      if (state.pending === undefined) return sink.add(text);
+      state.pending += text;
+      const found = processMark(state.pending, token);
+      if (found !== undefined) {
+        processId.resolve(found.processId);
+        release(found.rest);
+      } else if (state.pending.length > markReach) release(state.pending);
+    },
+    end: () => {
+      if (state.pending !== undefined) release(state.pending);
+      sink.end();
+    },
+    processId: processId.promise,
+  };
+}
+
+function lineSplitter(onLine: (line: string) => void): TextSink {
+  const state = { rest: "" };
+  const flush = (): void => {
+    if (state.rest !== "") onLine(state.rest);
+    state.rest = "";
+  };
+  return {
+    add: (text) => {
+      const lines = (state.rest + text).split("\n");
+      state.rest = lines.pop() ?? "";
+      for (const line of lines) onLine(line);
+      if (state.rest.length > longestLine) flush();
+    },
+    end: flush,
+  };
+}

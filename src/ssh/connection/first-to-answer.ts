@@ -1,0 +1,56 @@
+import { ClusterError } from "../../errors.ts";
+import { targetOf } from "./target-of.ts";
+import { eitherSignal } from "../either-signal.ts";
+import { openSocket } from "./open-socket.ts";
+import type { Destination } from "./pool.ts";
+
+/**
+ * The node whose SSH server speaks first: all are asked at once, none is logged in to. A single node isn't asked. Where none answers within
+ * `limitMs`, that is `connection-failed`, transient.
+ */
+export async function firstToAnswer<Node extends Destination>(
+  nodes: readonly [Node, ...Node[]],
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<Node> {
+  if (nodes.length === 1) return nodes[0];
+  const settled = new AbortController();
+  using end = eitherSignal([signal, settled.signal, AbortSignal.timeout(limitMs)]);
+  try {
+    return await Promise.any(nodes.map((node) => answer(node, limitMs, end.signal)));
+  } catch (error) {
+    signal.throwIfAborted();
+    throw noneAnswers(nodes, error);
+  } finally {
+    settled.abort(new Error("another node has answered"));
+  }
+}
+
+/** An SSH server greets on its own. https://www.rfc-editor.org/rfc/rfc4253#section-4.2 */
+async function answer<Node extends Destination>(
+  node: Node,
+  connectTimeoutMs: number,
+  signal: AbortSignal,
+): Promise<Node> {
+  const socket = await openSocket({ host: node.ssh.host, port: node.ssh.port, connectTimeoutMs }, signal);
+  const greeting = Promise.withResolvers<Node>();
+  const onAbort = (): void => greeting.reject(signal.reason);
+  socket.once("data", () => greeting.resolve(node));
+  socket.once("error", greeting.reject).once("close", () => greeting.reject(new Error("closed without a greeting")));
+  signal.addEventListener("abort", onAbort);
+  try {
+    return await greeting.promise;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    socket.destroy();
+  }
+}
+
+function noneAnswers(nodes: readonly Destination[], cause: unknown): ClusterError {
+  const names = nodes.map((node) => targetOf(node).name);
+  return new ClusterError("connection-failed", `None of ${names.join(", ")} answers on SSH.`, {
+    transient: true,
+    facts: { nodes: names },
+    cause,
+  });
+}

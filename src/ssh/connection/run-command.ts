@@ -1,0 +1,164 @@
+import type { ClientChannel } from "ssh2";
+import { ClusterError } from "../../errors.ts";
+import { retry } from "../../system/retry.ts";
+import type { RetryRule } from "../../system/retry.ts";
+import { collectOutput } from "./command-output.ts";
+import { connectionLost } from "./connection-errors.ts";
+import type { RemoteCommand, RemoteResult } from "./connection.ts";
+import { eitherSignal, rejection } from "../either-signal.ts";
+import { feed, openChannel } from "./exec-channel.ts";
+import type { Link } from "./link.ts";
+import { commandNotBegun } from "../command-not-begun.ts";
+import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/remote-line.ts";
+import { createToken } from "../session/session-line.ts";
+
+const endingPatienceMs = 1_000;
+/** For the login too. */
+const anotherLoginMs = 5_000;
+const roomPatienceMs = 10_000;
+
+/** `Connection.run` over an open link. */
+export async function runCommand(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
+  using limit = timeLimit(link, command);
+  using end = eitherSignal([signal, link.lost, limit.signal]);
+  return await link.commandTurns.run(async () => {
+    link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
+    const token = createToken();
+    const line = remoteLine(command, link.target.user, token);
+    const follow = (channel: ClientChannel) => ({
+      result: followCommand(link, { command, channel, token }, end.signal),
+    });
+    const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
+    const { result } = await retry(open, roomRule(link), end.signal);
+    return await result;
+  }, end.signal);
+}
+
+/** A node whose sshd was set to fewer sessions, or is slow to free them, has room a little later. */
+const roomRule = ({ clock }: Link): RetryRule => ({
+  clock,
+  deadlineMs: clock.now() + roomPatienceMs,
+  pauseMs: (failures) => Math.min(20 * failures, 200),
+});
+
+interface RunningCommand {
+  readonly command: RemoteCommand;
+  readonly channel: ClientChannel;
+  readonly token: string;
+}
+
+async function followCommand(link: Link, running: RunningCommand, end: AbortSignal): Promise<RemoteResult> {
+  const { command, channel, token } = running;
+  const output = collectOutput(link, channel, { ...command, token });
+  const ended = exitStatus(link, channel, end);
+  try {
+    const fed = feed(channel, stdinChunks(command.stdin), end);
+    // A command may end without having read all of its stdin; a source that fails ends the command.
+    const status = await Promise.race([ended, fed.then(() => ended)]);
+    const noise = output.noise();
+    if (noise !== undefined) throw await commandNotBegun(link, { status, said: noise + output.stderr() }, end);
+    return { status, stdout: output.stdout(), stderr: output.stderr() };
+  } catch (error) {
+    await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");
+    channel.close();
+    throw error;
+  }
+}
+
+function exitStatus(link: Link, channel: ClientChannel, end: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(end.reason);
+    const seen: { status?: number } = {};
+    channel.on("exit", (code: number | null, signalName?: string) => {
+      seen.status = code ?? 128 + (signalNumbers[signalName ?? ""] ?? 0);
+    });
+    channel.on("close", () => {
+      end.removeEventListener("abort", onAbort);
+      if (seen.status === undefined)
+        reject(link.lost.aborted ? link.lost.reason : connectionLost(link.target, undefined));
+      else resolve(seen.status);
+    });
+    // A write that crosses the other side's close on the wire: the close tells all there is to tell.
+    channel.on("error", () => {});
+    if (end.aborted) onAbort();
+    else end.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Linux's, whatever this machine's are. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
+const signalNumbers: Readonly<Record<string, number>> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGUSR1: 10,
+  SIGSEGV: 11,
+  SIGUSR2: 12,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+};
+
+async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8Array, void, void> {
+  if (stdin === undefined) return;
+  if (typeof stdin === "string") yield Buffer.from(stdin);
+  else if (stdin instanceof Uint8Array) yield stdin;
+  else yield* stdin;
+}
+
+/**
+ * Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one, and over
+ * another connection where this one has no session left.
+ */
+async function endGroup(link: Link, told: Promise<number>, asRoot: boolean): Promise<void> {
+  if (link.lost.aborted) return;
+  const quickly = AbortSignal.timeout(endingPatienceMs);
+  try {
+    const processId = await Promise.race([told, rejection(quickly)]);
+    await endHere(link, endGroupLine(processId, asRoot), quickly).catch(async () => {
+      await endFromElsewhere(link, processId, asRoot);
+    });
+  } catch {
+    link.progress.detail(2, `${link.target.name}: the command may still be running`);
+  }
+}
+
+async function endHere(link: Link, line: string, limit: AbortSignal): Promise<void> {
+  using either = eitherSignal([link.lost, limit]);
+  const { signal } = either;
+  const follow = (channel: ClientChannel) => {
+    channel.resume().stderr.resume();
+    return { ended: exitStatus(link, channel, signal) };
+  };
+  await link.endingTurns.run(async () => {
+    const { ended } = await openChannel(link, line, follow, signal);
+    await ended;
+  }, signal);
+}
+
+async function endFromElsewhere(link: Link, processId: number, asRoot: boolean): Promise<void> {
+  const patience = AbortSignal.timeout(anotherLoginMs);
+  await using connection = await link.openAnother(patience);
+  await connection.run({ argv: endGroupCommand(processId), sudo: asRoot }, patience);
+}
+
+function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly signal: AbortSignal } {
+  const limit = new AbortController();
+  const { limitMs } = command;
+  if (limitMs === undefined) return { signal: limit.signal, [Symbol.dispose]: () => {} };
+  const timer = setTimeout(() => limit.abort(limitPassed(link, command, limitMs)), limitMs);
+  return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+function limitPassed(link: Link, command: RemoteCommand, limitMs: number): ClusterError {
+  const task = command.task ?? `"${command.argv.slice(0, 2).join(" ")}"`;
+  return new ClusterError("deadline-passed", `${link.target.name}: ${task} did not end within ${limitMs / 1000} s.`, {
+    hint: "The node hangs, or is very slow. Try again, and see its console output and logs for what holds it up.",
+    facts: { node: link.target.name, limitMs },
+  });
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from "node:crypto";
+import { open, stat } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { ClusterError } from "../../errors.ts";
+import type { UploadSource, UploadTarget } from "./connection.ts";
+import type { Link } from "./link.ts";
+import { runCommand } from "./run-command.ts";
+
+const chunkBytes = 256 * 1024;
+
+/**
+ * `Connection.upload` over an open link. The bytes go through the stdin of one command, which needs no sftp and can be root's: it writes beside
+ * the target, checks the size, then renames. Missing folders are made (0755). Whatever fails, on either side, leaves no part of the file.
+ */
+export async function uploadOver(
+  link: Link,
+  source: UploadSource,
+  target: UploadTarget,
+  signal: AbortSignal,
+): Promise<void> {
+  await using content = await openContent(link, source, target);
+  const result = await runCommand(
+    link,
+    {
+      argv: [
+        "sh",
+        "-c",
+        receive,
+        "e2e-receive",
+        target.path,
+        target.mode.toString(8).padStart(4, "0"),
+        String(content.size),
+        randomBytes(8).toString("hex"),
+      ],
+      sudo: target.sudo ?? false,
+      stdin: counted(content, target),
+    },
+    signal,
+  );
+  if (result.status === 0) return;
+  const reason = result.stderr.trim().split("\n").at(-1) || `status ${result.status}`;
+  throw transferFailed(link, target, reason);
+}
+
+/**
+ * $1 path, $2 mode, $3 size, $4 something random. The traps stand before the file does, so that no moment is left in which an end leaves it behind; both
+ * remove it, because dash lets a signal's trap cut the one of the exit short.
+ * The shells of old distributions run it too.
+ */
+const receive = `
+set -eC
+folder=$(dirname -- "$1")
+[ -d "$folder" ] || (umask 022 && mkdir -p -- "$folder")
+umask 077
+part=$folder/.e2e-part-$4
+trap 'rm -f -- "$part"' EXIT
+trap 'rm -f -- "$part"; exit 1' HUP INT TERM
+trap '' PIPE
+cat >"$part"
+size=$(wc -c <"$part")
+[ "$size" -eq "$3" ] || { echo "$size of $3 bytes arrived" >&2; exit 1; }
+chmod "$2" "$part"
+mv -fT -- "$part" "$1"
+`;
+
+interface Content extends AsyncDisposable {
+  readonly size: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
+}
+
+async function openContent(link: Link, source: UploadSource, target: UploadTarget): Promise<Content> {
+  if ("text" in source) {
+    const bytes = Buffer.from(source.text);
+    return { size: bytes.length, chunks: slices(bytes), [Symbol.asyncDispose]: async () => {} };
+  }
+  const fail: Fail = (reason, cause) => transferFailed(link, target, `${source.file} ${reason}`, cause);
+  const { file, size } = await openFile(source.file, fail);
+  return { size, chunks: fileChunks(file, size, fail), [Symbol.asyncDispose]: () => file.close() };
+}
+
+type Fail = (reason: string, cause?: unknown) => ClusterError;
+
+async function openFile(path: string, fail: Fail): Promise<{ readonly file: FileHandle; readonly size: number }> {
+  try {
+    const { size } = await stat(path);
+    return { file: await open(path, "r"), size };
+  } catch (error) {
+    throw fail("can't be read", error);
+  }
+}
+
+/** The node is told the size beforehand and takes nothing else, so a file that changes meanwhile fails on both sides. */
+async function* fileChunks(file: FileHandle, size: number, fail: Fail): AsyncGenerator<Uint8Array, void, void> {
+  const sent = { bytes: 0 };
+  for (;;) {
+    const chunk = await readChunk(file, fail);
+    sent.bytes += chunk.length;
+    if (sent.bytes > size || (chunk.length === 0 && sent.bytes < size)) throw fail("changed while it was sent");
+    if (chunk.length === 0) return;
+    yield chunk;
+  }
+}
+
+async function readChunk(file: FileHandle, fail: Fail): Promise<Uint8Array> {
+  try {
+    const buffer = Buffer.allocUnsafeSlow(chunkBytes);
+    const { bytesRead } = await file.read(buffer, 0, chunkBytes, null);
+    return buffer.subarray(0, bytesRead);
+  } catch (error) {
+    throw fail("can't be read to its end", error);
+  }
+}
+
+async function* slices(bytes: Buffer): AsyncGenerator<Uint8Array, void, void> {
+  for (let start = 0; start < bytes.length; start += chunkBytes) yield bytes.subarray(start, start + chunkBytes);
+}
+
+async function* counted({ size, chunks }: Content, target: UploadTarget): AsyncGenerator<Uint8Array, void, void> {
+  const sent = { bytes: 0 };
+  for await (const chunk of chunks) {
+    yield chunk;
+    sent.bytes += chunk.length;
+    target.onProgress?.(sent.bytes, size);
+  }
+}
+
+function transferFailed(link: Link, target: UploadTarget, reason: string, cause?: unknown): ClusterError {
+  return new ClusterError("transfer-failed", `${target.path} could not be sent to ${link.target.name}: ${reason}.`, {
+    hint: "Try again. If it comes again, look for room on that node's disk.",
+    facts: { node: link.target.name, path: target.path },
+    cause,
+  });
+}

@@ -1,0 +1,69 @@
+import type { RemoteCommand } from "../connection/connection.ts";
+import { quote } from "../quote.ts";
+
+/** What is needed of a command to write its shell line. */
+export type LineParts = Pick<RemoteCommand, "argv" | "cwd" | "environment" | "sudo">;
+
+/**
+ * The line that the login shell is given. On both streams it first prints the command's token, so that whatever the shell's start-up files print
+ * before is told apart from the command's own output, and so that it is known to have begun. On stderr the process id follows, which is also that
+ * of the process group (sshd makes every command a session of its own): the whole group can be ended later. Shells other than POSIX ones stumble over
+ * the first line: fish over `$$`, csh over the redirections, which it takes for files.
+ */
+export function remoteLine(command: LineParts, user: string, token: string): string {
+  return `echo "${token} $$" >&2; echo ${token} 2>&1; ${body(command, user)}`;
+}
+
+/** The command as people should see it: without the mark, and with scripts cut down to their beginning. */
+export function shownLine(command: LineParts, user: string): string {
+  return body({ ...command, argv: command.argv.map(shownWord) }, user);
+}
+
+function shownWord(word: string): string {
+  const text = word.trim();
+  const end = text.indexOf("\n");
+  return end === -1 ? word : `${text.slice(0, end)} …`;
+}
+
+function body(command: LineParts, user: string): string {
+  const asRoot = command.sudo === true && user !== "root";
+  const settings = [
+    ...(command.cwd === undefined ? [] : [`cd -- ${quote([command.cwd])}`]),
+    ...Object.entries(command.environment ?? {}).map(
+      ([name, value]) => `export ${checkedName(name)}=${quote([value])}`,
+    ),
+  ];
+  const inner = settings.length === 0 ? quote(command.argv) : [...settings, `exec ${quote(command.argv)}`].join(" && ");
+  if (!asRoot) return settings.length === 0 ? `exec ${inner}` : inner;
+  return settings.length === 0 ? `exec sudo -n -H -- ${inner}` : `exec sudo -n -H -- sh -c ${quote([inner])}`;
+}
+
+/** Ends a process group: asks, and insists two seconds later. */
+export function endGroupCommand(processId: number): readonly string[] {
+  const script = "kill -TERM -$1; (sleep 2; kill -KILL -$1) </dev/null >/dev/null 2>&1 &";
+  return ["sh", "-c", script, "sh", String(processId)];
+}
+
+/** The same as a line for the login shell. */
+export const endGroupLine = (processId: number, asRoot: boolean): string =>
+  `${asRoot ? "exec sudo -n --" : "exec"} ${quote(endGroupCommand(processId))}`;
+
+/** What follows the command's token in a stream; undefined while that has not come. */
+export function afterToken(text: string, token: string): string | undefined {
+  const start = text.indexOf(`${token}\n`);
+  return start === -1 ? undefined : text.slice(start + token.length + 1);
+}
+
+/** Finds the process group in stderr. Start-up files may have printed there before, perhaps without a line break at the end. */
+export function processMark(
+  text: string,
+  token: string,
+): { readonly processId: number; readonly rest: string } | undefined {
+  const match = new RegExp(`${token} (\\d+)\\n`).exec(text);
+  return match === null ? undefined : { processId: Number(match[1]), rest: text.slice(match.index + match[0].length) };
+}
+
+function checkedName(name: string): string {
+  if (!/^[A-Za-z_]\w*$/.test(name)) throw new TypeError(`No name of an environment variable: ${name}`);
+  return name;
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from "node:crypto";
+import type { RemoteCommand } from "../connection/connection.ts";
+import { quote } from "../quote.ts";
+
+/** What a session and its script know each other by. */
+export interface SessionCarriage {
+  /** A random name that stands in the command line of every process that carries the session on its node, and in no other's. */
+  readonly token: string;
+  readonly asRoot: boolean;
+}
+
+export const createToken = (): string => `e2e-${randomBytes(16).toString("hex")}`;
+
+/** The script with the last line by which the node knows that it has all of it. */
+export const sealed = (script: string, token: string): string => `${script}# ${token}`;
+
+/** A shell line that prints exactly so many bytes of its stdin and leaves the rest; `head -c` takes more in some implementations. */
+export const takeBytes = (count: number): string => `dd bs=${count} count=1 iflag=fullblock 2>/dev/null`;
+
+/** A shell line that runs the sealed script that `read` prints, where `$1` is the token; one that was cut off on its way is not run. */
+export const runSealed = (read: string): string =>
+  `s=$(${read}); case $s in *"# $1") eval "$s" ;; esac; echo "The command did not reach the node whole" >&2; exit 255`;
+
+/** A session without a terminal: the script comes ahead of the user's own stdin. It is then in the shell's memory only. */
+export function pipedLine(carriage: SessionCarriage, scriptBytes: number): string {
+  return sessionLine(carriage, [], takeBytes(scriptBytes));
+}
+
+/**
+ * A session with a terminal: stdin is the person's, so the script comes over another connection, opened at the same time, in a folder that is
+ * made here and that nobody else can write to. As its name can be seen on the node, another user could make it first: that ends the session.
+ */
+export function terminalLine(carriage: SessionCarriage): string {
+  const wait = [
+    `u=$(umask); umask 077; ${chooseFolder}`,
+    `mkdir -- "$d" || exit 255`,
+    `trap 'rm -rf -- "$d"; echo "The command did not reach the node" >&2' EXIT`,
+    `trap 'exit 255' HUP INT TERM`,
+    waitUntil(`[ -e "$d/script" ]`),
+    `trap - EXIT HUP INT TERM; umask "$u"`,
+  ];
+  return sessionLine(carriage, wait, `cat "$2/script" && rm -rf -- "$2"`);
+}
+
+/** Brings the script to where `terminalLine` waits for it. It travels by stdin, and is written only into a folder of this very user's. */
+export function deliverCommand({ token }: SessionCarriage, script: string): RemoteCommand {
+  const deliver = [
+    `# delivers a session's script`,
+    `umask 077; set -eC; ${chooseFolder}`,
+    waitUntil(`[ -d "$d" ]`),
+    // Nothing of another name: a link in its place, made by another user, would lead to a folder of this very user's.
+    `cd -P -- "$d" && [ -O . ] && [ "$(basename -- "$PWD")" = "$1" ] && cat >part && mv -- part script`,
+  ];
+  return { argv: ["sh", "-c", deliver.join("\n"), "sh", token], stdin: script };
+}
+
+/**
+ * Ends all processes of a session, with what they have started in their process groups: asks, and insists two seconds later. They are known
+ * by the token as a whole argument; the brackets in the pattern keep the search from finding itself. A process chooses its own name, which may
+ * hold spaces and brackets: the fields are counted from behind it.
+ */
+export function endCommand({ token, asRoot }: SessionCarriage): RemoteCommand {
+  const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
+  const script = `# ends a session
+groups=$(for p in $(grep -lsxz -- "$1" /proc/[0-9]*/cmdline); do sed 's/.*) //' "\${p%/cmdline}/stat" | cut -d ' ' -f 3; done 2>/dev/null | grep -x '[1-9][0-9][0-9]*' | sort -u)
+for g in $groups; do kill -TERM -"$g"; done
+(sleep 2; for g in $groups; do kill -KILL -"$g"; done) >/dev/null 2>&1 </dev/null &`;
+  return { argv: ["sh", "-c", script, "sh", pattern], sudo: asRoot, limitMs: 5_000 };
+}
+
+/** `read` prints the script in a shell in which `$1` is the token and `$2` the folder. Its words are all that can be seen of the session. */
+function sessionLine({ token, asRoot }: SessionCarriage, before: readonly string[], read: string): string {
+  const script = [
+    ...before,
+    "b=sh; ! command -v bash >/dev/null || b=bash",
+    `exec ${asRoot ? "sudo -n -H -- " : ""}"$b" -c ${quote([runSealed(read)])} cluster-e2e "$1" "$d"`,
+  ];
+  return `exec ${quote(["sh", "-c", script.join("\n"), "sh", token])}`;
+}
+
+/** Memory rather than disk, where there is one that everybody may write to. */
+const chooseFolder = `d=/dev/shm; [ -w "$d" ] || d=/tmp; d=$d/$1`;
+
+/** Two seconds in small steps, then in larger ones up to two minutes. */
+const waitUntil = (test: string): string =>
+  `i=0; until ${test}; do i=$((i+1)); [ "$i" -lt 700 ] || exit 255; if [ "$i" -lt 100 ]; then sleep 0.02; else sleep 0.2; fi; done`;

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import type { Context } from "../../../src/cli/context.ts";
+import type { Driver } from "../../../src/commands/driver.ts";
+import { runCommand } from "../../../src/commands/run.ts";
+import { ClusterError } from "../../../src/errors.ts";
+import type { ErrorId } from "../../../src/errors.ts";
+
+/** The exit code that `run` asks for where finding the cluster fails so; undefined where the error's own stands. */
+async function statusFor(id: ErrorId): Promise<number | undefined> {
+  const failure = new ClusterError(id, "no");
+  const backend = { find: () => Promise.reject(failure) };
+  const driver = { placeOptions: {}, machineId: /x/, open: async () => backend } as unknown as Driver;
+  const asked: number[] = [];
+  const context = {
+    signal: new AbortController().signal,
+    failuresExitWith: (code: number) => void asked.push(code),
+  } as unknown as Context;
+  const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [] };
+  const command = runCommand(driver);
+  const error = await command
+    .run(input as unknown as Parameters<typeof command.run>[0], context)
+    .catch((reason: unknown) => reason);
+  expect(error).toBe(failure);
+  return asked[0];
+}
+
+test.each([
+  ["cloud-failed", 255],
+  ["engine-failed", 255],
+  ["deadline-passed", 255],
+  ["credentials-refused", undefined],
+  ["not-permitted", undefined],
+  ["cluster-not-found", undefined],
+] satisfies [ErrorId, number | undefined][])(
+  "a request that fails as %s before the connection: %p",
+  async (id, status) => {
+    expect(await statusFor(id)).toBe(status);
+  },
+);
