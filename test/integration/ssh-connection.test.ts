@@ -130,9 +130,11 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
   test("a command that ignores being asked to end is ended on a node with room for one", async () => {
     await using small = await startOpensshServer(["MaxSessions 1"]);
     await using connection = await connectTo(small, {});
-    const script = "trap '' TERM; while :; do sleep 67; done";
+    // A process of an earlier run that was killed must not be taken for this one's.
+    const seconds = `67.${process.pid}`;
+    const script = `trap '' TERM; while :; do sleep ${seconds}; done`;
     await failureOf(connection.run({ argv: ["sh", "-c", script], limitMs: 300 }, signal));
-    const look = async () => (await connection.run({ argv: ["pgrep", "-f", "sleep 6[7]"] }, signal)).stdout;
+    const look = async () => (await connection.run({ argv: ["pgrep", "-f", `[s]leep ${seconds}`] }, signal)).stdout;
     for (let tries = 0; tries < 50 && (await look()) !== ""; tries += 1) await Bun.sleep(100);
     expect(await look()).toBe("");
   });

@@ -98,6 +98,9 @@ export class InProcessMachine {
     channel.on("error", () => gone.abort());
     const stdin = readAll(channel);
     try {
+      const begin = firstEchoes(command);
+      channel.stderr.write(begin.stderr);
+      channel.write(begin.stdout);
       const result = await this.#settings.onExec({ machine: this.#execMachine(), user, command, stdin }, gone.signal);
       if (gone.signal.aborted) return;
       channel.stderr.write(result.stderr);
@@ -116,6 +119,17 @@ export class InProcessMachine {
     const replaceHostKey = (privateKey: string): string => this.#replaceHostKey(privateKey);
     return { instanceId, hostname, privateAddress, publicAddress: this.#settings.publicAddress, replaceHostKey };
   }
+}
+
+/** What a POSIX shell prints for the `echo`s of one word, and perhaps its process id, that a line begins with. */
+function firstEchoes(line: string): { readonly stdout: string; readonly stderr: string } {
+  const printed = { stdout: "", stderr: "" };
+  const echo = /echo "?([\w-]+)( \$\$)?"?( >&2| 2>&1)?; /y;
+  for (let match = echo.exec(line); match !== null; match = echo.exec(line)) {
+    const text = `${match[1]}${match[2] === undefined ? "" : " 4242"}\n`;
+    printed[match[3] === " >&2" ? "stderr" : "stdout"] += text;
+  }
+  return printed;
 }
 
 /** Public keys only, and only with a good signature by a key that the user data authorizes for this user. */
