@@ -23,18 +23,14 @@ afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
 }, 120_000);
 
-test("create --wait ends with a platform that has TLS and the login of its configuration", async () => {
-  const password = "an Operator's pass$word";
-  const hash = (await openssl(["passwd", "-6", "-stdin"], `${password}\n`)).trim();
-  const extra = join(containers().folder, "extra.yaml");
-  await Bun.write(extra, `superuser_username: operator\nsuperuser_password_hash: ${hash}\n`);
+test("create --wait ends with a platform that has TLS and a login", async () => {
   await runEnterpriseFlow({
     id: id(),
     folder: containers().folder,
     artifact: state.artifact!,
     agents: 2,
-    machineWords: ["--node-image", nodeImage, "--extra-config", extra, "--superuser-password", "-"],
-    run: (words) => containers().run(words, words[0] === "create" ? { stdin: `${password}\n` } : {}),
+    machineWords: ["--node-image", nodeImage],
+    run: (words) => containers().run(words),
   });
 }, 400_000);
 
@@ -74,6 +70,23 @@ test("destroy removes everything", async () => {
   expect((await containers().run(["destroy", "-c", id()])).status).toBe(0);
   expect(await containers().things(id())).toEqual([]);
 }, 60_000);
+
+test("create --wait logs in as the superuser of its configuration, with a password from stdin", async () => {
+  const password = "an Operator's pass$word";
+  const hash = (await openssl(["passwd", "-6", "-stdin"], `${password}\n`)).trim();
+  const extra = join(containers().folder, "extra.yaml");
+  const license = "license_key_contents: sample-license";
+  await Bun.write(extra, `superuser_username: operator\nsuperuser_password_hash: ${hash}\n${license}\n`);
+  const own = containers().id("operator");
+  const words = "create --variant enterprise --agents 1 --public-agents 0 --wait --timeout 5m --superuser-password -";
+  const created = await containers().run(
+    [...words.split(" "), "--node-image", nodeImage, "--extra-config", extra, "-c", own, state.artifact!],
+    { stdin: `${password}\n` },
+  );
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${own}\n` });
+  expect(created.stderr).toContain(`Cluster "${own}" is ready.`);
+  expect((await containers().run(["destroy", "-c", own])).status).toBe(0);
+}, 400_000);
 
 test("the library's example runs on containers, and leaves nothing", async () => {
   const libraryId = containers().id("library");
