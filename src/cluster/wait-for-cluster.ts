@@ -3,12 +3,13 @@ import type { Surroundings } from "../system/surroundings.ts";
 import { assertKeyIsHere } from "./connections/cluster-key.ts";
 import { findCluster } from "./find-cluster.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
+import type { SuperuserLogin } from "./superuser-login.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface WaitRequest {
   readonly clusterId: string;
-  /** The superuser; looked at for enterprise only. */
-  readonly login: { readonly username: string; readonly password: string };
+  /** Looked at for enterprise only, which has to have it. */
+  readonly login: SuperuserLogin | undefined;
   readonly skipHttpChecks: boolean;
   /** Clock time after which the wait is given up (`deadline-passed`). */
   readonly deadlineMs: number;

@@ -1,8 +1,7 @@
-import type { Variant } from "../model/cluster-record.ts";
 import { BadValue, flag, option } from "../cli/options/option.ts";
 import type { ValueType } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/shared-options.ts";
-import { choice, count, path as pathType, value } from "../cli/options/value-types.ts";
+import { choice, count, path as pathType, text, value } from "../cli/options/value-types.ts";
 import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
 import { quoted } from "../errors.ts";
 import { variants } from "../model/cluster-record.ts";
@@ -82,6 +81,12 @@ export const createOptions = (driver: Driver) => ({
     summary: "Private key of your own for the nodes, instead of one made for the cluster",
   }),
   wait: flag({ flag: "--wait", summary: "Also wait for the cluster software to start, as `wait` does" }),
+  superuserPassword: option(text, {
+    flag: "--superuser-password",
+    summary:
+      "With --wait, for enterprise: the superuser's password (default: the default password; required if --extra-config holds another one's hash); \"-\" (recommended) reads a line from stdin or asks on a terminal",
+    secret: true,
+  }),
   dryRun: flag({
     flag: "--dry-run",
     summary: `Show what would be made${driver.hasLifetime ? " and what it costs" : ""}; touch nothing`,
@@ -141,21 +146,4 @@ async function copyToMaster(given: string) {
 function parseSha256(given: string): string {
   if (/^[0-9a-fA-F]{64}$/.test(given)) return given.toLowerCase();
   throw new BadValue(`a SHA-256 sum is 64 hexadecimal digits`);
-}
-
-/** Where the license may come from, as license.ts wants it. Without a known variant nothing is looked at. */
-export function licenseSources(
-  given: {
-    readonly variant?: Variant;
-    readonly extraConfig?: Readonly<Record<string, unknown>> | undefined;
-    readonly licenseKey?: string | undefined;
-  },
-  environment: Readonly<Record<string, string | undefined>>,
-) {
-  return {
-    variant: given.variant ?? "oss",
-    extraConfiguration: given.extraConfig ?? {},
-    optionPath: given.licenseKey,
-    environment,
-  };
 }

@@ -4,7 +4,7 @@ import { value } from "../cli/options/value-types.ts";
 import { nodeCountProblem } from "../cluster/node-counts.ts";
 
 import type { ArtifactLocation } from "../platform/artifact/artifact-location.ts";
-import { createOptions, licenseSources } from "./create-options.ts";
+import { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
 
 const positionals = {
@@ -41,21 +41,19 @@ export const createCommand = (driver: Driver) => {
     check: async (given, problems, context) => {
       const nodes = nodeCountProblem((given.masters ?? 1) + (given.agents ?? 0) + (given.publicAgents ?? 0));
       if (nodes !== undefined) problems.add(`--masters, --agents, --public-agents: ${nodes}`);
-      if (given.variant === "oss" && given.securityMode !== undefined) {
-        problems.add("--security-mode: only the enterprise variant has security modes");
-      }
       if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
         const problem = driver.selinuxProblem(given.linuxDistribution);
         if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
       }
-      if (given.wait && given.extraConfig?.["superuser_password_hash"] !== undefined) {
-        problems.add(
-          "--wait: it can't know the password behind superuser_password_hash; use the wait command with --superuser-password",
-        );
+      const { installationProblems } = await import("../cluster/installation-problems.ts");
+      for (const problem of await installationProblems(given, context.environment)) problems.add(problem);
+      if (given.wait) {
+        const { superuserLogin } = await import("../cluster/superuser-login.ts");
+        const login = superuserLogin(given.variant ?? "oss", given.extraConfig ?? {}, given.superuserPassword);
+        for (const problem of login.problems ?? []) problems.add(problem);
+      } else if (given.superuserPassword !== undefined) {
+        problems.add("--superuser-password: create logs in only with --wait");
       }
-      const { resolveLicense } = await import("../platform/configuration/license.ts");
-      const license = await resolveLicense(licenseSources(given, context.environment));
-      for (const problem of license.problems ?? []) problems.add(problem);
       await driver.checkCreation(given, problems, context);
     },
     run: async (input, context) => {

@@ -12,12 +12,7 @@ export interface InstallPlan {
   /** What the artifact's head tells; undefined: it tells nothing, and the artifact itself is asked on the first master. */
   readonly layoutHint: Layout["name"] | undefined;
   readonly variant: Variant;
-  readonly extraConfiguration: Configuration;
-  readonly securityMode: SecurityMode | undefined;
-  /** Secret. */
-  readonly licenseKey: string | undefined;
-  /** The library's: takes the place of base, extra configuration, security mode and license altogether. */
-  readonly completeConfiguration: Configuration | undefined;
+  readonly configuration: PlannedConfiguration;
   /** The user's own, their targets relative to `genconf/`. An `ip-detect` or `ip-detect-public` among them wins over the backend's. */
   readonly genconfFiles: readonly FileToCopy[];
   readonly copyToMaster: readonly FileToCopy[];
@@ -31,4 +26,23 @@ export interface InstallPlan {
   readonly cgroups1Advice: string;
   /** An existing folder of this machine with room for the artifact. */
   readonly workspaceFolder: string;
+}
+
+/** What becomes `config.yaml`. */
+type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
+
+/** Used as it is: nothing is added to it but the secret path of our own bootstrap server. */
+export interface CompleteConfiguration {
+  readonly kind: "complete";
+  readonly values: Configuration;
+}
+
+/** Added to the base configuration, which is written when the nodes' addresses are known. */
+export interface AddedConfiguration {
+  readonly kind: "added";
+  readonly values: Configuration;
+  /** Wins over the one in `values`. */
+  readonly securityMode: SecurityMode | undefined;
+  /** Secret. */
+  readonly licenseKey: string | undefined;
 }

@@ -119,9 +119,14 @@ async function askVersion(
   }
 }
 
-function warnOfLicense(plan: InstallPlan, { version }: ArtifactVersion, { progress }: PhaseSurroundings): void {
-  if (plan.variant !== "enterprise" || plan.licenseKey !== undefined || !licenseNeeded(version)) return;
-  if (plan.completeConfiguration !== undefined || "license_key_contents" in plan.extraConfiguration) return;
+function warnOfLicense(
+  { variant, configuration }: InstallPlan,
+  { version }: ArtifactVersion,
+  { progress }: PhaseSurroundings,
+): void {
+  if (variant !== "enterprise" || !licenseNeeded(version)) return;
+  if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;
+  if ("license_key_contents" in configuration.values) return;
   progress.warn(`Enterprise ${version} needs a license key, and none was given: see \`licenseKey\`.`);
 }
 

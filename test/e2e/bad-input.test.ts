@@ -15,6 +15,7 @@ beforeAll(async () => {
   await Promise.all([
     writeFile(join(folder, "artifact.sh"), "#!/bin/bash\n# variant: oss\nexit 1\n"),
     writeFile(join(folder, "list.yaml"), "- a\n- b\n"),
+    writeFile(join(folder, "superuser.yaml"), "superuser_password_hash: $6$salt$hash\n"),
     writeFile(join(folder, "broken.yaml"), "a: [1\nb: 2\n"),
     writeFile(join(folder, "page.html"), "<!doctype html><title>Log in</title>"),
     writeFile(join(folder, "genconf-with-config", "config.yaml"), "a: 1\n"),
@@ -53,6 +54,12 @@ test.each<[string, readonly string[], string]>([
     ["create", "--variant", "enterprise", "--license-key", "none.txt", "artifact.sh"],
     "none.txt",
   ],
+  [
+    "a superuser whose password nobody gave",
+    ["create", "--variant", "enterprise", "--wait", "--extra-config", "superuser.yaml", "artifact.sh"],
+    "--superuser-password",
+  ],
+  ["a superuser's password for nobody", [...create, "--superuser-password", "secret"], "--wait"],
   ["a relative local side", [...create, "--copy-to-master", "artifact.sh:/x"], "--copy-to-master"],
   ["a relative remote side", [...create, "--copy-to-master", "/etc/hostname:x"], "--copy-to-master"],
   ["a security mode for oss", [...create, "--security-mode", "strict"], "--security-mode"],

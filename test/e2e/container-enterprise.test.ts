@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { openssl } from "./support/authority.ts";
 import { browserLack, look, startBrowser } from "./support/browser.ts";
 import { runEnterpriseFlow } from "./support/enterprise-flow.ts";
 import { repository } from "./support/executable.ts";
@@ -69,6 +70,23 @@ test("destroy removes everything", async () => {
   expect((await containers().run(["destroy", "-c", id()])).status).toBe(0);
   expect(await containers().things(id())).toEqual([]);
 }, 60_000);
+
+test("create --wait logs in as the superuser of its configuration, with a password from stdin", async () => {
+  const password = "an Operator's pass$word";
+  const hash = (await openssl(["passwd", "-6", "-stdin"], `${password}\n`)).trim();
+  const extra = join(containers().folder, "extra.yaml");
+  const license = "license_key_contents: sample-license";
+  await Bun.write(extra, `superuser_username: operator\nsuperuser_password_hash: ${hash}\n${license}\n`);
+  const own = containers().id("operator");
+  const words = "create --variant enterprise --agents 1 --public-agents 0 --wait --timeout 5m --superuser-password -";
+  const created = await containers().run(
+    [...words.split(" "), "--node-image", nodeImage, "--extra-config", extra, "-c", own, state.artifact!],
+    { stdin: `${password}\n` },
+  );
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${own}\n` });
+  expect(created.stderr).toContain(`Cluster "${own}" is ready.`);
+  expect((await containers().run(["destroy", "-c", own])).status).toBe(0);
+}, 400_000);
 
 test("the library's example runs on containers, and leaves nothing", async () => {
   const libraryId = containers().id("library");

@@ -1,5 +1,6 @@
 import type { ClusterRecord, NodeRecord, Variant } from "../../src/model/cluster-record.ts";
-import type { InstallPlan } from "../../src/platform/install-plan.ts";
+import type { Configuration } from "../../src/platform/configuration/configuration.ts";
+import type { AddedConfiguration, InstallPlan } from "../../src/platform/install-plan.ts";
 
 /**
  * A release artifact as small as the contract allows. Its configuration decides what happens on the nodes: `fail_on` names a role whose
@@ -37,15 +38,20 @@ INSTALL
 esac
 `;
 
+/** A configuration that is added to the base, without a license. */
+export const added = (values: Configuration): AddedConfiguration => ({
+  kind: "added",
+  values,
+  securityMode: undefined,
+  licenseKey: undefined,
+});
+
 export const examplePlan = (artifactPath: string, changes: Partial<InstallPlan>): InstallPlan => ({
   artifact: { kind: "file", path: artifactPath, shown: artifactPath },
   sha256: undefined,
   layoutHint: "cluster",
   variant: "oss",
-  extraConfiguration: {},
-  securityMode: undefined,
-  licenseKey: undefined,
-  completeConfiguration: undefined,
+  configuration: added({}),
   genconfFiles: [],
   copyToMaster: [],
   selinuxEnforcing: false,

@@ -11,7 +11,7 @@ import { systemClock } from "../../src/system/clock.ts";
 import { silentProgress } from "../../src/system/progress.ts";
 import type { TemporaryFolder } from "../../src/system/files/temporary-folder.ts";
 import { scratchFolder } from "../support/scratch-folder.ts";
-import { exampleArtifact, exampleCluster, examplePlan } from "./install-example.ts";
+import { added, exampleArtifact, exampleCluster, examplePlan } from "./install-example.ts";
 import { machinesLack, startMachines } from "./install-machine.ts";
 import type { FolderMachines } from "./install-machine.ts";
 
@@ -92,7 +92,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       "etc/resolv.conf",
       "search example.org\nnameserver 10.0.0.2\nnameserver 10.0.0.3\n",
     );
-    await install(machines, { extraConfiguration: { telemetry_enabled: false } }, signal);
+    await install(machines, { configuration: added({ telemetry_enabled: false }) }, signal);
     const [master, agent, publicAgent] = machines.nodes.map((node) => node.privateAddress!);
     const text = await machines.machines[0]!.read("var/lib/cluster-e2e/installer/genconf/config.yaml");
     expect(Bun.YAML.parse(text)).toMatchObject({
@@ -149,7 +149,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
 
   test("shows the artifact's own lines when it refuses the configuration", async () => {
     await using machines = await startMachines({ roles: three });
-    const error = await failureOf(install(machines, { extraConfiguration: { refuse_me: 1 } }, signal));
+    const error = await failureOf(install(machines, { configuration: added({ refuse_me: 1 }) }, signal));
     expect(error.id).toBe("configuration-refused");
     expect(error.message).toMatchInlineSnapshot(`
       "The artifact refused the cluster configuration:

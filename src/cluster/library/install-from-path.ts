@@ -2,8 +2,6 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { assertVariant, headLimitMs, readArtifactHead } from "../../platform/artifact/artifact-head.ts";
-import type { ArtifactLocation } from "../../platform/artifact/artifact-location.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
 import type { CopyToMaster } from "../../platform/configuration/copy-to-master.ts";
 import { listCopyToMaster } from "../../platform/configuration/copy-to-master.ts";
@@ -12,8 +10,10 @@ import type { FileToCopy } from "../../platform/configuration/genconf-folder.ts"
 import type { InstallPlan } from "../../platform/install-plan.ts";
 import { createInstaller } from "../../platform/installer.ts";
 import type { ConnectionPool } from "../../ssh/connection/pool.ts";
-import type { Checked } from "../../system/checked.ts";
+import { accepted } from "../../system/checked.ts";
 import { saveEvidence } from "../logs/evidence.ts";
+import type { InstallationRequest } from "../plan-installation.ts";
+import { checkInstallation, planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** What is installed on a cluster, and how. Paths are of this machine; relative ones start at the current folder. */
@@ -49,7 +49,7 @@ export async function installFromPath(
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<void> {
-  const plan = await planInstallation(cluster, installation, signal);
+  const plan = await readInstallation(cluster, installation, signal);
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(tooSlow(cluster)), installation.timeoutMs ?? usualLimitMs);
   try {
@@ -74,38 +74,28 @@ async function startInstallation(
 }
 
 /** Everything that can be checked here is, before a node is touched. */
-async function planInstallation(
+async function readInstallation(
   { backend, record, surroundings }: OpenCluster,
   installation: Installation,
   signal: AbortSignal,
 ): Promise<InstallPlan> {
   const path = resolve(installation.buildArtifact);
-  const artifact: ArtifactLocation = { kind: "file", path, shown: path };
-  const [head, ipDetect, genconfFiles, copyToMaster] = await Promise.all([
-    readArtifactHead(artifact, { clock: surroundings.clock, limitMs: headLimitMs }, signal),
+  const [ipDetect, genconfFiles, copyToMaster] = await Promise.all([
     readScript(installation.ipDetectPath),
     filesForGenconf(installation.genconfDir),
     Promise.all((installation.copyToMaster ?? []).map(filesForMasters)),
   ]);
-  assertVariant(head.variant, record.variant, path);
-  return {
-    artifact,
-    ipDetect,
+  const request: InstallationRequest = {
+    artifact: { kind: "file", path, shown: path },
+    sha256: undefined,
+    variant: record.variant,
+    configuration: { kind: "complete", values: installation.clusterConfig },
     genconfFiles,
     copyToMaster: copyToMaster.flat(),
-    sha256: undefined,
-    layoutHint: head.layout,
-    variant: record.variant,
-    completeConfiguration: installation.clusterConfig,
-    extraConfiguration: {},
-    securityMode: undefined,
-    licenseKey: undefined,
     selinuxEnforcing: installation.enableSelinuxEnforcing ?? false,
-    ipDetectPublic: backend.ipDetectPublic,
-    nodesKeepTime: backend.nodesKeepTime,
-    cgroups1Advice: backend.cgroups1Advice,
     workspaceFolder: tmpdir(),
   };
+  return planInstallation(await checkInstallation(request, surroundings, signal), backend, ipDetect);
 }
 
 async function readScript(path: string): Promise<string> {
@@ -123,12 +113,6 @@ async function filesForGenconf(folder: string | undefined): Promise<readonly Fil
 async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
   if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
   throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, unlike ${target}.`);
-}
-
-/** The value of what a caller gave, or all its problems as one `bad-usage`. */
-export function accepted<Value>(checked: Checked<Value>): Value {
-  if (checked.problems === undefined) return checked.value;
-  throw new ClusterError("bad-usage", checked.problems.join("; "), { facts: { problems: checked.problems } });
 }
 
 /** What tells why it failed goes into the cluster's folder, since the machines may be gone the next moment. */

@@ -59,8 +59,23 @@ const addresses = ({ nodes }: BaseConfigurationInput, role: Role): readonly (str
 const defaultPasswordHash =
   "$6$cluster.e2e$aqgsYe2pgNT7kyAc0V3Ie3ftLrxLm8u98fKs1Gk6rwo19CIQz.VLPBgSbzEk.C2KCfWDs.l792fQVsCYrVeVA.";
 
+const defaultUsername = "admin";
+const defaultPassword = "admin";
+
+/** The superuser that a user's own configuration makes. `password` is undefined if only the hash of another one is known. */
+export function superuserOf(extra: Configuration): {
+  readonly username: string;
+  readonly password: string | undefined;
+} {
+  const { superuser_username: username, superuser_password_hash: hash } = extra;
+  return {
+    username: typeof username === "string" || typeof username === "number" ? String(username) : defaultUsername,
+    password: hash === undefined || hash === defaultPasswordHash ? defaultPassword : undefined,
+  };
+}
+
 const enterpriseConfiguration = (licenseKey: string | undefined): Configuration => ({
-  superuser_username: "admin",
+  superuser_username: defaultUsername,
   superuser_password_hash: defaultPasswordHash,
   fault_domain_enabled: false,
   ...(licenseKey === undefined ? {} : { license_key_contents: licenseKey }),

@@ -5,18 +5,23 @@ import { urlSecrets } from "../../system/mask-url.ts";
 import { renderConfiguration } from "./configuration-file.ts";
 import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
 import type { Configuration } from "./configuration.ts";
-import type { InstallPlan } from "../install-plan.ts";
+import type { AddedConfiguration, InstallPlan } from "../install-plan.ts";
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { GenconfFile } from "../phases/genconf.ts";
 import { bootstrapPort } from "../phases/serve.ts";
 
 /** What must never be shown: a signed artifact URL, the license, the superuser's password hash where the user gave one. */
-export function secretsOf(plan: InstallPlan): readonly string[] {
-  const given = { ...plan.extraConfiguration, ...plan.completeConfiguration };
-  const values = [plan.licenseKey, given["license_key_contents"], given["superuser_password_hash"]];
-  const texts = values.filter((value) => typeof value === "string" && value.trim() !== "").map(String);
-  return [...(plan.artifact.kind === "url" ? urlSecrets(plan.artifact.url) : []), ...texts];
+export function secretsOf({
+  artifact,
+  configuration,
+}: Pick<InstallPlan, "artifact" | "configuration">): readonly string[] {
+  const { values } = configuration;
+  const license = configuration.kind === "added" ? configuration.licenseKey : undefined;
+  const texts = [license, values["license_key_contents"], values["superuser_password_hash"]]
+    .filter((value) => typeof value === "string" && value.trim() !== "")
+    .map(String);
+  return [...(artifact.kind === "url" ? urlSecrets(artifact.url) : []), ...texts];
 }
 
 /** Fails as `machine-failed` where the backend knows no private address of the node. */
@@ -65,14 +70,15 @@ export async function genconfFiles(
 }
 
 function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: GenconfFacts): Configuration {
-  if (plan.completeConfiguration !== undefined) return plan.completeConfiguration;
-  const { variant, licenseKey, nodesKeepTime } = plan;
+  const { configuration, variant, nodesKeepTime } = plan;
+  if (configuration.kind === "complete") return configuration.values;
+  const { values, securityMode, licenseKey } = configuration;
   const { resolvers, layout, release } = found;
   const hasPublicDetector =
     plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
   const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
   const ownBase = { ...base, ...layout.baseConfiguration({ variant, release, nodesKeepTime }) };
-  return mergeConfiguration(ownBase, plan.extraConfiguration, plan.securityMode);
+  return mergeConfiguration(ownBase, values, securityMode);
 }
 
 /** Base configurations, which the library's users see, name the bootstrap server without its secret path. Another server is the user's own. */
@@ -83,7 +89,7 @@ function withBootstrapUrl(configuration: Configuration, url: URL): Configuration
 }
 
 /** What can't be read from the cluster's record. */
-interface BaseFacts extends Pick<InstallPlan, "variant" | "licenseKey"> {
+interface BaseFacts extends Pick<InstallPlan, "variant">, Pick<AddedConfiguration, "licenseKey"> {
   /** Whether genconf is given a script for the public address. */
   readonly hasPublicDetector: boolean;
   /** Of the first master. */

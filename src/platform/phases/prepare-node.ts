@@ -31,8 +31,8 @@ export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
 
 /** As prepareScript wants them. */
 function prepareArguments(layout: Layout, plan: InstallPlan): readonly string[] {
-  const configuration = plan.completeConfiguration ?? plan.extraConfiguration;
-  const conditions = layout.conditions({ nodesKeepTime: plan.nodesKeepTime, configuration });
+  const { nodesKeepTime, configuration } = plan;
+  const conditions = layout.conditions({ nodesKeepTime, configuration: configuration.values });
   return [
     conditions.length === 0 ? "none" : conditions.join(","),
     layout.installedMarker,

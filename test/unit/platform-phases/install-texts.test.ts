@@ -11,7 +11,7 @@ import { curlConfig } from "../../../src/platform/phases/curl-config.ts";
 import { megabytes } from "../../../src/platform/phases/fetch-artifact.ts";
 import { lastLines, reasonOf } from "../../../src/platform/phases/remote-script.ts";
 import { bootstrapPort } from "../../../src/platform/phases/serve.ts";
-import { exampleCluster, examplePlan } from "../../integration/install-example.ts";
+import { added, exampleCluster, examplePlan } from "../../integration/install-example.ts";
 
 const node = (role: NodeRecord["role"], privateAddress: string | undefined): NodeRecord => ({
   id: `i-${role}`,
@@ -41,12 +41,8 @@ async function configOf(changes: Partial<InstallPlan>): Promise<unknown> {
 
 describe("what goes into genconf", () => {
   test("holds the license, and the security mode over the user's own configuration", async () => {
-    const changes = {
-      licenseKey: "key",
-      extraConfiguration: { security: "permissive" },
-      securityMode: "strict",
-    } as const;
-    expect(await configOf(changes)).toMatchObject({
+    const configuration = { ...added({ security: "permissive" }), licenseKey: "key", securityMode: "strict" } as const;
+    expect(await configOf({ configuration })).toMatchObject({
       bootstrap_url: "http://10.0.0.1:18080/0123456789abcdef",
       master_list: ["10.0.0.1"],
       agent_list: ["10.0.0.2"],
@@ -58,7 +54,7 @@ describe("what goes into genconf", () => {
   });
 
   test("is the library's own configuration alone where that is given", async () => {
-    expect(await configOf({ completeConfiguration: { a: 1 }, licenseKey: "key" })).toEqual({ a: 1 });
+    expect(await configOf({ configuration: { kind: "complete", values: { a: 1 } } })).toEqual({ a: 1 });
   });
 
   test.each([
@@ -67,7 +63,8 @@ describe("what goes into genconf", () => {
     ["http://10.0.0.1:80", "http://10.0.0.1:80"],
     ["http://example.org/own", "http://example.org/own"],
   ])("leads to the secret path where the library's configuration names our server: %s", async (given, expected) => {
-    expect(await configOf({ completeConfiguration: { bootstrap_url: given } })).toEqual({ bootstrap_url: expected });
+    const configuration = { kind: "complete", values: { bootstrap_url: given } } as const;
+    expect(await configOf({ configuration })).toEqual({ bootstrap_url: expected });
   });
 
   test("names the public detector where there is one, the user's before the backend's", async () => {
@@ -91,8 +88,10 @@ test("license, password hash and the secret parts of the URL are hidden", () => 
   const secrets = secretsOf(
     examplePlan("/a", {
       artifact: { kind: "url", url, shown: "" },
-      licenseKey: "the license",
-      extraConfiguration: { superuser_password_hash: "$6$hash", other: "public" },
+      configuration: {
+        ...added({ superuser_password_hash: "$6$hash", other: "public" }),
+        licenseKey: "the license",
+      },
     }),
   );
   expect(secrets).toContain("the license");

@@ -1,0 +1,90 @@
+import { ClusterError } from "../errors.ts";
+import type { Backend } from "../model/backend.ts";
+import { assertSum } from "../platform/artifact/artifact-download.ts";
+import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
+import { configurationSecrets } from "../platform/configuration/configuration-secrets.ts";
+import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../platform/install-plan.ts";
+import { resolveLicense } from "../platform/configuration/license.ts";
+import { accepted } from "../system/checked.ts";
+import { freeSpaceProblem } from "../system/files/free-space.ts";
+import { urlSecrets } from "../system/mask-url.ts";
+import type { Surroundings } from "../system/surroundings.ts";
+
+type BackendPart = "ipDetect" | "ipDetectPublic" | "nodesKeepTime" | "cgroups1Advice";
+
+/** An installation that was checked as far as this machine can; only what the backend says is missing from its plan. */
+export type CheckedInstallation = Omit<InstallPlan, BackendPart>;
+
+/** An installation as it is asked for. */
+export interface InstallationRequest extends Omit<CheckedInstallation, "layoutHint" | "configuration"> {
+  readonly configuration: CompleteConfiguration | ConfigurationRequest;
+}
+
+interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
+  /** Path of the license file; undefined: the one that the environment names, if any. */
+  readonly licenseFile: string | undefined;
+}
+
+/**
+ * Hides the request's secrets, then checks the artifact's first kilobytes, its variant and, for a local file, its sum, and reads the license.
+ * Throws `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage` for the license.
+ */
+export async function checkInstallation(
+  request: InstallationRequest,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<CheckedInstallation> {
+  const { artifact, variant } = request;
+  hideSecrets(request, surroundings);
+  const [head, configuration] = await Promise.all([
+    readArtifactHead(artifact, { clock: surroundings.clock, limitMs: headLimitMs }, signal),
+    withLicense(request, surroundings),
+    checkSum(request, signal),
+  ]);
+  assertVariant(head.variant, variant, artifact.shown);
+  return { ...request, configuration, layoutHint: head.layout };
+}
+
+/** The plan for nodes of the backend. `ipDetect`: the text of another script than the backend's own. */
+export function planInstallation(
+  installation: CheckedInstallation,
+  backend: Backend<unknown>,
+  ipDetect: string = backend.ipDetect,
+): InstallPlan {
+  const { ipDetectPublic, nodesKeepTime, cgroups1Advice } = backend;
+  return { ...installation, ipDetect, ipDetectPublic, nodesKeepTime, cgroups1Advice };
+}
+
+const workspaceBytes = 2e9;
+
+/** Fails as `machine-not-set-up` if the workspace has no room for an artifact. */
+export async function assertWorkspace(folder: string): Promise<void> {
+  const problem = await freeSpaceProblem(folder, workspaceBytes);
+  if (problem === undefined) return;
+  throw new ClusterError("machine-not-set-up", problem, {
+    hint: "Name another folder, with 2 GB of room, with `workspaceDir` or TMPDIR.",
+    facts: { folder },
+  });
+}
+
+function hideSecrets({ artifact, configuration }: InstallationRequest, { progress }: Surroundings): void {
+  if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
+  for (const secret of configurationSecrets(configuration.values)) progress.hide(secret);
+}
+
+async function withLicense(
+  { variant, configuration }: InstallationRequest,
+  { environment, progress }: Surroundings,
+): Promise<InstallPlan["configuration"]> {
+  if (configuration.kind === "complete") return configuration;
+  const { licenseFile, ...added } = configuration;
+  const sources = { variant, extraConfiguration: added.values, optionPath: licenseFile, environment };
+  const license = accepted(await resolveLicense(sources));
+  if (license !== undefined) progress.hide(license.contents);
+  return { ...added, licenseKey: license?.contents };
+}
+
+/** Other artifacts are compared where they are downloaded. */
+async function checkSum({ artifact, sha256 }: InstallationRequest, signal: AbortSignal): Promise<void> {
+  if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
+}

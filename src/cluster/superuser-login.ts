@@ -1,0 +1,29 @@
+import type { Variant } from "../model/cluster-record.ts";
+import type { Configuration } from "../platform/configuration/configuration.ts";
+import { superuserOf } from "../platform/configuration/configuration.ts";
+import type { Checked } from "../system/checked.ts";
+import { problem } from "../system/checked.ts";
+
+export interface SuperuserLogin {
+  readonly username: string;
+  /** Secret. */
+  readonly password: string;
+}
+
+/**
+ * The login of the superuser that the extra configuration makes; undefined for the open source variant, which has none. A problem if that
+ * configuration holds a password's hash and nobody gave the password.
+ */
+export function superuserLogin(
+  variant: Variant,
+  extraConfiguration: Configuration,
+  given: string | undefined,
+): Checked<SuperuserLogin | undefined> {
+  if (variant === "oss") return { value: undefined };
+  const superuser = superuserOf(extraConfiguration);
+  const password = given ?? superuser.password;
+  if (password !== undefined) return { value: { username: superuser.username, password } };
+  return problem(
+    "`wait`: `extraConfig` holds only the hash of the superuser's password; give the password with `superuserPassword`",
+  );
+}
