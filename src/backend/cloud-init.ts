@@ -4,7 +4,7 @@ export interface FirstBoot {
   readonly user: string;
   /** An `authorized_keys` line. */
   readonly publicKey: string;
-  /** For the very first connection only: whoever runs on the machine may read user data. OpenSSH's format, ed25519. */
+  /** For the very first connection only: any process on the machine can read user data. OpenSSH's format, ed25519. */
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
   /** When the machine powers itself off; absent where it lives on. */
   readonly deadline: Date | undefined;
@@ -41,7 +41,7 @@ export function userData(boot: FirstBoot): string {
         ssh_authorized_keys: [withoutComment(boot.publicKey)],
       },
     ],
-    // Images may write that file anew at every boot.
+    // Images may write that file at every boot.
     ...(boot.hosts !== undefined && { manage_etc_hosts: false }),
     ...(scripts.length > 0 && { bootcmd: scripts.map((script) => ["sh", "-c", script]) }),
   };
@@ -61,7 +61,7 @@ function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
 
 /**
  * A service that compares the clock with an absolute second, so that a reboot doesn't prolong the machine's life, without anything newer than
- * systemd 219. Set up before SSH, on every boot anew. `DefaultDependencies=no`, or the first attempt at power-off would end the loop itself;
+ * systemd 219. Set up before SSH, again on every boot. `DefaultDependencies=no`, or the first attempt at power-off would end the loop itself;
  * the force, because a service that ignores TERM holds up a plain power-off.
  */
 function deadlineSetup(deadline: Date): string {

@@ -52,7 +52,7 @@ export interface Answers {
   /** Asks for a yes or no. Anything but yes is no, the end of stdin too. For terminals only: elsewhere nobody can be asked. */
   confirm(question: string, signal: AbortSignal): Promise<boolean>;
   /**
-   * A secret that a user gives as "-". Asks on a terminal without showing what is typed; otherwise reads one line of stdin and leaves what follows to whoever reads next.
+   * A secret that a user gives as "-". Asks on a terminal without showing what is typed; otherwise reads one line of stdin and leaves what follows to the next reader.
    * The answer is hidden (`Progress.hide`) before it is returned. Throws `bad-usage` when stdin ends before a line begins.
    */
   readSecret(prompt: string, signal: AbortSignal): Promise<string>;

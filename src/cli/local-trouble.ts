@@ -17,7 +17,7 @@ const remedies: Readonly<Record<string, string>> = {
  * in the program a disk runs full, that is no bug of it.
  */
 export function localTrouble(error: unknown): ClusterError | undefined {
-  // Failed connections have an address, and are told by whoever connects.
+  // Failed connections have an address, and are reported where the connection is made.
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error) || "address" in error) return undefined;
   const { code, syscall } = error;
   const hint = remedies[String(code)];

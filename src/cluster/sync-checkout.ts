@@ -35,7 +35,7 @@ export async function syncCheckout(
     });
   }
   const sumOf = createFileSums();
-  // Made while the nodes are asked what they have. A file that can't be read is told by whoever sends it.
+  // Made while the nodes are asked what they have. A file that can't be read is reported where it is sent.
   const files = [...checkout.contents.values()].flatMap(({ tests, library }) => [...tests, ...library]);
   const ending = new AbortController();
   const either = AbortSignal.any([signal, ending.signal]);

@@ -61,7 +61,7 @@ export interface NodeLogsLimit {
 
 /**
  * The logs of installer, platform and first boot of every node that answers in time, named `<reference>.<log>`. Best effort: a node that
- * can't be asked gives a text that says why, and nothing fails. They may hold secrets: whoever writes them masks them.
+ * can't be asked gives a text that says why, and nothing fails. They may hold secrets: their writer masks them.
  */
 export async function collectNodeLogs(
   cluster: ClusterRecord,

@@ -13,7 +13,7 @@ import { createWaitTeller } from "./readiness/tell-waits.ts";
 import { createMachineWatch } from "./readiness/watch-machines.ts";
 
 export interface ReadinessRequest {
-  /** Asks the backend anew. */
+  /** Asks the backend again. */
   readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;

@@ -13,7 +13,7 @@ export interface KnownHosts {
 }
 
 /**
- * Many nodes may pin at once: whoever comes while the file is being written shares the next writing, so that 300 nodes cost a few flushes and
+ * Many nodes may pin at once: a caller that comes while the file is being written shares the next writing, so that 300 nodes cost a few flushes and
  * not 300. One process at a time writes a cluster's file: the one that creates the cluster.
  */
 export function createKnownHosts(path: string): KnownHosts {

@@ -1,4 +1,4 @@
-/** A bounded number of tasks at once: whoever comes later waits, in order, until one has ended. */
+/** A bounded number of tasks at once: later callers wait, in order, until one has ended. */
 export interface Turns {
   /** Runs the task when its turn has come. Rejects with the signal's reason when that is aborted before. */
   run<Result>(task: () => Promise<Result>, signal: AbortSignal): Promise<Result>;

@@ -227,7 +227,7 @@ export class CloudCreation implements Creation {
 
   async whyUnreachable(signal: AbortSignal): ReturnType<Creation["whyUnreachable"]> {
     const reason = await silenceText(this.#surroundings.environment, this.#plan.resolved.cidrs, signal);
-    const hint = "Create the cluster anew, naming the addresses that must reach it with `adminCidrs`.";
+    const hint = "Create the cluster again, naming the addresses that must reach it with `adminCidrs`.";
     return reason === undefined ? undefined : { reason, hint };
   }
 

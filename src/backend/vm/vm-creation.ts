@@ -64,7 +64,7 @@ interface Made {
 /** See Creation. */
 export class VmCreation implements Creation {
   readonly summary: CreationSummary;
-  /** A machine that broke is told of within a second. */
+  /** A broken machine is reported within a second. */
   readonly lookEveryMs = 500;
   readonly #plan: VmPlan;
   readonly #surroundings: Surroundings;

@@ -65,7 +65,7 @@ async function readSecretLine(signal: AbortSignal): Promise<string> {
   });
 }
 
-/** Nothing where stdin ends before a line begins. Byte by byte, since what follows the line belongs to whoever reads stdin next, such as a command on a node. */
+/** Nothing where stdin ends before a line begins. Byte by byte, since what follows the line belongs to the next reader of stdin, such as a command on a node. */
 async function readLine(signal: AbortSignal): Promise<string | undefined> {
   const bytes: number[] = [];
   for (;;) {

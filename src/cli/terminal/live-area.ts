@@ -31,7 +31,7 @@ export class LiveArea {
     this.#remember(text);
   }
 
-  /** Writes lines that stay, and the area anew below them. */
+  /** Writes lines that stay, and the area again below them. */
   writeAbove(text: string): void {
     this.#screen.write(`${this.#erasure()}${text}${this.#drawn.text}`);
   }

@@ -35,7 +35,7 @@ export class TerminalProgress implements Progress {
   readonly #parts: Parts;
   readonly #all = new StepTable();
   readonly #live: LiveArea | undefined;
-  /** The steps that are drawn now; begins anew whenever nothing is under way. */
+  /** The steps that are drawn now; starts again whenever nothing is under way. */
   readonly #shown = new StepTable();
   readonly #state: {
     shownSinceMs: number;

@@ -85,7 +85,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The cluster with this id, whoever made it; `cluster-not-found` where there is none. Disposing of it destroys it as any other: hold it with
+   * The cluster with this id, no matter who made it; `cluster-not-found` where there is none. Disposing of it destroys it as any other: hold it with
    * `const` where it is to live on.
    */
   static async find<Options>(

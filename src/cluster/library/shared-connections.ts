@@ -5,7 +5,7 @@ import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 const idleMs = 2_000;
 
 /**
- * The way into a cluster's nodes for whoever holds a Cluster. It is open while it is used and a moment longer, so that commands in a row share
+ * The way into a cluster's nodes for the holder of a Cluster. It is open while it is used and a moment longer, so that commands in a row share
  * their connections, and a program that has nothing more to do ends by itself.
  */
 export class SharedConnections implements AsyncDisposable {

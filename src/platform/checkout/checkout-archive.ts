@@ -11,7 +11,7 @@ import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 /**
  * The archive that the unpacking script reads from its stdin: the files below `tests/` and `library/`, the list `unchanged` of those
  * that come back after the removal, and at last an empty file `complete`, without which the script takes nothing: tar itself does not notice an archive that
- * breaks off between two files. Each call reads the files anew, so that each master has a stream of its own.
+ * breaks off between two files. Each call reads the files again, so that each master has a stream of its own.
  */
 export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
   gather(tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]), leastChunkBytes);

@@ -98,7 +98,7 @@ const unpackFunctions = `clean() {
     [ ! -d "$place" ] || rm -rf "$(beside "$place" former)"
   done
 }
-# Links cost nothing, and no file is changed in place: each is taken away and made anew.
+# Links cost nothing, and no file is changed in place: each is removed and made again.
 linked() { cp -al "$@" 2>/dev/null || cp -a "$@"; }
 copy() {
   linked "$1" "$(beside "$1" new)" || fail ${syncStatuses.failed} "$1 could not be copied"

@@ -54,7 +54,7 @@ export async function runPhase<Result>(
   return result;
 }
 
-/** Other failures that may pass were tried again by whoever met them. */
+/** Other failures that may pass were retried where they occurred. */
 const isConnectionLoss = (error: unknown): error is ClusterError =>
   error instanceof ClusterError &&
   error.transient &&

@@ -142,7 +142,7 @@ export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], 
   const expected = accepted.map(fingerprint).join(" or ");
   const message = `${addressOf(target)} showed another host key than the pinned one: expected ${expected}, seen ${fingerprint(seen)}.`;
   return new ClusterError("host-key-changed", message, {
-    hint: "Either another machine has this address now, or somebody listens in. Nothing was sent. Create the cluster anew if its machines have ended.",
+    hint: "Either another machine has this address now, or somebody listens in. Nothing was sent. Create the cluster again if its machines have ended.",
     facts: { ...factsOf(target), expected, seen: fingerprint(seen) },
   });
 }

@@ -33,7 +33,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 const plainFileName = /^[A-Za-z0-9_][\w-]*(\.[\w-]+)*$/;
 const longestName = 128;
 
-/** Whether a name can only mean a file of its own in a folder, on every system and whoever chose it. */
+/** Whether a name can only mean a file of its own in a folder, on every system, whatever its origin. */
 export const isPlainFileName = (name: string): boolean => name.length <= longestName && plainFileName.test(name);
 
 /** Writes a file into a folder, as `writePrivateFile` does. Names that are no plain file names are refused, so none leads out of the folder. */

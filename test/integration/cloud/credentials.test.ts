@@ -99,7 +99,7 @@ test("an expired session is told as such", async () => {
     CLOUD_SESSION_TOKEN: expired.sessionToken,
   });
   const error = await listWith(fixture);
-  expect(error).toMatchObject({ id: "credentials-refused", hint: "Renew the session and set the variables anew." });
+  expect(error).toMatchObject({ id: "credentials-refused", hint: "Renew the session and set the variables again." });
 });
 
 test("one account sees nothing of another's clusters", async () => {

@@ -259,6 +259,6 @@ function clockHint(context: CallContext): string | undefined {
 
 function renewal(context: CallContext): string {
   return context.profile === undefined
-    ? "Renew the session and set the variables anew."
+    ? "Renew the session and set the variables again."
     : `Renew the session: aws sso login --profile ${context.profile}`;
 }

@@ -62,7 +62,7 @@ function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): Crede
     ...(isSet(environment, tokenName) && { sessionToken: environment[tokenName] ?? "" }),
   };
   const provide = (): Promise<Identity> => Promise.resolve(identity);
-  return { name: `the variables ${present.join(", ")}`, profile: undefined, provide, hint: "Set them anew." };
+  return { name: `the variables ${present.join(", ")}`, profile: undefined, provide, hint: "Set them again." };
 }
 
 function incomplete(present: readonly string[], missing: readonly string[]): ClusterError {

@@ -4,7 +4,7 @@ import { consoleOutputs } from "../../console-outputs.ts";
 import { failureCode } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 
-/** The API has no request for several machines, and throttles whoever asks for more than these in a row. */
+/** The API has no request for several machines, and throttles clients that ask for more than these in a row. */
 const mostMachines = 100;
 
 /** What each machine wrote to its console, as far as it can be had before the signal is aborted. */

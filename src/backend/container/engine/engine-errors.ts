@@ -112,6 +112,6 @@ function lastLine(text: string): string {
   // A refused command line is followed by an advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
   const said = telling.find((line) => line !== undefined) ?? last;
-  // What Docker asks whoever can't reach it is answered by our advice.
+  // What Docker asks users who can't reach it is answered by our advice.
   return said.replace(/ Is the docker daemon running\?$/, "").replace(/[.:\s]+$/, "");
 }

@@ -36,7 +36,7 @@ const docker: EngineKind = {
   },
   systemWords: [],
   limits: [[]],
-  // Made anew with the daemon.
+  // Made again with the daemon.
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
   // The context that is in use, or DOCKER_HOST.
   addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
@@ -44,11 +44,12 @@ const docker: EngineKind = {
   advice: {
     install:
       "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
-    forbidden: "Join the group docker, then log in anew: sudo usermod -aG docker $USER",
+    forbidden: "Join the group docker, then log in again: sudo usermod -aG docker $USER",
     silent:
       "Start it: sudo systemctl start docker, or on macOS the program that runs it; DOCKER_HOST names another one.",
     rootless: "Use the system's Docker: unset DOCKER_HOST, or docker context use default",
-    storage: 'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be built anew.',
+    storage:
+      'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be built again.',
   },
 };
 
@@ -95,7 +96,7 @@ const podman: EngineKind = {
     silent: "On macOS: podman machine start; elsewhere CONTAINER_HOST may name a Podman that does not run.",
     rootless:
       "On Linux, run this program as root: sudo cluster-container …; on macOS: podman machine stop && podman machine set --rootful && podman machine start",
-    storage: 'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be built anew.',
+    storage: 'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be built again.',
   },
 };
 

@@ -16,7 +16,7 @@ export interface BrokenAccelerator {
 
 const longestReason = 500;
 
-/** Where it is remembered; whoever removes this file has the accelerator used again. */
+/** Where it is remembered; once this file is removed, the accelerator is used again. */
 export const brokenAcceleratorPath = (environment: Environment): string =>
   join(cacheFolder(environment), "broken-accelerator.json");
 
