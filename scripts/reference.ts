@@ -1,6 +1,6 @@
 /**
- * Writes the README's reference of commands, options and error ids from their declarations.
- * Usage: bun run scripts/reference.ts [--check]     --check: writes nothing; exit code 1 if the README is stale
+ * Writes the reference of commands, options and error ids in src/commands/README.md from their declarations.
+ * Usage: bun run scripts/reference.ts [--check]     --check: writes nothing; exit code 1 if the page is stale
  */
 import { join } from "node:path";
 import { cloudDriver } from "../src/bin/cloud-driver.ts";
@@ -14,7 +14,8 @@ import { errorTable } from "../src/errors.ts";
 
 const programs: readonly Program[] = [programFor(cloudDriver), programFor(containerDriver), programFor(vmDriver)];
 const root = join(import.meta.dir, "..");
-const readme = join(root, "README.md");
+const page = join("src", "commands", "README.md");
+const path = join(root, page);
 const begin = "<!-- reference: written by scripts/reference.ts -->";
 const end = "<!-- end of the reference -->";
 
@@ -103,7 +104,7 @@ function reference(): string {
 /** The text as the repository's formatter leaves it, so that formatting and this script never disagree. */
 async function formatted(text: string): Promise<string> {
   const oxfmt = join(root, "node_modules", ".bin", "oxfmt");
-  const child = Bun.spawn([process.execPath, "--bun", oxfmt, "--stdin-filepath", readme], {
+  const child = Bun.spawn([process.execPath, "--bun", oxfmt, "--stdin-filepath", path], {
     cwd: root,
     stdin: new Blob([text]),
     stdout: "pipe",
@@ -114,17 +115,17 @@ async function formatted(text: string): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  const before = await Bun.file(readme).text();
+  const before = await Bun.file(path).text();
   const [from, to] = [before.indexOf(begin), before.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`README.md lacks the lines "${begin}" and "${end}"`);
+  if (from < 0 || to < from) throw new Error(`${page} lacks the lines "${begin}" and "${end}"`);
   const after = await formatted(`${before.slice(0, from)}${begin}\n\n${reference()}\n\n${before.slice(to)}`);
   if (after === before) return;
   if (process.argv.includes("--check")) {
-    console.error("README.md: the reference is stale. Run: bun run scripts/reference.ts");
+    console.error(`${page}: the reference is stale. Run: bun run scripts/reference.ts`);
     process.exitCode = 1;
   } else {
-    await Bun.write(readme, after);
-    console.log("README.md: reference written");
+    await Bun.write(path, after);
+    console.log(`${page}: reference written`);
   }
 }
 

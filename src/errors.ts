@@ -4,7 +4,7 @@
  */
 
 interface ErrorKind {
-  /** The process exit code, as the README lists them. */
+  /** The process exit code, as `commands/README.md` lists them. */
   readonly exitCode: 1 | 2 | 3 | 4 | 5;
   /** What the id means, for the reference. */
   readonly summary: string;

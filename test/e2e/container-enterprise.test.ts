@@ -46,7 +46,7 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
     });
     expect(refused.pages).toEqual([]);
 
-    // As the README says.
+    // As src/platform/README.md says.
     const words = ["run", "-c", id(), "--no-test-env", ..."curl -ks https://127.0.0.1/ca/cluster-ca.crt".split(" ")];
     const authority = join(containers().folder, "ca.crt");
     await Bun.write(authority, (await containers().run(words)).stdout);

@@ -62,8 +62,8 @@ test.each(programs)(
   60_000,
 );
 
-// Bun 1.4.4 has no build option against them. When one of these fails, the check of doctor and the words in the README can go.
-test("Bun obeys both before our code runs, as the README says", async () => {
+// Bun 1.4.4 has no build option against them. When one of these fails, the check of doctor and the words in src/cluster/README.md can go.
+test("Bun obeys both before our code runs, as the page on security says", async () => {
   await using folder = await temporaryFolder();
   const preload = join(folder.path, "preload.js");
   await Bun.write(preload, "console.log('other code')");

@@ -6,7 +6,7 @@ import { LineProgress } from "./line-progress.ts";
 /** What every backend of the library takes beside its own options. */
 export interface SurroundingOptions {
   /**
-   * Variables by name, as the README lists them: credentials, endpoints, `XDG_STATE_HOME` (where keys and logs are kept). Default: those of the
+   * Variables by name, as `backend/cloud/README.md` lists them: credentials, endpoints, `XDG_STATE_HOME` (where keys and logs are kept). Default: those of the
    * process. The cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any case.
    */
   readonly environment?: Environment;

@@ -42,7 +42,7 @@ async function expectSynced({ id, folder, run }: EnterpriseFlow): Promise<void> 
   expect((await run(["run", "-c", id, "ls"])).stdout).toContain("test_license.py");
 }
 
-/** As the README has it: the authority's certificate comes over SSH. */
+/** As src/platform/README.md says: the authority's certificate comes over SSH. */
 async function expectTrustedWebUi(url: string, { id, folder, run }: Pick<EnterpriseFlow, "id" | "folder" | "run">) {
   const authority = join(folder, "ca.crt");
   const words = "--no-test-env curl -ks https://127.0.0.1/ca/cluster-ca.crt".split(" ");

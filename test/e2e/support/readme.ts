@@ -1,11 +1,13 @@
 import { join } from "node:path";
 import { repository } from "./executable.ts";
 
-/** The lines of the README's shell example that stands right under `<!-- tried: NAME -->`. */
+const pages = ["README.md", "src/bin/README.md"] as const;
+
+/** The lines of the shell example on the pages about installing that stands right under `<!-- tried: NAME -->`. */
 export async function readmeExample(name: string): Promise<string> {
-  const text = await Bun.file(join(repository, "README.md")).text();
+  const texts = await Promise.all(pages.map(async (page) => await Bun.file(join(repository, page)).text()));
   const start = `<!-- tried: ${name} -->`;
-  const lines = new RegExp(`${start}\\s+\`\`\`sh\\n(.*?)\`\`\``, "s").exec(text)?.[1];
-  if (lines === undefined) throw new Error(`the README has no example under ${start}`);
+  const lines = new RegExp(`${start}\\s+\`\`\`sh\\n(.*?)\`\`\``, "s").exec(texts.join("\n"))?.[1];
+  if (lines === undefined) throw new Error(`${pages.join(" and ")} have no example under ${start}`);
   return lines;
 }

@@ -83,7 +83,7 @@ function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unk
 }
 
 const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], string>> => ({
-  network: `See that containers of ${title} reach the distribution's package servers; the README tells how to build behind a proxy or with a mirror.`,
+  network: `See that containers of ${title} reach the distribution's package servers; the project's page src/backend/container/README.md says how to build behind a proxy or with a mirror.`,
   registry: `See that ${title} reaches the registry of the base image, or load that image under its name.`,
   runtime: `${title} cannot run the commands of a build on this machine: see whether it runs any container, such as: ${title.toLowerCase()} run --rm IMAGE true.`,
   unknown: "Its base image and its packages come from the network.",
