@@ -16,7 +16,7 @@ import type { Driver } from "./driver.ts";
 
 export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
 
-/** All that can be checked here is checked before the first request that costs money. */
+/** Checks everything that can be checked locally before the first request that costs money. */
 export async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
   const login = await readLogin(input, context);
   const deadlineMs = context.clock.now() + input.timeout;
@@ -41,7 +41,7 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
   context.progress.note(`Cluster "${cluster.id}" is ready.`);
 }
 
-/** Asked for first: nobody should have to look whether the machines are there yet. */
+/** Asks for the password before any machine is created, so that users don't have to watch for the prompt. */
 async function readLogin(input: CreateInput, { stdin, signal }: Context): Promise<SuperuserLogin | undefined> {
   if (!input.wait || input.dryRun) return undefined;
   const given = input.superuserPassword;
