@@ -84,7 +84,7 @@ export const createOptions = (driver: Driver) => ({
   superuserPassword: option(text, {
     flag: "--superuser-password",
     summary:
-      "With --wait, for enterprise: the superuser's password (default: the default password; required if --extra-config holds another one's hash); \"-\" (recommended) reads a line from stdin or asks on a terminal",
+      'With --wait, for enterprise: the superuser\'s password; required if --extra-config holds the hash of another one than admin; "-" (recommended) reads a line from stdin or asks on a terminal',
     secret: true,
   }),
   dryRun: flag({
