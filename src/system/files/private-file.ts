@@ -33,7 +33,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 const plainFileName = /^[A-Za-z0-9_][\w-]*(\.[\w-]+)*$/;
 const longestName = 128;
 
-/** Whether a name can only mean a file of its own in a folder, on every system, wherever the name comes from. */
+/** Whether a name, wherever it comes from, is a plain file name on every system and so stays inside its folder. */
 export const isPlainFileName = (name: string): boolean => name.length <= longestName && plainFileName.test(name);
 
 /** Writes a file into a folder, like `writePrivateFile`. Rejects names that are not plain file names, so that none leads out of the folder. */
