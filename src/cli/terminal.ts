@@ -9,7 +9,7 @@ type StreamName = "stdin" | "stdout" | "stderr";
 const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
 
 /**
- * The process's streams. All output goes through `write`, which makes it printable, except what `screen` draws and paints. Neither of the two throws. `flush`
+ * The process's streams. All output goes through `write`, which makes it printable, except what `screen` draws and paints. Neither throws. `flush`
  * waits until slow readers have received everything.
  */
 export class Terminal {
