@@ -1,12 +1,12 @@
 /**
- * The one error that people can act on, and the one table of its ids.
+ * The only error class that users can act on, and the only table of its ids.
  * Anything thrown that is not a ClusterError is a bug (exit code 70).
  */
 
 interface ErrorKind {
-  /** The process exit code, as `commands/README.md` lists them. */
+  /** The process exit code, as listed in `commands/README.md`. */
   readonly exitCode: 1 | 2 | 3 | 4 | 5;
-  /** What the id means, for the reference. */
+  /** The meaning of the id, for the reference. */
   readonly summary: string;
 }
 
@@ -48,16 +48,19 @@ export const errorTable = {
 export type ErrorId = keyof typeof errorTable;
 
 export interface ErrorDetail {
-  /** What to do now: a sentence, best with a command. As in messages, options have their neutral names, in backquotes: the command line writes flags. */
+  /**
+   * How to fix the problem: a sentence, preferably with a command. As in messages, options have their neutral names in backquotes; the command line
+   * replaces them with flags.
+   */
   readonly hint?: string;
-  /** What is known about the failure, for JSON output and the log. Never a secret. */
+  /** Known facts about the failure, for JSON output and the log. Never a secret. */
   readonly facts?: Readonly<Record<string, unknown>>;
-  /** Whether asking again soon may well succeed. */
+  /** Whether a retry may succeed soon. */
   readonly transient?: boolean;
   readonly cause?: unknown;
 }
 
-/** A user's text as messages show it: quoted, control characters escaped, shortened. */
+/** A user's text as messages show it: quoted, with control characters escaped, and shortened. */
 export function quoted(given: string): string {
   return JSON.stringify(given.length > 100 ? `${given.slice(0, 100)}…` : given);
 }

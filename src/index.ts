@@ -1,6 +1,6 @@
 /**
- * The library: a cluster as an object, for tests and scripts. Whoever imports it is met here, and the process it runs in; behind this file
- * everything comes by parameter.
+ * The library: a cluster as an object, for tests and scripts. Only this file handles the caller's input and its process; the code behind it receives
+ * everything as parameters.
  */
 import type { Backend } from "./model/backend.ts";
 import type { ClusterBackend } from "./cluster/library/cluster-backend.ts";
@@ -40,14 +40,14 @@ export type { ErrorId } from "./errors.ts";
 export type { Configuration } from "./platform/configuration/configuration.ts";
 export type { CopyToMaster } from "./platform/configuration/copy-to-master.ts";
 
-/** Clusters on EC2 instances of one region, which end two hours after their launch, whatever becomes of the program. */
+/** Clusters on EC2 instances in one region. They end two hours after their launch, whatever happens to the program. */
 export class CloudBackend implements ClusterBackend<CloudOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
   readonly options: CloudOptions;
   readonly #region: string;
 
-  /** Throws `bad-usage` with all that is wrong with the options. Credentials are looked for when the first cluster is made or looked for. */
+  /** Throws a `bad-usage` that lists every problem with the options. Looks for credentials when the first cluster is created or looked up. */
   constructor(options: CloudBackendOptions & SurroundingOptions) {
     const { region, distribution, options: creation } = readCloudOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
@@ -62,14 +62,14 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
   }
 }
 
-/** Clusters of containers on this machine, which live until they are destroyed. */
+/** Clusters of containers on this machine. They exist until they are destroyed. */
 export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
   readonly options: ContainerOptions;
   readonly #engine: EngineName | undefined;
 
-  /** Throws `bad-usage` with all that is wrong with the options. The engine is asked when the first cluster is made or looked for. */
+  /** Throws a `bad-usage` that lists every problem with the options. Contacts the engine when the first cluster is created or looked up. */
   constructor(options: ContainerBackendOptions & SurroundingOptions = {}) {
     const { engine, distribution, options: creation } = readContainerOptions(options);
     this.surroundings = librarySurroundings(options, process.env);
@@ -84,13 +84,13 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   }
 }
 
-/** Clusters of QEMU's virtual machines on this machine, which live until they are destroyed. */
+/** Clusters of QEMU virtual machines on this machine. They exist until they are destroyed. */
 export class VmBackend implements ClusterBackend<VmOptions> {
   readonly surroundings: Surroundings;
   readonly distribution: string;
   readonly options: VmOptions;
 
-  /** Throws `bad-usage` with all that is wrong with the options. QEMU is looked for when the first cluster is made. */
+  /** Throws a `bad-usage` that lists every problem with the options. Looks for QEMU when the first cluster is created. */
   constructor(options: VmBackendOptions & SurroundingOptions = {}) {
     const { distribution, options: creation } = readVmOptions(options);
     this.surroundings = librarySurroundings(options, process.env);

@@ -5,7 +5,7 @@ import { flag } from "../cli/options/option.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 
-/** What only `cluster-cloud` has: regions, tags, instance types and the like. */
+/** Everything specific to `cluster-cloud`: regions, tags, instance types and so on. */
 export const cloudDriver = defineDriver({
   program: "cluster-cloud",
   summary: "Create and manage test clusters on cloud instances",
@@ -14,7 +14,7 @@ export const cloudDriver = defineDriver({
   hasLifetime: true,
   canDestroy: false,
   doctorSubject: "this machine and the account",
-  // Amazon Linux 2 comes with it switched off: a mode that no running system can change.
+  // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.
   selinuxProblem: (distribution) =>
     /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution)
       ? undefined

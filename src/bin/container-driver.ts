@@ -12,7 +12,7 @@ import {
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 
-/** What only `cluster-container` has: images, volumes and limits of containers. */
+/** Everything specific to `cluster-container`: images, volumes and container limits. */
 export const containerDriver = defineDriver({
   program: "cluster-container",
   summary: "Create and manage test clusters of containers on this machine",

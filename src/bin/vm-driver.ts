@@ -8,7 +8,7 @@ import { imageFileProblems, vmOptions, vmProblems, vmSchema } from "../backend/v
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 
-/** What only `cluster-vm` has: disk images and the size of machines. */
+/** Everything specific to `cluster-vm`: disk images and machine sizes. */
 export const vmDriver = defineDriver({
   program: "cluster-vm",
   summary: "Create and manage test clusters of virtual machines on this machine",

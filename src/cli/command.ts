@@ -2,10 +2,10 @@ import type { Context } from "./context.ts";
 import type { Arguments, Options, ValuesOf } from "./options/option.ts";
 import type { Problems } from "./options/problems.ts";
 
-/** What `run` receives: the values of arguments and options in one object. */
+/** The input of `run`: the values of arguments and options in one object. */
 type Input<Positionals, Declared> = ValuesOf<Positionals> & ValuesOf<Declared>;
 
-/** What `check` receives: a value that was missing or wrong is absent; its problem has been noted already. */
+/** The input of `check`. A missing or invalid value is absent, and its problem has already been noted. */
 type Given<Positionals, Declared> = Partial<Input<Positionals, Declared>>;
 
 interface Example {
@@ -21,30 +21,30 @@ export interface Command<Positionals extends Arguments = Arguments, Declared ext
   /** Paragraphs, separated by empty lines, after the summary. Wrapped to the terminal. */
   readonly description: string;
   readonly positionals: Positionals;
-  /** Every command has `--help` and `-h` besides. An option under the name `output` or `verbose` is one of shared-options.ts. */
+  /** Every command also has `--help` and `-h`. The names `output` and `verbose` are reserved for the options of shared-options.ts. */
   readonly options: Declared;
   readonly examples: readonly Example[];
   /**
-   * Checks that look at several values, or at files only some of which may be read. Runs even if the command line has problems already,
-   * so that all are reported together; `run` is called only if there is none.
+   * Checks several values together, or files of which only some may be read. Runs even if the command line already has problems, so that all are
+   * reported together. `run` is called only if there are none.
    */
   check?(given: Given<Positionals, Declared>, problems: Problems, context: Context): void | Promise<void>;
-  /** Resolves with the exit code where that isn't 0. */
+  /** Resolves with the exit code if it isn't 0. */
   run(input: Input<Positionals, Declared>, context: Context): Promise<number | void>;
 }
 
 export interface Program {
-  /** As people type it: `cluster-cloud`. */
+  /** The name as users type it: `cluster-cloud`. */
   readonly name: string;
   readonly summary: string;
   readonly commands: readonly Command[];
-  /** What `--licenses` prints. */
+  /** The text that `--licenses` prints. */
   readonly licenses: () => Promise<string>;
 }
 
 /**
- * Declares a command with everything typed from its declaration. The declaration is loaded at every start of the program, so what the work
- * needs is imported inside `run`:
+ * Declares a command. All types follow from the declaration. It is loaded at every start of the program, so import the modules that do
+ * the work inside `run`:
  *
  * ```ts
  * export const wait = defineCommand({
@@ -62,8 +62,8 @@ export interface Program {
  * });
  * ```
  *
- * Where `run` lives in a file of its own, name the options as a constant first and type its parameter `ValuesOf<typeof options>`; a type
- * taken from the command itself would be a circle.
+ * If `run` is in a separate file, declare the options as a constant first and type its parameter `ValuesOf<typeof options>`. A type
+ * derived from the command itself would be circular.
  */
 export function defineCommand<const Positionals extends Arguments, const Declared extends Options>(
   command: Command<Positionals, Declared>,

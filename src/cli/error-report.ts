@@ -5,10 +5,10 @@ import { Interrupted } from "./context.ts";
 import { flagNames } from "./options/flag-names.ts";
 import { localTrouble } from "./local-trouble.ts";
 
-/** How one failure is told, in every form. */
+/** A report of one failure in every output form. */
 export interface ErrorReport {
   readonly exitCode: number;
-  /** For stderr: what happened, what to do now, the log, the id. Without colour, not masked. */
+  /** For stderr: what happened, how to fix it, the log, the id. Neither coloured nor masked. */
   readonly text: string;
   /** For JSON. Not masked. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -19,11 +19,11 @@ export interface ErrorReport {
 interface Circumstances {
   readonly program: Program;
   readonly logPath: string | undefined;
-  /** Why the work was to end early; absent when nobody asked for it. */
+  /** Why the work was to end early; absent if nobody asked for that. */
   readonly interruption?: Interrupted | undefined;
 }
 
-/** What is told of anything thrown. Only `ClusterError`s and trouble with this machine's files are no bugs (exit code 70). */
+/** Reports anything thrown. Everything except a `ClusterError` and trouble with this machine's files is a bug (exit code 70). */
 export function reportError(thrown: unknown, circumstances: Circumstances): ErrorReport {
   const origin = originOf(thrown);
   const { interruption } = circumstances;
@@ -45,7 +45,7 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
   };
 }
 
-/** Later lines may be a node's or a cloud's own words: they can't pose as ours, which begin at the margin. */
+/** Later lines may quote a node or a cloud. Indented, they can't pass for our own lines, which begin at the margin. */
 const indented = (text: string): string => text.replaceAll(/\n(?! {2})/g, "\n  ");
 
 interface Told {
@@ -78,8 +78,8 @@ function tell(error: unknown, { program }: Circumstances): Told {
 }
 
 /**
- * What went wrong first. When leaving a scope fails as well, the runtime throws a SuppressedError whose `suppressed` is the reason that
- * the scope was left; of several failures at once the first that a user can act on counts.
+ * Returns what went wrong first. If leaving a scope fails as well, the runtime throws a SuppressedError whose `suppressed` is the reason that the
+ * scope was left. If several things failed at once, the first failure that a user can act on counts.
  */
 function originOf(thrown: unknown): unknown {
   if (thrown instanceof SuppressedError) return originOf(thrown.suppressed);
@@ -90,7 +90,7 @@ function originOf(thrown: unknown): unknown {
 
 const deepest = 8;
 
-/** Whether an error says no more than that the work was ended early, whatever has been wrapped around it on the way. */
+/** Whether an error only says that the work was ended early, however often it was wrapped on the way. */
 function isConsequence(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > deepest) return false;
   return error instanceof Interrupted || error.name === "AbortError" || isConsequence(error.cause, depth + 1);

@@ -7,15 +7,15 @@ type SignalName = Interrupted["signalName"];
 const exitCodes: Readonly<Record<SignalName, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
 
 interface Listeners {
-  /** The first signal came: clean-up begins. */
+  /** Called on the first signal: cleanup begins. */
   readonly onFirst: () => void;
-  /** Another one came: the program ends when this returns. Gets what `onAbandon` knows. */
+  /** Called on a further signal. The program ends when it returns. Receives the texts registered with `onAbandon`. */
   readonly onAbandoned: (remains: readonly string[]) => void;
-  /** An error that nobody caught. */
+  /** Called on an uncaught error. */
   readonly onCrash: () => void;
 }
 
-/** Turns signals into an aborted `AbortSignal`, and the end of the program back into the signal. */
+/** Turns signals into an aborted `AbortSignal`, and raises the signal again when the program ends. */
 export class Interrupts {
   readonly #host: ProcessLike;
   readonly #listeners: Listeners;
@@ -25,7 +25,7 @@ export class Interrupts {
   readonly #crashes: unknown[] = [];
   readonly #onCrash = (error: unknown): void => {
     this.#crashes.push(error);
-    // The work in hand gets its chance to clean up; what it then throws is not what happened first.
+    // The work in progress gets a chance to clean up. Whatever it throws then is not the original error.
     this.#controller.abort(error);
     this.#listeners.onCrash();
   };
@@ -44,7 +44,7 @@ export class Interrupts {
     return this.#controller.signal;
   }
 
-  /** The first error that nobody caught, in a list; an empty list when there was none. */
+  /** A list with the first uncaught error, or an empty list if there was none. */
   get crash(): readonly unknown[] {
     return this.#crashes.slice(0, 1);
   }
@@ -55,7 +55,7 @@ export class Interrupts {
   }
 
   onAbandon(describe: () => string): Disposable {
-    // A wrapper of its own, so that registering one function twice and disposing of it once leaves one.
+    // A separate wrapper, so that a function registered twice and disposed of once stays registered once.
     const entry = (): string => describe();
     this.#remains.add(entry);
     return { [Symbol.dispose]: () => void this.#remains.delete(entry) };
@@ -67,10 +67,10 @@ export class Interrupts {
     this.#host.off("unhandledRejection", this.#onCrash);
   }
 
-  /** Ends the process by the signal, so that a shell sees what happened and a loop around the program ends too. */
+  /** Ends the process by the signal, so that a shell sees the cause and a loop around the program ends too. */
   raise(name: SignalName): void {
     this.close();
-    // Only seen should the signal not end the process after all, as when it is blocked.
+    // Only visible if the signal does not end the process after all, for example because it is blocked.
     this.#host.exitCode = exitCodes[name];
     this.#host.kill(this.#host.pid, name);
   }
@@ -94,7 +94,7 @@ function describeSafely(describe: () => string): string {
   }
 }
 
-/** Under `nohup` a hang-up is ignored and must stay so; a handler of ours would undo it. Only Linux tells. */
+/** Under `nohup`, SIGHUP is ignored and must stay ignored; our handler would undo that. Only Linux reports it. */
 function isHangupIgnored(): boolean {
   try {
     const mask = /^SigIgn:\s*(?<mask>[0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.groups?.["mask"];

@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
 
-/** What no program can foresee of the machine that it runs on: the system's codes, and what to do. */
+/** Failures of this machine that no program can foresee: the system's error codes, and how to fix each. */
 const remedies: Readonly<Record<string, string>> = {
   ENOSPC: "Make room on that disk.",
   EDQUOT: "Make room: this user's share of that disk is used up.",
@@ -13,11 +13,11 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 /**
- * The error of a file that this machine wouldn't let us write, make or open, as one that people can act on; `undefined` for any other. Wherever
- * in the program a disk runs full, that is no bug of it.
+ * Turns an error about a file that this machine wouldn't let us write, create or open into an error that users can act on. Returns `undefined` for
+ * any other error. A full disk, anywhere in the program, is not a bug.
  */
 export function localTrouble(error: unknown): ClusterError | undefined {
-  // Failed connections have an address, and are reported where the connection is made.
+  // Failed connections have an address. They are reported where the connection is made.
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error) || "address" in error) return undefined;
   const { code, syscall } = error;
   const hint = remedies[String(code)];

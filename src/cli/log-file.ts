@@ -1,14 +1,14 @@
 import { closeSync, existsSync, fchmodSync, openSync, writeSync } from "node:fs";
 import type { Clock } from "../system/clock.ts";
 
-/** So many early lines are kept for a log file whose place isn't known yet. */
+/** The number of early lines kept until the location of the log file is known. */
 const keptLines = 2000;
-/** What one run may write of details: `wait` asks every node every few seconds, for an hour. */
+/** The limit for the details that one run writes: `wait` polls every node every few seconds, for an hour. */
 const mostDetailBytes = 20_000_000;
 
 /**
- * Everything that was told, with time stamps, in a file that this user alone can read. Written synchronously: what led to a crash or a kill
- * must be in it.
+ * Everything that users were told, with time stamps, in a file that only this user can read. It is written synchronously, so that it contains the
+ * events that led to a crash or a kill.
  */
 export class LogFile {
   readonly #clock: Clock;
@@ -23,30 +23,30 @@ export class LogFile {
     this.#clock = clock;
   }
 
-  /** Where the log is; absent until it has a file, and when that was removed with its folder. */
+  /** The path of the log. Absent until it has a file, and after that file was removed with its folder. */
   get path(): string | undefined {
     const { path } = this.#target;
     return path !== undefined && existsSync(path) ? path : undefined;
   }
 
-  /** Whether there is room for what isn't told to anybody. */
+  /** Whether there is room for details that are not shown to users. */
   get takesDetails(): boolean {
     return this.#target.bytes < mostDetailBytes;
   }
 
-  /** Begins the file, or goes on at its end, with what was told before. Throws what the file system says. */
+  /** Creates the file or appends to it, starting with the lines kept so far. Throws the file system's errors. */
   open(path: string): void {
     if (path === this.#target.path) return;
     this.close();
     const descriptor = openSync(path, "a", 0o600);
-    // The file may have been there before, with another mode.
+    // The file may have existed with another mode.
     fchmodSync(descriptor, 0o600);
     this.#target.path = path;
     this.#target.descriptor = descriptor;
     for (const line of this.#early.splice(0)) writeSync(descriptor, line);
   }
 
-  /** `text` must be masked and printable already. */
+  /** `text` must already be masked and printable. */
   write(text: string): void {
     const line = `${new Date(this.#clock.now()).toISOString()} ${text.trimEnd().replaceAll("\n", "\n  ")}\n`;
     const { descriptor } = this.#target;
@@ -64,7 +64,7 @@ export class LogFile {
     try {
       this.#target.bytes += writeSync(descriptor, line);
     } catch {
-      // A full disk must not end a creation half-way. What is in the file so far stays, and what is printed is not affected.
+      // A full disk must not end a creation half-way. The file keeps its contents so far, and terminal output is not affected.
       this.close();
     }
   }

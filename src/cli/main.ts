@@ -7,14 +7,14 @@ import type { ProcessLike } from "./process-like.ts";
 const widthOffTerminal = 100;
 
 /**
- * Runs the program that the process was started as: `await runProgram(program, process)` is all that an executable does. Never throws and
- * never ends the process: it sets the exit code (or, interrupted, sends the process the same signal again) and everything written arrives.
+ * Runs the program that the process was started as. An executable only calls `await runProgram(program, process)`. It never throws and never ends the
+ * process. Instead it sets the exit code, or sends the process the same signal again after an interrupt, so that all output arrives.
  */
 export async function runProgram(program: Program, host: ProcessLike): Promise<void> {
   const argv = host.argv.slice(2);
   const [first] = argv;
-  // These two are what scripts and shells start programs for all the time. They answer before anything else is loaded, and without
-  // touching the process's streams, which alone doubles the time.
+  // Scripts and shells run these two all the time. They answer before anything else is loaded, and without touching the process's streams, which
+  // alone would double the time.
   if (first === "--version") return console.log(version);
   if (first === undefined || first === "--help" || first === "-h") {
     return console.log(programHelp(program, helpWidth(host)).trimEnd());
@@ -25,7 +25,7 @@ export async function runProgram(program: Program, host: ProcessLike): Promise<v
   await runCommandLine(program, argv, host);
 }
 
-/** A key was pressed in a shell, and somebody waits. */
+/** Answers a key press in a shell, so a user is waiting. */
 async function answerShell(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
   const { completionOffer } = await import("./completion/completion-offer.ts");
   const { lines, command } = completionOffer(program, argv);

@@ -1,4 +1,4 @@
-/** What of the process the program touches: handed in by bin, so that nothing else names the global. */
+/** The parts of the process that the program uses. bin passes them in, so that nothing else uses the global. */
 export type ProcessLike = Pick<
   NodeJS.Process,
   "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off" | "stdin" | "stdout" | "stderr"

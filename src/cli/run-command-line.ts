@@ -19,7 +19,7 @@ import type { Session } from "./session.ts";
 import { Terminal } from "./terminal.ts";
 import { readWords } from "./options/words.ts";
 
-/** They make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
+/** These variables make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
 const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];
 
 interface Run {
@@ -32,9 +32,9 @@ interface Run {
   readonly areDumpsDisabled: boolean;
 }
 
-/** Everything but the answers that main gives at once. `argv` holds at least one word. */
+/** Handles everything except the answers that main gives at once. `argv` holds at least one word. */
 export async function runCommandLine(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
-  // Should the event loop run dry while a command still waits for something, that is a bug, not a success.
+  // If the event loop runs dry while a command is still waiting, that is a bug, not a success.
   host.exitCode = 70;
   const runtimeVariables = scrubbed.filter((name) => (host.env[name] ?? "") !== "");
   for (const name of scrubbed) delete host.env[name];
@@ -52,7 +52,7 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
   try {
     await runCommand(selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
-    // Only what went wrong before there was a command to run, so nothing is known of -v or --output.
+    // This only reports failures before there was a command to run, so -v and --output are unknown.
     const report = reportError(error, { program, logPath: undefined });
     run.terminal.write("stderr", `${run.masker.text(report.text)}\n`);
     host.exitCode = report.exitCode;
@@ -70,7 +70,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
     for (const problem of found) problems.add(problem);
     if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: it is required");
     problems.throwIfAny();
-    // Options of the program stand alone, so whatever it is that follows them can't be a command.
+    // The program's options stand alone, so the word after them can't be a command.
     problems.add(`${name}: it must stand alone`);
   } else {
     const names = program.commands.map((each) => each.name);
@@ -104,7 +104,7 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
     format,
     verbosity,
   });
-  // Not the words of the command line: values of --env and the like may be secrets.
+  // The words of the command line are left out: values of --env and similar options may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
   if (!run.areDumpsDisabled)
     session.progress.detail(1, "A crash may write secrets to a core dump: no limit could be set");
@@ -115,7 +115,7 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
   await finish(await settle(work), session, run);
 }
 
-/** Everything that is wrong is told together, so what `check` throws must not hide what was found before it. */
+/** All problems are reported together, so an error thrown by `check` must not hide the problems found before it. */
 async function check(
   command: Command,
   values: Readonly<Record<string, unknown>>,
@@ -150,7 +150,7 @@ async function finish(settled: Settled, session: Session, run: Run): Promise<voi
   progress.settle();
   const failure = interrupts.crash.length > 0 ? { error: interrupts.crash[0] } : settled;
   const report = "error" in failure ? reportError(failure.error, circumstances) : undefined;
-  // A command that got done just as it was interrupted still ends by the signal, but it has not failed.
+  // A command that finished just as it was interrupted still ends by the signal, but it has not failed.
   if (report !== undefined) tell(report, session, run);
   output.finish(report?.data);
   await run.terminal.flush();
@@ -161,7 +161,7 @@ async function finish(settled: Settled, session: Session, run: Run): Promise<voi
   else interrupts.raise(interruption.signalName);
 }
 
-/** The command did its work, but its result is lost: `> /dev/full`. */
+/** Reports that the command did its work but its result is lost, for example with `> /dev/full`. */
 async function tellLoss(session: Session, run: Run): Promise<void> {
   const loss = new ClusterError(
     "output-lost",
@@ -174,7 +174,6 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
   run.host.exitCode = session.failureExitCode.current ?? report.exitCode;
 }
 
-/** The one place where errors are printed. */
 function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
   const shown = (text: string): string => maskedPrintable(text, (given) => masker.text(given));
   session.log.write(shown(`${report.text}\n${report.stack}`));

@@ -14,16 +14,16 @@ import type { ProcessLike } from "./process-like.ts";
 import { TerminalProgress } from "./terminal/terminal-progress.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** One run of one command: its context, and what has to be known of it afterwards. */
+/** One run of one command: its context, and the data needed after the run. */
 export interface Session {
   readonly context: Context;
   readonly progress: TerminalProgress;
   readonly output: OutputWriter;
   readonly interrupts: Interrupts;
   readonly log: LogFile;
-  /** For what is written to stderr. */
+  /** Colours for stderr. */
   readonly colours: Colours;
-  /** The exit code of any failure, where the command has set one. */
+  /** The exit code of any failure, if the command has set one. */
   readonly failureExitCode: { current: number | undefined };
 }
 
@@ -36,13 +36,13 @@ export interface SessionParts {
   readonly runtimeVariables: readonly string[];
   /** The value of `--output`. */
   readonly format: string;
-  /** How often `-v` was given. */
+  /** The number of times `-v` was given. */
   readonly verbosity: number;
 }
 
 export async function openSession(parts: SessionParts): Promise<Session> {
   const log = new LogFile(systemClock);
-  // Signals come in while progress is being told: each knows the other, so one of them is found late.
+  // Signals may arrive while progress is printed. The two refer to each other, so one of them is looked up late.
   const interrupts: Interrupts = new Interrupts(parts.host, {
     onFirst: () => progress.note("Interrupted: cleaning up (again to stop at once)"),
     onAbandoned: (remains) => {

@@ -5,12 +5,12 @@ import type { ProcessLike } from "./process-like.ts";
 
 type StreamName = "stdin" | "stdout" | "stderr";
 
-/** A reader that went away (`| head -1`, a closed window) wants no more: that is no failure. */
+/** A reader that closed the stream (`| head -1`, a closed window) wants no more output. That is not a failure. */
 const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
 
 /**
- * The process's streams. Everything goes through `write`, which makes it printable, but for what `screen` draws and paints. Neither throws;
- * `flush` waits until slow readers have it all.
+ * The process's streams. All output goes through `write`, which makes it printable, except what `screen` draws and paints. Neither throws. `flush`
+ * waits until slow readers have received everything.
  */
 export class Terminal {
   readonly #host: ProcessLike;
@@ -23,12 +23,12 @@ export class Terminal {
     this.#host = host;
   }
 
-  /** By descriptor, since merely touching a stream of the process costs milliseconds. */
+  /** Checks the descriptor, because merely touching a stream of the process costs milliseconds. */
   isTerminal(name: StreamName): boolean {
     return isatty(["stdin", "stdout", "stderr"].indexOf(name));
   }
 
-  /** Where progress is drawn. */
+  /** The screen on which progress is drawn. */
   get screen(): Screen {
     const { stderr } = this.#host;
     const write = (text: string): void => this.#write("stderr", text);
@@ -68,12 +68,12 @@ export class Terminal {
     }
   }
 
-  /** Resolves when everything written so far has been taken or refused. */
+  /** Resolves when all output so far has been accepted or rejected. */
   async flush(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  /** Why stdout didn't take everything; absent when it did, or when its reader went away. */
+  /** Why stdout didn't accept everything; absent if it did, or if its reader closed it. */
   get stdoutFailure(): Error | undefined {
     return this.#failures[0];
   }
@@ -91,5 +91,5 @@ export class Terminal {
   }
 }
 
-/** A terminal that nobody has told its size says 0, as some build machines' do. */
+/** A terminal without a configured size reports 0, as on some build machines. */
 const told = (size: number | undefined): number | undefined => (size === 0 ? undefined : size);

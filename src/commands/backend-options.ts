@@ -5,7 +5,7 @@ import type { BackendOption, OptionSchema, SchemaValues } from "../model/option-
 
 type Flag = `--${string}`;
 
-/** The options of the command line that a backend's own declarations make. A flag is the option's name unless `flags` has another. */
+/** Command-line options made from a backend's own declarations. A flag is the option's name unless `flags` has another. */
 export function backendOptions<const Schema extends OptionSchema>(
   schema: Schema,
   flags: { readonly [Name in keyof Schema]?: Flag } = {},
@@ -24,7 +24,7 @@ function backendOption(flag: Flag, { read, choices, completes, ...traits }: Back
   return option({ ...type, ...(choices !== undefined && { choices }) }, { flag, ...traits });
 }
 
-/** Backends know of no working directory. */
+/** Backends don't know the working directory. */
 async function absolute(given: string, cwd: string): Promise<string> {
   if (given === "" || URL.canParse(given)) return given;
   const { resolve } = await import("node:path");

@@ -1,7 +1,7 @@
 import { printableLine } from "../system/printable.ts";
 import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../model/cluster-record.ts";
 
-/** What `inspect`, `list` and `create` show of a cluster, as the JSON output has it. Times are RFC 3339 texts, costs US dollars. */
+/** A cluster in the JSON output of `inspect`, `list` and `create`. Times are RFC 3339 texts; costs are US dollars. */
 export interface ClusterView {
   readonly id: string;
   readonly backend: string;
@@ -28,7 +28,7 @@ export interface NodeView {
   readonly sshPort: number;
 }
 
-/** A cluster as `--output json` has it. Ended machines are not counted. */
+/** Converts a cluster for `--output json`. Ended machines are not counted. */
 export function clusterView(cluster: ClusterRecord, nowMs: number): ClusterView {
   const count = (role: Role): number =>
     cluster.nodes.filter((node) => node.role === role && node.state !== "ended").length;
@@ -73,7 +73,7 @@ export function durationText(seconds: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Columns as wide as their widest cell, two spaces between them, nothing trailing. A cell can't begin a line of its own. */
+/** Columns are as wide as their widest cell, with two spaces between them and no trailing spaces. A cell can't start a new line. */
 export function tableText(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(printableLine));
   const widths: number[] = [];

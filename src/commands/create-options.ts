@@ -20,7 +20,7 @@ const masterCount: ValueType<number> = {
 };
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
 
-/** What is put on the machines, and how. */
+/** Options for the software on the machines and its configuration. */
 const platformOptions = {
   extraConfig: option(fromFile(extraConfiguration), {
     flag: "--extra-config",
@@ -56,7 +56,7 @@ const platformOptions = {
   }),
 };
 
-/** Every option of `create`, the backend's own included. */
+/** Every option of `create`, including the backend's own. */
 export const createOptions = (driver: Driver) => ({
   variant: option(choice(variants), {
     flag: "--variant",
@@ -101,7 +101,7 @@ export const createOptions = (driver: Driver) => ({
   verbose,
 });
 
-/** A value that reads files, by a function that reports every problem with them. */
+/** A value type that reads files with a function that reports every problem in them. */
 function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<Single>>) {
   return value(async (given, { cwd }) => {
     const outcome = await read(given, cwd);
@@ -110,7 +110,7 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
   }, "file");
 }
 
-/** Whether there is room in it is looked at later: that is not the command line's fault. */
+/** The free space is checked later: a lack of space is not a mistake on the command line. */
 async function workspaceFolder(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
   const { freeSpaceProblem } = await import("../system/files/free-space.ts");

@@ -16,7 +16,7 @@ import type { Driver } from "./driver.ts";
 
 export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
 
-/** All that can be checked here is checked before the first request that costs money. */
+/** Checks everything that can be checked locally before the first request that costs money. */
 export async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
   const login = await readLogin(input, context);
   const deadlineMs = context.clock.now() + input.timeout;

@@ -6,7 +6,7 @@ import { outputFormat, verbose } from "../cli/options/shared-options.ts";
 import type { CheckResult } from "../model/check.ts";
 import type { Driver } from "./driver.ts";
 
-/** For all checks together; those of the cloud have shorter limits of their own, which is what usually tells. */
+/** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
 const limitMs = 40_000;
 
 export const doctorCommand = (driver: Driver) =>
@@ -45,7 +45,7 @@ export const doctorCommand = (driver: Driver) =>
     },
   });
 
-/** Checks know options by their neutral names. */
+/** Checks use the neutral names of options. */
 function withFlags(result: CheckResult, { nameFlags }: Context): CheckResult {
   const message = nameFlags(result.message);
   return "remedy" in result ? { ...result, message, remedy: nameFlags(result.remedy) } : { ...result, message };
@@ -54,7 +54,7 @@ function withFlags(result: CheckResult, { nameFlags }: Context): CheckResult {
 const marks = { pass: "✔", warn: "!", fail: "✖", skip: "–" } as const;
 const paints = { pass: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
 
-/** A line a check, and below it what to do about it. */
+/** One line per check, with the fix below it. */
 export function reportText(results: readonly CheckResult[], colours: Colours, isVerbose: boolean): string {
   const width = Math.max(0, ...results.map(({ name }) => name.length));
   const indent = " ".repeat(width + 4);
@@ -71,12 +71,11 @@ export function reportText(results: readonly CheckResult[], colours: Colours, is
     .join("\n");
 }
 
-/** Most checks take milliseconds, which tenths of seconds would say nothing of. */
+/** Most checks take milliseconds, too short to show in tenths of a second. */
 function timeText(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : formatDuration(ms);
 }
 
-/** As the JSON output has it. */
 function view(result: CheckResult, isVerbose: boolean): Readonly<Record<string, unknown>> {
   return {
     name: result.name,

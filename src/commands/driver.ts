@@ -7,37 +7,37 @@ import type { Check } from "../model/check.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** All that differs between the executables. Commands are made from it, and can't tell which executable they are in. */
+/** Everything that differs between the executables. Commands are built from it and can't tell which executable they are part of. */
 export interface Driver {
   readonly program: string;
   readonly summary: string;
-  /** Options of every command that looks for clusters, such as the region. */
+  /** Options, such as the region, of every command that finds clusters. */
   readonly placeOptions: Options;
-  /** The option of `list` that asks every place; undefined where there is but one. */
+  /** The option of `list` that queries every place; undefined if there is only one. */
   readonly everywhere: Option<boolean> | undefined;
   /** Options of `create` that only this backend has. */
   readonly creationOptions: Options;
   readonly distributions: readonly string[];
   readonly defaultDistribution: string;
-  /** For the help, where the default depends on the machine. */
+  /** For the help, if the default depends on the machine. */
   readonly defaultDistributionText?: string;
-  /** How the backend's machine ids look, for `--node`. */
+  /** The pattern of the backend's machine ids, for `--node`. */
   readonly machineId: RegExp;
   /** Whether clusters end by themselves, and cost money until then. */
   readonly hasLifetime: boolean;
-  /** Whether there is a command that ends clusters. */
+  /** Whether the executable has a command that ends clusters. */
   readonly canDestroy: boolean;
-  /** What `doctor` looks at: "this machine and …". */
+  /** The subject of `doctor`: "this machine and …". */
   readonly doctorSubject: string;
-  /** Why SELinux can't be put into enforcing mode on nodes of this distribution; undefined where it can. */
+  /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
   selinuxProblem(distribution: string): string | undefined;
-  /** Checks of several creation options together. */
+  /** Checks several creation options together. */
   checkCreation(given: Partial<Values>, problems: Problems, context: Context): void | Promise<void>;
-  /** The backend for the given place options. No request is made yet, but credentials are looked for. */
+  /** Opens the backend for the given place options. Sends no request yet, but looks for credentials. */
   open(values: Values, surroundings: Surroundings, signal: AbortSignal): Promise<Backend<unknown>>;
   /** The backend's own part of a creation, from the values of `creationOptions`. */
   creation(values: Values): unknown;
-  /** What `doctor` looks at for this backend, in the order of showing. What the checks ask for together ends with the signal. */
+  /** The checks that `doctor` runs for this backend, in display order. Requests that the checks share end with the signal. */
   doctorChecks(values: Values, surroundings: Surroundings, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
@@ -53,7 +53,7 @@ interface TypedDriver<Place extends Options, Creation extends Options, Made> ext
   doctorChecks(values: ValuesOf<Place>, surroundings: Surroundings, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
-/** Types a driver by its own option declarations, then forgets those types: commands pass its values through unread. */
+/** Types a driver by its own option declarations, then drops those types: commands pass its values through without reading them. */
 export function defineDriver<const Place extends Options, const Creation extends Options, Made>(
   driver: TypedDriver<Place, Creation, Made>,
 ): Driver {

@@ -14,19 +14,19 @@ const defaultClusterId = "default";
 
 export const clusterId = option(value(parseClusterId), { ...clusterIdTraits, default: defaultClusterId });
 
-/** The same, for a command that must know whether it was given. */
+/** The same option, for a command that must know whether it was given. */
 export const clusterIdIfGiven = option(value(parseClusterId), { ...clusterIdTraits, defaultText: defaultClusterId });
 
 export const orDefaultClusterId = (given: string | undefined): string => given ?? defaultClusterId;
 
-/** `--timeout`; what is limited is said by the command. */
+/** `--timeout`; the command states what is limited. */
 export const timeout = (summary: string, defaultText: string, defaultMs: number) =>
   option(duration, { flag: "--timeout", placeholder: "<duration>", summary, default: defaultMs, defaultText });
 
 export const node = (machineId: RegExp) =>
   option(
     value(async (given) => {
-      // Loaded late: what it needs of Bun takes two thirds of the time that a start does.
+      // Loaded late: the parts of Bun that it needs take two thirds of a start's time.
       const { nodeReferenceProblem } = await import("../cluster/node-reference.ts");
       const problem = nodeReferenceProblem(given, machineId);
       if (problem !== undefined) throw new BadValue(problem);
@@ -44,10 +44,10 @@ export const skipHttpChecks = flag({
   summary: "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
 });
 
-/** A folder that holds a checkout of the cluster software, read as a whole before anything else happens. */
+/** A folder with a checkout of the cluster software. It is read completely before anything else happens. */
 export const checkout = value(readCheckout, "directory");
 
-/** Throws `BadValue` with all that is wrong with the folder. */
+/** Throws `BadValue` with every problem of the folder. */
 async function readCheckout(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<Checkout> {
   const [path, platform] = await Promise.all([import("node:path"), import("../platform/checkout/checkout.ts")]);
   const outcome = await platform.readCheckout(path.resolve(cwd, given));

@@ -13,7 +13,7 @@ import { syncCommand } from "./sync.ts";
 import { waitCommand } from "./wait.ts";
 import { webCommand } from "./web.ts";
 
-/** The program that a driver makes of the commands, in the order in which people need them. */
+/** Builds a driver's program from the commands, in the order in which users need them. */
 export function programFor(driver: Driver): Program {
   const commands = [
     doctorCommand(driver),

@@ -1,12 +1,12 @@
 import { BadValue, type Invocation } from "../cli/options/option.ts";
 
-/** An environment variable that the user names. */
+/** An environment variable named by the user. */
 export interface Variable {
   readonly name: string;
   readonly contents: string;
 }
 
-/** Reads `KEY=VALUE`. Messages don't repeat the text: its value may be a secret. */
+/** Reads `KEY=VALUE`. Messages don't repeat the text, because its value may be a secret. */
 export function readVariable(given: string): Variable {
   const equals = given.indexOf("=");
   const name = given.slice(0, Math.max(equals, 0));
@@ -17,8 +17,8 @@ export function readVariable(given: string): Variable {
 }
 
 /**
- * Reads a file of `KEY=VALUE` lines. Everything behind the first `=` is the value, quotation marks and spaces included. Empty lines and lines
- * that begin with `#` are skipped. Reports all wrong lines together.
+ * Reads a file of `KEY=VALUE` lines. Everything after the first `=` is the value, including quotation marks and spaces. Empty lines and lines that
+ * begin with `#` are skipped. All invalid lines are reported together.
  */
 export async function readVariableFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<readonly Variable[]> {
   const text = await readText(given, cwd);

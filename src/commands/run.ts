@@ -87,7 +87,7 @@ export const runCommand = (driver: Driver) =>
     },
   });
 
-/** What would end with 1 or 4, such as a failed cloud request, ends with 255: the command itself may end with those. */
+/** Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the command itself may exit with 1 or 4. */
 async function sparingCommandStatus<Result>(context: Context, work: Promise<Result>): Promise<Result> {
   try {
     return await work;
@@ -97,7 +97,7 @@ async function sparingCommandStatus<Result>(context: Context, work: Promise<Resu
   }
 }
 
-/** The last of one name wins. */
+/** If a name is repeated, the last value wins. */
 function variablesOf(variables: readonly Variable[]): Readonly<Record<string, string>> {
   return Object.fromEntries(variables.map(({ name, contents }) => [name, contents]));
 }

@@ -3,7 +3,7 @@ import { type Check, localLimitMs, type Outcome, pass, warn } from "../model/che
 
 const screens = ["DISPLAY", "WAYLAND_DISPLAY"];
 
-/** What `web` opens the web UI with. Only a convenience: `web` prints the address as well. */
+/** Checks for the program with which `web` opens the web UI. It is only a convenience, because `web` also prints the address. */
 export function browserCheck(platform: string, environment: Environment): Check {
   return { name: "browser", limitMs: localLimitMs, run: () => Promise.resolve(findOpener(platform, environment)) };
 }

@@ -14,7 +14,7 @@ interface Start {
   readonly runtimeVariables: readonly string[];
 }
 
-/** What all backends need of this machine, around a backend's own checks. */
+/** The checks that all backends need of this machine, combined with a backend's own checks. */
 export function machineChecks({ environment, runtimeVariables }: Start, own: readonly Check[]): readonly Check[] {
   return [
     operatingSystemCheck({ platform: platform(), release: release(), architecture: arch() }),

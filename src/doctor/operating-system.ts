@@ -1,18 +1,18 @@
 import { type Check, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 
-/** What node:os tells of this machine. */
+/** The facts that node:os reports about this machine. */
 export interface OperatingSystem {
-  /** As `process.platform`: `linux`, `darwin`. */
+  /** Like `process.platform`: `linux`, `darwin`. */
   readonly platform: string;
-  /** Such as `6.1.0-18-amd64`. */
+  /** For example `6.1.0-18-amd64`. */
   readonly release: string;
-  /** Such as `x64`. */
+  /** For example `x64`. */
   readonly architecture: string;
 }
 
 interface SupportedSystem {
   readonly name: string;
-  /** The oldest kernel release. */
+  /** The oldest supported kernel release. */
   readonly least: readonly [number, number];
   readonly leastText: string;
 }

@@ -9,8 +9,7 @@ interface Surroundings {
 }
 
 /**
- * Runs all checks at once, and resolves with what they found in the order in which they were given: after `limitMs` at the latest, and
- * never with a rejection, unless the signal is aborted.
+ * Runs all checks at once, and resolves with their results in the given order. It takes at most `limitMs`, and rejects only if the signal is aborted.
  */
 export async function runChecks(
   checks: readonly Check[],
@@ -29,7 +28,7 @@ export async function runChecks(
   );
 }
 
-/** A check that goes on after its limit, or after an abort, is left alone: what it would say is of no more interest. */
+/** A check that continues after its limit, or after an abort, is left alone: its result no longer matters. */
 async function answerWithin(check: Check, surroundings: Surroundings, signal: AbortSignal): Promise<Outcome> {
   const over = new AbortController();
   const bounded = AbortSignal.any([signal, over.signal]);
@@ -47,7 +46,7 @@ async function answerWithin(check: Check, surroundings: Surroundings, signal: Ab
   }
 }
 
-/** In a function of its own, so that what is thrown before the first await is a rejection too. */
+/** A separate async function, so that an error thrown before the first await is also a rejection. */
 async function answer(check: Check, signal: AbortSignal): Promise<Outcome> {
   return await check.run(signal);
 }

@@ -1,8 +1,8 @@
 import { type Check, localLimitMs, pass, warn } from "../model/check.ts";
 
 /**
- * Variables that the Bun inside an executable obeys before any of our code runs, so that no build option and no code of ours can prevent it.
- * BUN_BE_BUN isn't looked at: where it takes effect, it is Bun that runs and not this check.
+ * Checks variables that the Bun inside an executable obeys before any of our code runs. Neither a build option nor our code can prevent this.
+ * BUN_BE_BUN isn't checked: if it takes effect, Bun runs instead of this check.
  */
 export function runtimeVariablesCheck(inherited: readonly string[]): Check {
   const isSteered = inherited.includes("BUN_OPTIONS");

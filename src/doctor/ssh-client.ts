@@ -6,7 +6,7 @@ import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "../mod
 const installation =
   "Install OpenSSH's client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients; macOS has it).";
 
-/** `ssh` on the PATH. What the program does for itself needs none; `run` goes through it. */
+/** Checks for `ssh` on the PATH. The program's own connections don't need it; `run` uses it. */
 export function sshClientCheck(environment: Environment): Check {
   return { name: "ssh", limitMs: localLimitMs, run: (signal) => findClient(environment, signal) };
 }

@@ -6,7 +6,7 @@ import { errorCode } from "../system/error-code.ts";
 import { temporaryFolder } from "../system/files/temporary-folder.ts";
 import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 
-/** The folder of keys, known hosts and logs: can it be written to, and does it keep others out? */
+/** Checks that the folder of keys, known hosts and logs is writable and closed to other users. */
 export function stateFolderCheck(folder: string): Check {
   return { name: "state folder", limitMs: localLimitMs, run: () => examine(folder) };
 }
@@ -24,7 +24,7 @@ async function examine(folder: string): Promise<Outcome> {
   return exposure(folder, present) ?? (await exposedKeys(folder)) ?? pass(`${folder} is writable and private`);
 }
 
-/** Who may write here may put other keys and known hosts in; who may only read sees names. */
+/** Users who can write here can replace keys and known hosts. Users who can only read see names. */
 function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   if ((mode & 0o022) !== 0) {
     return fail(`Other users can write to the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
@@ -39,7 +39,9 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   return warn(`Other users can read the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
 }
 
-/** Keys are made for this user alone; ssh refuses one that others can read. Laid out as backend, place (where there are several), creation. */
+/**
+ * Keys are created for this user alone, and ssh refuses a key that others can read. The layout is backend, place (if there are several), creation.
+ */
 async function exposedKeys(folder: string): Promise<Outcome | undefined> {
   const backends = await foldersIn(folder);
   const places = (await Promise.all(backends.map(foldersIn))).flat();
@@ -59,7 +61,7 @@ async function foldersIn(folder: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name));
 }
 
-/** Tried by doing it: modes tell nothing of read-only file systems, and root passes every question about them. */
+/** Tests by writing: modes don't reveal read-only file systems, and root passes every permission check. */
 async function writingTrouble(folder: string): Promise<string | undefined> {
   try {
     await using _ = await temporaryFolder(folder);
@@ -69,7 +71,7 @@ async function writingTrouble(folder: string): Promise<string | undefined> {
   }
 }
 
-/** The folder in which the missing ones would be made. */
+/** The folder in which the missing folders would be created. */
 async function nearestFolder(path: string): Promise<string> {
   const parent = dirname(path);
   return parent === path || (await statIfPresent(parent)) !== undefined ? parent : await nearestFolder(parent);
@@ -79,7 +81,7 @@ async function statIfPresent(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);
   } catch {
-    // A link that leads nowhere is in the way, although it has no target.
+    // A dangling link is in the way, although it has no target.
     return await lstat(path).catch(() => undefined);
   }
 }

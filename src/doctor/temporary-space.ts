@@ -1,7 +1,7 @@
 import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { type Check, fail, localLimitMs, pass } from "../model/check.ts";
 
-/** What `create` may need where the nodes cannot download the artifact themselves. */
+/** The space that `create` may need if the nodes cannot download the artifact themselves. */
 export const neededBytes = 2_000_000_000;
 
 export function temporarySpaceCheck(folder: string, bytes: number): Check {

@@ -1,4 +1,4 @@
-/** What a check found. A warning or failure always says what to do about it. */
+/** The result of a check. A warning or failure always says how to fix the problem. */
 export type Outcome = (
   | { readonly status: "pass" | "skip"; readonly message: string }
   | { readonly status: "warn" | "fail"; readonly message: string; readonly remedy: string }
@@ -7,19 +7,19 @@ export type Outcome = (
   readonly details?: readonly string[];
 };
 
-/** One question about this machine or the account. It changes nothing, and no answer holds a secret. */
+/** One question about this machine or the account. It changes nothing, and its answer contains no secret. */
 export interface Check {
-  /** Short, lower case, unique in its list: it stands in the output, and programs tell checks apart by it. */
+  /** Short, lower case and unique in its list. It appears in the output, and programs identify checks by it. */
   readonly name: string;
-  /** After so long without an answer the check has failed. */
+  /** Milliseconds without an answer after which the check has failed. */
   readonly limitMs: number;
-  /** What it throws makes it a failed check: a ClusterError with its own words, anything else as a fault of this program. */
+  /** An error makes the check fail: a ClusterError is reported with its own message, anything else as a bug in this program. */
   run(signal: AbortSignal): Promise<Outcome>;
 }
 
 export type CheckResult = Outcome & { readonly name: string; readonly ms: number };
 
-/** For checks that ask this machine only. */
+/** For checks that query only this machine. */
 export const localLimitMs = 5_000;
 
 export const pass = (message: string, details: readonly string[] = []): Outcome => ({

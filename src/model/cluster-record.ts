@@ -1,4 +1,4 @@
-/** What is known of a cluster and its nodes. Backends make records, everybody else reads them. */
+/** The known facts about a cluster and its nodes. Backends create records; everything else reads them. */
 
 export const roles = ["master", "agent", "public_agent"] as const;
 export type Role = (typeof roles)[number];
@@ -6,41 +6,41 @@ export type Role = (typeof roles)[number];
 export const variants = ["oss", "enterprise"] as const;
 export type Variant = (typeof variants)[number];
 
-/** How the platform's web servers are spoken to. */
+/** The protocol of the platform's web servers. */
 export type WebScheme = "http" | "https";
 
 export type Counts = Readonly<Record<Role, number>>;
 
-/** `starting`: not up yet. `running`: up. `ending`: on its way out. `ended`: gone, still remembered by the backend. */
+/** `starting`: not up yet. `running`: up. `ending`: shutting down. `ended`: gone, but still known to the backend. */
 export type NodeState = "starting" | "running" | "ending" | "ended";
 
 export interface NodeRecord {
-  /** The backend's own name of the machine, such as an EC2 instance id. */
+  /** The backend's own id of the machine, such as an EC2 instance id. */
   readonly id: string;
   readonly role: Role;
   /** Counted per role in launch order; never changes. */
   readonly index: number;
   readonly state: NodeState;
-  /** Absent while the machine has none (yet). */
+  /** Absent while the machine has none. */
   readonly publicAddress: string | undefined;
   readonly privateAddress: string | undefined;
-  /** Where this program reaches the node's sshd. `host` is empty while there is no address. */
+  /** The address at which this program reaches the node's sshd. `host` is empty while there is no address. */
   readonly ssh: { readonly host: string; readonly port: number; readonly user: string };
-  /** Where this machine reaches the node's web server. */
+  /** The address at which this machine reaches the node's web server. */
   readonly web: { readonly host: string; readonly httpPort: number; readonly httpsPort: number };
-  /** Why the machine ended, where the backend says so. */
+  /** Why the machine ended, if the backend reports it. */
   readonly stateReason?: string;
 }
 
 /**
- * `starting`: some machines are not up yet. `running`: all that were asked for are up. `incomplete`: some are missing.
- * `ending`: all are on their way out. None of these says whether the platform on them is ready: `wait` does.
+ * `starting`: some machines are not up yet. `running`: all requested machines are up. `incomplete`: some are missing. `ending`: all are shutting
+ * down. None of these says whether the platform on them is ready; `wait` does.
  */
 export type ClusterState = "starting" | "running" | "incomplete" | "ending";
 
 export interface ClusterRecord {
   readonly id: string;
-  /** Random, made by the create that made the cluster; tells two clusters with one id apart. */
+  /** A random id from the create that created the cluster. It distinguishes two clusters with the same id. */
   readonly creationId: string;
   readonly backend: "cloud" | "container" | "vm";
   readonly region: string | undefined;
@@ -48,15 +48,15 @@ export interface ClusterRecord {
   readonly distribution: string;
   readonly state: ClusterState;
   readonly createdAt: Date | undefined;
-  /** When the machines end by themselves; absent where they have no fixed lifetime. */
+  /** When the machines end by themselves; absent if they have no fixed lifetime. */
   readonly expiresAt: Date | undefined;
-  /** US dollars at most until the end, as shown to people; absent where machines are free or the price is unknown. */
+  /** The maximum cost until the end in US dollars, as shown to users; absent if machines are free or the price is unknown. */
   readonly maximumCost?: number;
-  /** As the configuration had it when the cluster was created; absent where that wasn't known yet. */
+  /** The scheme in the configuration when the cluster was created; absent if it wasn't known yet. */
   readonly webScheme?: WebScheme;
   /** In role order (master, agent, public_agent), then by index. */
   readonly nodes: readonly NodeRecord[];
-  /** The folder on this machine with the cluster's key, known hosts and logs. Exists only on the machine that created it. */
+  /** The folder on this machine with the cluster's key, known hosts and logs. It exists only on the machine that created the cluster. */
   readonly directory: string;
 }
 

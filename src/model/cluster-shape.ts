@@ -5,12 +5,12 @@ export function nodeCount(counts: Counts): number {
   return roles.reduce((sum, role) => sum + counts[role], 0);
 }
 
-/** How many nodes of each role were asked for, as one tag or label keeps it: `master=1 agent=2 public_agent=1`. */
+/** The requested number of nodes per role, as one tag or label stores it: `master=1 agent=2 public_agent=1`. */
 export function countsText(counts: Counts): string {
   return roles.map((role) => `${role}=${counts[role]}`).join(" ");
 }
 
-/** What the nodes that there are make of a cluster of which so many were asked for; `undefined`: nobody knows. */
+/** The state of a cluster with these nodes, given the requested counts. `undefined`: the counts are unknown. */
 export function clusterState(nodes: readonly NodeRecord[], asked: Counts | undefined): ClusterState {
   const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
   if (live.length === 0) return "ending";

@@ -1,20 +1,20 @@
 import { ClusterError, quoted } from "../errors.ts";
 
-/** An option of one backend, declared once for the command line and the library. */
+/** An option of one backend, declared once for both the command line and the library. */
 export interface BackendOption<Value = unknown> {
   readonly summary: string;
   readonly placeholder?: string;
   readonly default?: Value;
-  /** How the help writes the default. */
+  /** The default as the help shows it. */
   readonly defaultText?: string;
   readonly repeatable?: true;
   readonly choices?: readonly string[];
   readonly completes?: "file" | "directory";
-  /** The value that a text stands for. Throws `bad-usage` with a sentence that goes on after the option's name. */
+  /** Converts a text to its value. Throws `bad-usage` with a sentence that continues after the option's name. */
   readonly read: (text: string) => Value;
 }
 
-/** Options by the names that the library gives them, and that errors name them by. */
+/** Options by name. The library and its errors use these names. */
 export type OptionSchema = Readonly<Record<string, BackendOption>>;
 
 type Single<Option> = Option extends { readonly read: (text: string) => infer Value } ? Value : never;
@@ -27,14 +27,14 @@ export type SchemaValues<Schema> = {
       : Single<Schema[Name]> | undefined;
 };
 
-/** What a program gives for options: texts, or numbers instead of them. */
+/** The options that a program passes: texts, or numbers instead of texts. */
 type Given<Schema> = {
   readonly [Name in keyof Schema]?: string | number | readonly string[] | undefined;
 };
 
 /**
- * The values of options that a program gives, read and checked as those of a command line are. Throws `bad-usage` with everything that is wrong.
- * `problemsOf` looks at several values together; one that was wrong by itself is absent.
+ * Reads and checks the options that a program passes, like those of a command line. Throws `bad-usage` with every problem. `problemsOf` checks
+ * several values together; a value that was invalid by itself is absent.
  */
 export function readOptions<Schema extends OptionSchema>(
   schema: Schema,
@@ -54,7 +54,7 @@ export function readOptions<Schema extends OptionSchema>(
   return together;
 }
 
-/** The value in a list; an empty list when the text was refused. */
+/** Returns the value in a list, or an empty list if the text was rejected. */
 function readText(option: BackendOption, text: string, onProblem: (problem: string) => void): readonly unknown[] {
   try {
     return [option.read(text)];
@@ -65,11 +65,11 @@ function readText(option: BackendOption, text: string, onProblem: (problem: stri
   }
 }
 
-/** Reads texts of one form; `problem` goes on after the quoted text, such as "is no region". */
+/** Reads texts that match a pattern. `problem` continues after the quoted text, such as "is no region". */
 export const matching = (pattern: RegExp, problem: string): ((text: string) => string) =>
   parsed((text) => (pattern.test(text) ? text : undefined), problem);
 
-/** Reads texts that `parse` accepts; it answers nothing for others. */
+/** Reads texts that `parse` accepts; it returns undefined for others. */
 export function parsed<Value>(parse: (text: string) => Value | undefined, problem: string): (text: string) => Value {
   return (text) => {
     const value = parse(text);
@@ -78,7 +78,6 @@ export function parsed<Value>(parse: (text: string) => Value | undefined, proble
   };
 }
 
-/** Reads one of a few words. */
 export function oneOf<const Word extends string>(words: readonly Word[]): (text: string) => Word {
   return (text) => {
     const word = words.find((each) => each === text);
@@ -87,7 +86,7 @@ export function oneOf<const Word extends string>(words: readonly Word[]): (text:
   };
 }
 
-/** Reads texts in which `problemOf` finds nothing wrong. */
+/** Reads texts for which `problemOf` reports nothing. */
 export function checked(problemOf: (text: string) => string | undefined): (text: string) => string {
   return (text) => {
     const problem = problemOf(text);
@@ -96,6 +95,6 @@ export function checked(problemOf: (text: string) => string | undefined): (text:
   };
 }
 
-/** The option that all backends have, each with distributions of its own. */
+/** The option that all backends have. Each has its own distributions. */
 export const distributionOption = <const Default extends string>(known: readonly string[], usual: Default) =>
   ({ summary: "The operating system of the nodes", default: usual, choices: known, read: oneOf(known) }) as const;

@@ -2,12 +2,12 @@ import { isIPv4 } from "node:net";
 import { type Counts, type Role, roles, type Variant, variants, type WebScheme } from "./cluster-record.ts";
 
 /**
- * Parsers of the values that clusters are made of, for every text that comes from outside: tags, labels, API answers, files of older versions.
- * Each takes whatever was found and returns the value, or `undefined` where it has another shape. What passes is safe in a path, in a
- * line of configuration and on a terminal, so that nobody else has to be careful.
+ * Parsers for the values of a cluster record. They read every text that comes from outside: tags, labels, API answers, files of older versions. Each
+ * takes anything and returns the value, or `undefined` if it has another shape. A parsed value is safe in a path, in a line of configuration and on a
+ * terminal, so that no other code has to check it.
  */
 
-/** Also what `--cluster-id` accepts. */
+/** `--cluster-id` accepts the same ids. */
 export function parseClusterId(found: unknown): string | undefined {
   return matching(found, /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/);
 }
@@ -28,18 +28,18 @@ export function parseWebScheme(found: unknown): WebScheme | undefined {
   return found === "http" || found === "https" ? found : undefined;
 }
 
-/** A node's number within its role; a cluster has 1,000 nodes at most. */
+/** A node's number within its role. A cluster has 1,000 nodes at most. */
 export function parseIndex(found: unknown): number | undefined {
   return wholeNumber(found, { least: 0, most: 999 });
 }
 
-/** How many nodes of each role were asked for: `master=1 agent=2 public_agent=1`. */
+/** The requested number of nodes per role: `master=1 agent=2 public_agent=1`. */
 export function parseCounts(found: unknown): Counts | undefined {
   const text = matching(found, /^master=\d{1,4} agent=\d{1,4} public_agent=\d{1,4}$/);
   return text === undefined ? undefined : parseCountsObject(Object.fromEntries(text.split(" ").map(pairOf)));
 }
 
-/** The same as JSON has it: `{ "master": 1, "agent": 2, "public_agent": 1 }`. */
+/** The same counts in JSON: `{ "master": 1, "agent": 2, "public_agent": 1 }`. */
 export function parseCountsObject(found: unknown): Counts | undefined {
   if (typeof found !== "object" || found === null) return undefined;
   const counts = new Map(Object.entries(found));
@@ -54,7 +54,7 @@ export function parseDistribution(found: unknown): string | undefined {
   return matching(found, /^[a-z0-9][a-z0-9.-]{0,62}$|^own image$|^image [A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$/);
 }
 
-/** A user's name on a node. Also what `--ssh-user` accepts. */
+/** A user's name on a node. `--ssh-user` accepts the same names. */
 export function parseUserName(found: unknown): string | undefined {
   return matching(found, /^[a-z_][a-z0-9_-]{0,31}$/);
 }
@@ -70,12 +70,12 @@ export function parseIpv4(found: unknown): string | undefined {
   return typeof found === "string" && isIPv4(found) ? found : undefined;
 }
 
-/** A TCP port, as a number or its text. */
+/** A TCP port, as a number or a text. */
 export function parsePort(found: unknown): number | undefined {
   return wholeNumber(found, { least: 1, most: 65_535 });
 }
 
-/** Also what `--cloud-region` accepts. Regions are folders of this machine too. */
+/** `--cloud-region` accepts the same regions. Regions are also folders on this machine. */
 export function parseRegion(found: unknown): string | undefined {
   return matching(found, /^[a-z]{2,8}(?:-[a-z]{1,16}){1,3}-[0-9]{1,2}$/);
 }
@@ -83,7 +83,7 @@ export function parseRegion(found: unknown): string | undefined {
 const forbidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 const longestRemark = 500;
 
-/** A sentence that somebody else wrote, such as the reason why a machine ended, as one line without control characters. */
+/** Turns a sentence from outside, such as the reason why a machine ended, into one line without control characters. */
 export function toRemark(found: unknown): string | undefined {
   if (typeof found !== "string") return undefined;
   const text = found

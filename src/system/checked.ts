@@ -1,8 +1,8 @@
 import { ClusterError } from "../errors.ts";
 
 /**
- * The outcome of reading something that a person gave: its value, or every problem with it, each a sentence for people. Problems are
- * values, not exceptions, so that all those of one command line can be told together (`bad-usage`).
+ * The outcome of reading user input: its value, or every problem with it, each a sentence for people. Problems are values, not exceptions, so that
+ * all those of one command line can be reported together (`bad-usage`).
  */
 export type Checked<Value> =
   | { readonly value: Value; readonly problems?: undefined }
@@ -10,7 +10,7 @@ export type Checked<Value> =
 
 export const problem = (text: string): { readonly problems: readonly string[] } => ({ problems: [text] });
 
-/** The value of what a caller gave, or all its problems as one `bad-usage`. */
+/** Returns the value, or throws all its problems as one `bad-usage`. */
 export function accepted<Value>(checked: Checked<Value>): Value {
   if (checked.problems === undefined) return checked.value;
   throw new ClusterError("bad-usage", checked.problems.join("; "), { facts: { problems: checked.problems } });

@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Resolves after `ms`; rejects with the signal's reason as soon as it is aborted. */
+  /** Resolves after `ms`. Rejects with the signal's reason as soon as it is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 

@@ -1,2 +1,2 @@
-/** Environment variables by name, handed in from the edge. */
+/** Environment variables by name, passed in from the edge. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,8 +1,8 @@
 import { parseUrl } from "./parse-url.ts";
 
 /**
- * A URL for people's eyes: scheme, host and path stay, user part, query and fragment are masked, since signed addresses carry their
- * secret there. A text that is no URL is masked by its look.
+ * A URL that is safe to show. Scheme, host and path stay. User part, query and fragment are masked, because signed URLs carry their secret there. A
+ * text that is not a URL is masked by pattern.
  */
 export function maskUrl(url: string | URL): string {
   const parsed = parseUrl(String(url));
@@ -14,8 +14,8 @@ export function maskUrl(url: string | URL): string {
 }
 
 /**
- * The parts of a URL that must not be printed, for `Progress.hide`: the whole URL where anything of it is secret, its query, the query's
- * longer values, its password; its user name only where no password follows (then it is a token).
+ * The parts of a URL that must not be printed, for `Progress.hide`: the whole URL if any part of it is secret, its query, the longer query values,
+ * and its password. The user name counts only if no password follows, because then it is a token.
  */
 export function urlSecrets(url: string): readonly string[] {
   const parsed = parseUrl(url);
@@ -34,7 +34,7 @@ export function urlSecrets(url: string): readonly string[] {
   return [...new Set(secrets)].filter((secret) => secret !== "");
 }
 
-/** Shorter query values, such as a version number, say nothing and would mask half of what is printed. */
+/** Shorter query values, such as a version number, reveal nothing, and hiding them would mask half of the output. */
 const shortestSecret = 8;
 
 const maskByLook = (text: string): string => text.replace(/\/\/.*@/s, "//***@").replace(/[?#].*$/s, "?***");

@@ -1,17 +1,17 @@
-/** Shorter secrets are masked only where they stand alone: as part of every other word they would make all output unreadable. */
+/** Shorter secrets are masked only as whole words: masked inside other words they would make all output unreadable. */
 const shortestInsideWords = 4;
 const mask = "***";
 
-/** Replaces secrets, in any of the shapes that they travel in, by `***`. */
+/** Replaces secrets with `***`, in every encoding in which they occur. */
 export class Masker {
-  /** Those of secrets that are masked inside words too, by their first characters, the longest first. */
+  /** The shapes that are also masked inside words, keyed by a number for their first four characters, the longest first. */
   readonly #shapes = new Map<number, readonly string[]>();
   readonly #short = new Set<string>();
   readonly #shortPattern: { current: RegExp | undefined } = { current: undefined };
 
-  /** From now on the secret is masked. An empty one is none. */
+  /** From now on the secret is masked. An empty text is not a secret. */
   hide(secret: string): void {
-    // A multi-line secret (a license, a key) is printed line by line by whatever prints it.
+    // A multi-line secret (a license, a key) may be printed line by line.
     const lines = secret.split(/\r?\n/).map((line) => line.trim());
     for (const part of [secret, secret.trim(), ...lines.filter((line) => line.length >= shortestInsideWords)]) {
       for (const shape of shapesOf(part)) this.#add(shape);
@@ -26,7 +26,7 @@ export class Masker {
     }
     const key = keyAt(shape, 0);
     const present = this.#shapes.get(key) ?? [];
-    // The longest first: a secret that begins with another one must go whole.
+    // The longest first: a secret that begins with another one must be masked as a whole.
     if (!present.includes(shape))
       this.#shapes.set(
         key,
@@ -34,7 +34,7 @@ export class Masker {
       );
   }
 
-  /** One look-up per character, however many secrets there are: a cluster's keys alone have hundreds of shapes, its logs many megabytes. */
+  /** One look-up per character, however many secrets there are. A cluster's keys alone have hundreds of shapes, and its logs have many megabytes. */
   text(given: string): string {
     const pattern = this.#shortPattern.current;
     const short = new Map(pattern === undefined ? [] : given.matchAll(pattern).map((match) => [match.index, match[0]]));
@@ -52,7 +52,7 @@ export class Masker {
     return [...parts, given.slice(kept)].join("");
   }
 
-  /** Masks every text inside a value that is to become JSON, the keys of objects included. */
+  /** Masks every text inside a value that will become JSON, including the keys of objects. */
   data(given: unknown): unknown {
     if (typeof given === "string") return this.text(given);
     if (typeof given === "bigint") return String(given);
@@ -80,8 +80,8 @@ function shapesOf(secret: string): readonly string[] {
 }
 
 /**
- * Base64 works on groups of three bytes, so one secret looks different depending on where in the encoded text it begins (as the password
- * does in `user:password`). Of each of the three, what its neighbours can't change.
+ * Base64 encodes groups of three bytes, so a secret has three encodings, depending on its position in the encoded text (such as the password in
+ * `user:password`). Returns the part of each encoding that the neighbouring bytes can't change.
  */
 function base64Shapes(secret: string): readonly string[] {
   return [0, 1, 2].flatMap((offset) => {
@@ -95,19 +95,22 @@ function base64Shapes(secret: string): readonly string[] {
   });
 }
 
-/** The lines of a long secret's base64 as PEM (64), `base64` (76) and `openssl` write it; the last one may be too short to know it by. */
+/**
+ * The lines of a long secret's base64 as wrapped by PEM (64), `base64` (76) and `openssl`. The last line is left out if it is too short to identify
+ * the secret.
+ */
 function wrappedBase64Shapes(secret: string): readonly string[] {
   const encoded = Buffer.from(secret).toString("base64");
   if (encoded.length <= 64) return [];
   return [64, 76].flatMap((width) => encoded.match(new RegExp(`.{16,${width}}`, "g")) ?? []);
 }
 
-/** Of the four characters from there on; different ones may share a number. */
+/** A number for the four characters from there on. Different characters may share a number. */
 const keyAt = (text: string, place: number): number =>
   ((text.charCodeAt(place) * 31 + text.charCodeAt(place + 1)) * 31 + text.charCodeAt(place + 2)) * 31 +
   text.charCodeAt(place + 3);
 
-/** Of short secrets, which are masked only where they stand alone. */
+/** A pattern for short secrets, which are masked only as whole words. */
 function patternOf(shapes: ReadonlySet<string>): RegExp | undefined {
   const sorted = [...shapes].toSorted((one, other) => other.length - one.length);
   const alternatives = sorted.map((shape) => RegExp.escape(shape)).join("|");

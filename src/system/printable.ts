@@ -1,30 +1,30 @@
 /**
- * What makes a terminal act, hides text or turns its order around: control characters but tab and newline, bidirectional controls, line
- * separators that are no newline, invisible characters that nothing is written with, halves of characters.
+ * Characters that control a terminal, hide text or reverse its order: control characters except tab and newline, bidirectional controls, line
+ * separators other than newline, invisible characters that no language needs, and lone surrogates.
  */
 const unprintable =
   /[^\P{Cc}\n\t]|[\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E007F}]|\p{Cs}/gu;
-/** Logs are full of them. They go without a trace; of any other sequence the rest stays, behind a replacement character. */
+/** Colour sequences, which are common in logs and are removed. Any other escape sequence stays, with a replacement character for its first one. */
 const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 
 /**
- * The text as a terminal may have it: lines and tabs stay, everything else that is more than text becomes U+FFFD. All text from outside goes
- * through here on its way to a person.
+ * Makes a text safe for a terminal. Lines and tabs stay; everything else that is not plain text becomes U+FFFD. All text from outside passes through
+ * here before a person sees it.
  */
 export const printable = (text: string): string =>
   text.replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
 
-/** The same in one line, for a value inside a line or a table: it can't begin a line of its own. */
+/** The same in one line, for a value inside a line or a table, so that it can't start a new line. */
 export const printableLine = (text: string): string => printable(text).replaceAll(/[\n\t]/g, " ");
 
-/** Masked before, since a secret may hold what isn't printable, and after, since colours may have parted it. */
+/** Masks before, because a secret may contain unprintable characters, and after, because colours may have split it. */
 export function maskedPrintable(text: string, mask: (text: string) => string): string {
   const masked = mask(text);
   const shown = printable(masked);
   return shown === masked ? masked : mask(shown);
 }
 
-/** A value as JSON text for terminals: what isn't printable is escaped, which changes no value. */
+/** A value as JSON text for terminals. Unprintable characters are escaped, which changes no value. */
 export const printableJson = (data: unknown): string =>
   JSON.stringify(data, null, 2).replaceAll(unprintable, (character) =>
     Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(""),

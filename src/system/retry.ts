@@ -3,17 +3,15 @@ import type { Clock } from "./clock.ts";
 
 export interface RetryRule {
   readonly clock: Clock;
-  /** The moment (clock time) after which no further try is begun. */
+  /** The time (of `clock`) after which no further try begins. */
   readonly deadlineMs: number;
-  /** Pause before the next try, given the number of failed tries so far (1, 2, …). */
+  /** The pause before the next try, given the number of failed tries so far (1, 2, …). */
   readonly pauseMs: (failures: number) => number;
-  /** Told of each failure that is followed by another try. */
+  /** Called for each failure that is followed by another try. */
   readonly onFailure?: (error: ClusterError, failures: number) => void;
 }
 
-/**
- * Tries until it succeeds, fails for good (an error whose `transient` is false) or the deadline has come; then the last failure is thrown.
- */
+/** Tries until it succeeds, fails permanently (an error whose `transient` is false) or reaches the deadline. Then it throws the last failure. */
 export async function retry<Result>(
   task: (signal: AbortSignal) => Promise<Result>,
   rule: RetryRule,

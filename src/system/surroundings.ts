@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import type { Environment } from "./environment.ts";
 import type { Progress } from "./progress.ts";
 
-/** What everything that makes or uses clusters is given of the program that it runs in. */
+/** The parts of the running program that all code for creating or using clusters receives. */
 export interface Surroundings {
   readonly environment: Environment;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 /**
- * Tasks that stand or fall together. The first failure aborts the signal of all others, with the error as its reason. Disposing of the group
- * aborts those that still run, and resolves when every task has ended.
+ * Tasks that succeed or fail together. The first failure aborts the signal of all others, with the error as its reason. Disposing of the group aborts
+ * the tasks that are still running, and resolves when every task has ended.
  */
 export class TaskGroup implements AsyncDisposable {
   /** Aborted with the outer signal, or by the first failure. */

@@ -1,4 +1,4 @@
-/** A signal that is aborted with `error` when the time is over, until it is disposed of. */
+/** A signal that is aborted with `error` when the time is up, unless it is disposed of first. */
 export function timeLimit(ms: number, error: Error): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(error), Math.max(0, ms));

@@ -1,8 +1,8 @@
-/** Aborts work that stands still. */
+/** Aborts work that makes no progress. */
 export interface Watchdog extends Disposable {
   /** Aborted by the outer signal, or when the limit has passed since the start or the last `feed`. */
   readonly signal: AbortSignal;
-  /** Whether it was the limit, not the outer signal, that ended the work. */
+  /** Whether the limit, not the outer signal, ended the work. */
   readonly hasBitten: () => boolean;
   readonly feed: () => void;
 }

@@ -4,18 +4,18 @@ import type { Argument, Option } from "../options/option.ts";
 import { readWords, textsOf } from "../options/words.ts";
 import type { Words } from "../options/words.ts";
 
-/** What a shell is told about the word at the cursor. */
+/** The answer to a shell about the word at the cursor. */
 export interface Offer {
-  /** As completion-script.ts describes them. */
+  /** The format is described in completion-script.ts. */
   readonly lines: readonly string[];
-  /** A command line of this program; each line that it prints is a candidate too. */
+  /** A command line of this program. Each line that it prints is also a candidate. */
   readonly command?: readonly string[];
 }
 
-/** Stands in for the word at the cursor, to see where the parser puts it. No word of a command line can hold a NUL. */
+/** Stands in for the word at the cursor, to see where the parser puts it. A word of a command line cannot contain a NUL. */
 const cursor = "\0";
 
-/** `argv` is what follows the hidden word: the shell's name, and the words up to the cursor, the last of which may be empty. */
+/** `argv` holds the words after the hidden one: the shell's name, then the words up to the cursor. The last word may be empty. */
 export function completionOffer(program: Program, argv: readonly string[]): Offer {
   const [shell, ...typed] = argv;
   const [name = "", ...words] = shell === "bash" ? rejoin(typed) : typed;
@@ -42,7 +42,7 @@ function wordOffer(program: Program, command: Command, words: readonly string[])
   const option = options.find((each) => textsOf(read, each).includes(cursor));
   const offer = (declared: Option | Argument): Offer => valueOffer(declared, { program, options, read });
   if (option !== undefined) return offer(option);
-  // From the second word on, the words are another program's.
+  // From the second word on, the words belong to another program.
   const isRest = hasRest && read.positionals.length > 1;
   const index = read.positionals.indexOf(cursor);
   if (index < 0 || isRest) return nothing;
@@ -70,7 +70,7 @@ function valueOffer(declared: Option | Argument, line: Line): Offer {
   return type.completes === "file" ? { lines: ["files"] } : nothing;
 }
 
-/** Options typed already that the command which lists the candidates has too, such as the region. */
+/** Options already typed, such as the region, that the command listing the candidates also accepts. */
 function sharedWords([name]: readonly string[], { program, options, read }: Line): readonly string[] {
   const lister = program.commands.find((each) => each.name === name);
   const shared = Object.values(lister?.options ?? {}).filter((each) => each.kind === "value" && options.includes(each));
@@ -80,7 +80,7 @@ function sharedWords([name]: readonly string[], { program, options, read }: Line
 const flagLines = ({ flag, short, summary }: Option): readonly string[] =>
   [flag, ...(short === undefined ? [] : [short])].map((word) => `${word}\t${summary}`);
 
-/** bash breaks words at "=" and ":", which then are words of their own: `--flag`, `=`, `value`. */
+/** bash splits words at "=" and ":" and makes these words of their own: `--flag`, `=`, `value`. */
 function rejoin(words: readonly string[]): readonly string[] {
   return words.reduce<readonly string[]>((joined, word, index) => {
     const isBreak = /^[=:]+$/.test(word) || /^[=:]+$/.test(words[index - 1] ?? "");

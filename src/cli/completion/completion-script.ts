@@ -1,20 +1,20 @@
-/** The shells that `completion` writes a script for. */
+/** The shells for which `completion` prints a script. */
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
-/** The hidden first word with which the scripts ask the program; complete.ts answers. */
+/** The hidden first word that the scripts pass to the program; completion-offer.ts answers it. */
 export const completeWord = "__complete";
 
 /**
- * The script that makes a shell complete this program's command lines. It passes on the words up to the cursor and offers what the program
- * answers: the first line is `words`, `files` or `directories`; each line after `words` is a candidate, which a tab and its description may follow.
- * Where the word at the cursor is `--flag=value`, candidates are values, and the script takes care of `--flag=`.
+ * Returns the script that completes this program's command lines in a shell. The script passes the words up to the cursor to the program and offers
+ * its answer. The first line of the answer is `words`, `files` or `directories`. Each line after `words` is a candidate, optionally followed by a tab
+ * and a description. If the word at the cursor is `--flag=value`, the candidates are values, and the script handles the `--flag=` part.
  */
 export function completionScript(programName: string, shell: Shell): string {
   return scripts[shell].replaceAll("PROGRAM", programName).replaceAll("NAME", programName.replaceAll(/\W/g, "_"));
 }
 
-/** Works in bash 3.2 (macOS) too: no associative arrays, no `mapfile`, no `compopt`, no package of helper functions. */
+/** Also works in bash 3.2 (macOS), so it uses no associative arrays, `mapfile`, `compopt` or package of helper functions. */
 const bash = `# bash completion of PROGRAM: source this file, or put it into bash's folder of completions
 _NAME() {
   local current="\${COMP_WORDS[COMP_CWORD]}" answer line

@@ -2,10 +2,10 @@ import type { Command, Program } from "../command.ts";
 import { flag } from "../options/option.ts";
 import type { Argument, Option } from "../options/option.ts";
 
-/** Every command has it, and the program itself. */
+/** Every command and the program itself have this option. */
 export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show this help" });
 
-/** The program's own, beside `--help`. */
+/** The program has this option in addition to `--help`. */
 export const versionOption = flag({ flag: "--version", summary: "Print the version" });
 
 export const licensesOption = flag({
@@ -24,7 +24,7 @@ export function argumentLabel(argument: Argument): string {
   return argument.required === true ? name : `[${name}]`;
 }
 
-/** `-c, --cluster-id <cluster_id>`; an option without a short form is indented as if it had one. */
+/** `-c, --cluster-id <cluster_id>`; an option without a short form is indented to line up with the others. */
 export function optionLabel(option: Option): string {
   const short = option.short === undefined ? "    " : `${option.short}, `;
   return `${short}${flagWithPlaceholder(option)}`;
@@ -39,7 +39,7 @@ function placeholderOf(option: Option): string {
   return option.placeholder ?? `<${option.flag.slice(2).replaceAll("-", "_")}>`;
 }
 
-/** What a summary leaves out: ` (oss, enterprise) (required)`. */
+/** Notes to add to a summary: ` (oss, enterprise) (required)`. */
 export function notesOf(declared: Option | Argument): string {
   const { environment } = declared;
   const choices = unsaidChoices(declared);
@@ -55,14 +55,14 @@ export function notesOf(declared: Option | Argument): string {
   return notes.map((note) => ` (${note})`).join("");
 }
 
-/** The accepted texts, unless summary or placeholder say all of them already. */
+/** The accepted texts, unless the summary or placeholder already lists all of them. */
 export function unsaidChoices(declared: Option | Argument): readonly string[] {
   const choices = declared.type.choices ?? [];
   const said = `${declared.summary} ${"placeholder" in declared ? (declared.placeholder ?? "") : ""}`;
   return choices.every((choice) => said.includes(choice)) ? [] : choices;
 }
 
-/** How the help writes the default; undefined where there is none to write. */
+/** The default as the help shows it; undefined if there is none to show. */
 export function defaultTextOf(declared: Option | Argument): string | undefined {
   if (declared.defaultText !== undefined) return declared.defaultText;
   const fallback = declared.default;

@@ -2,7 +2,7 @@ import type { Command, Program } from "../command.ts";
 import { argumentLabel, helpOption, licensesOption, notesOf, optionLabel, usageOf, versionOption } from "./describe.ts";
 import { columns, wrap } from "./wrap.ts";
 
-/** What the program prints with `--help`, and with no arguments. */
+/** The text that the program prints for `--help`, and without arguments. */
 export function programHelp(program: Program, width: number): string {
   const commands = program.commands.map((command): [string, string] => [command.name, command.summary]);
   const options = [versionOption, licensesOption, helpOption].map((each): [string, string] => [

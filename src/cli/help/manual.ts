@@ -10,7 +10,7 @@ import {
 } from "./describe.ts";
 import type { Option } from "../options/option.ts";
 
-/** Title, source and the like of the page's head and foot. */
+/** The data for the head and foot of the page, such as title and source. */
 interface Edition {
   readonly version: string;
   /** `YYYY-MM-DD` */
@@ -68,7 +68,7 @@ function paragraphs(text: string): readonly string[] {
   return parts.flatMap((part) => [".PP", escaped(part.replaceAll(/\s+/g, " ").trim())]);
 }
 
-/** Text that roff prints as it is: a dash stays a dash that can be copied, and no line is taken for a request. */
+/** Escapes text so that roff prints it literally: a dash stays a dash that can be copied, and no line is read as a request. */
 function escaped(text: string): string {
   return text
     .replaceAll("\\", String.raw`\e`)
@@ -76,5 +76,5 @@ function escaped(text: string): string {
     .replaceAll(/^[.']/gm, String.raw`\&$&`);
 }
 
-/** One argument of a request. */
+/** Quotes one argument of a request. */
 const quoted = (text: string): string => `"${escaped(text).replaceAll('"', '""')}"`;

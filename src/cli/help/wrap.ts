@@ -1,6 +1,6 @@
 /**
- * Breaks text at spaces into lines of at most `width` columns; a word that is longer stands alone. Empty lines part paragraphs.
- * Without patterns: compiling one takes longer than all the rest of a program's help.
+ * Breaks text at spaces into lines of at most `width` columns. A longer word gets a line to itself. Empty lines separate paragraphs. Uses no
+ * patterns, because compiling one takes longer than the rest of a program's help.
  */
 export function wrap(text: string, width: number): readonly string[] {
   return text.split("\n\n").flatMap((paragraph, index) => {
@@ -20,7 +20,7 @@ function wrapParagraph(paragraph: string, width: number): readonly string[] {
   return lines;
 }
 
-/** Two columns: the left one as wide as its widest entry, up to a limit; an entry beyond it has a line of its own. */
+/** Two columns. The left one is as wide as its widest entry, up to a limit; a wider entry gets a line to itself. */
 export function columns(rows: readonly (readonly [left: string, right: string])[], width: number): readonly string[] {
   const limit = Math.min(34, Math.floor(width / 2));
   const fitting = rows.map(([left]) => left.length).filter((length) => length <= limit);

@@ -1,18 +1,18 @@
-/** A text of the program with its flags in place of neutral names: "`timeout`" becomes "--timeout", "`agents 0`" becomes "--agents 0". */
+/** Replaces neutral option names in a text with flags: "`timeout`" becomes "--timeout", "`agents 0`" becomes "--agents 0". */
 export type NameFlags = (text: string) => string;
 
-/** What this needs of a program. */
+/** The part of a program that this needs. */
 interface Declaring {
   readonly commands: readonly { readonly options: Readonly<Record<string, { readonly flag: string }>> }[];
 }
 
-/** The names are those under which commands declare their options. */
+/** The names are the keys under which commands declare their options. */
 export const flagNames = (program: Declaring): NameFlags =>
   namingFlags(() =>
     program.commands.flatMap(({ options }) => Object.entries(options).map(([name, { flag }]) => [name, flag])),
   );
 
-/** Backquoted words that are no names of options stay as they are. */
+/** Backquoted words that are not option names stay unchanged. */
 export function namingFlags(flagsByName: () => readonly (readonly [string, string])[]): NameFlags {
   return (text) => {
     if (!text.includes("`")) return text;

@@ -1,4 +1,4 @@
-/** The candidate that was probably meant by a mistyped word; nothing when none is near enough to be worth asking about. */
+/** The candidate that a mistyped word probably meant; undefined if none is near enough to suggest. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const allowed = Math.max(1, Math.floor(bare(word).length / 3));
   const ranked = candidates
@@ -6,13 +6,13 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     .toSorted((one, other) => one.distance - other.distance);
   const [best] = ranked;
   if (best !== undefined && best.distance <= allowed) return best.candidate;
-  // `--region` for `--cloud-region`: too many letters away, yet plainly meant.
+  // `--region` for `--cloud-region`: too many letters differ, yet the meaning is plain.
   return bare(word).length < 4 ? undefined : candidates.find((candidate) => bare(candidate).includes(bare(word)));
 }
 
 const bare = (word: string): string => word.replace(/^-+/, "").toLowerCase();
 
-/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+/** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(one: string, other: string): number {
   const rows: number[][] = [Array.from({ length: other.length + 1 }, (_, index) => index)];
   const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;

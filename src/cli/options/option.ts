@@ -1,23 +1,23 @@
 import type { Environment } from "../../system/environment.ts";
 
-/** How the program was started: what a value may be read against before a command has its whole context. */
+/** How the program was started. Values may be read against this before a command has its whole context. */
 export interface Invocation {
   readonly cwd: string;
   readonly environment: Environment;
 }
 
-/** Thrown by a value type: the text is not usable. The message goes on after "--flag: ", such as `"x" is no whole number`. */
+/** Thrown by a value type if the text is not usable. The message continues after "--flag: ", such as `"x" is no whole number`. */
 export class BadValue extends Error {
   override readonly name = "BadValue";
 }
 
-/** How one text of the command line becomes one value. Made by the functions of value-types.ts. */
+/** Converts one text of the command line to one value. Made by the functions of value-types.ts. */
 export interface ValueType<Single> {
-  /** Throws `BadValue`. May read files: problems found so are reported together with all others of the command line. */
+  /** Throws `BadValue`. May read files; the problems found in them are reported together with all others of the command line. */
   readonly parse: (text: string, invocation: Invocation) => Single | Promise<Single>;
-  /** Every text that is accepted, where they can be counted. Shown in the help and offered by completion. */
+  /** Every accepted text, if there is a fixed list. Shown in the help and offered by completion. */
   readonly choices?: readonly string[];
-  /** What completion offers. */
+  /** The kind of path that completion offers. */
   readonly completes?: "file" | "directory";
 }
 
@@ -27,33 +27,33 @@ interface Traits<Single> {
   readonly default?: Single;
   /** A default that depends on where the program was started. */
   readonly defaultFrom?: (invocation: Invocation) => Single;
-  /** How the help writes the default; without it the default itself is written where it is a text or a number. */
+  /** The default as the help shows it. If absent, the help shows the default itself if it is a text or a number. */
   readonly defaultText?: string;
-  /** Variable that is read when the command line gives no value; an empty variable counts as unset. */
+  /** The variable to read if the command line gives no value. An empty variable counts as unset. */
   readonly environment?: string;
-  /** The value is masked in everything that is printed or logged. "-" alone (read from stdin) is not. */
+  /** The value is masked in everything that is printed or logged, except a plain "-" (read from stdin). */
   readonly secret?: boolean;
-  /** Words after the program's name; each line that they print on stdout is offered by completion. */
+  /** Words after the program's name. Completion offers each line that this command prints to stdout. */
   readonly completeWith?: readonly string[];
 }
 
 interface OptionTraits<Single> extends Traits<Single> {
   readonly flag: `--${string}`;
   readonly short?: `-${string}`;
-  /** Without it: the flag's name as `<flag_name>`. */
+  /** If absent: the flag's name as `<flag_name>`. */
   readonly placeholder?: string;
   readonly repeatable?: boolean;
 }
 
 interface ArgumentTraits<Single> extends Traits<Single> {
-  /** As the help writes it, such as `ARTIFACT_URL`. */
+  /** The name as the help shows it, such as `ARTIFACT_URL`. */
   readonly name: string;
 }
 
-/** `flag`: given or not. `count`: how often it was given. */
+/** `flag`: whether it was given. `count`: how often it was given. */
 type OptionKind = "value" | "flag" | "count";
 
-/** One declared option. `Value` is what commands receive. */
+/** One declared option. Commands receive a `Value`. */
 export interface Option<Value = unknown> extends OptionTraits<unknown> {
   readonly kind: OptionKind;
   readonly type: ValueType<unknown>;
@@ -61,7 +61,7 @@ export interface Option<Value = unknown> extends OptionTraits<unknown> {
   carry?(value: Value): void;
 }
 
-/** One declared positional argument. With `rest`, options end at the first word, and all words from there on are the value. */
+/** One declared positional argument. With `rest`, options end at the first word, and all words from there on form the value. */
 export interface Argument<Value = unknown> extends ArgumentTraits<unknown> {
   readonly rest: boolean;
   readonly type: ValueType<unknown>;
@@ -73,7 +73,7 @@ export type Options = Readonly<Record<string, Option>>;
 /** In the order of the command line. */
 export type Arguments = Readonly<Record<string, Argument>>;
 
-/** The values of declared options and arguments, under the names that the declaring object gives them. */
+/** The values of declared options and arguments, under the keys of their declarations. */
 export type ValuesOf<Declared> = {
   readonly [Name in keyof Declared]: Declared[Name] extends Option<infer Value> | Argument<infer Value> ? Value : never;
 };
@@ -85,8 +85,8 @@ type Presence<Single, Given> = Given extends { readonly repeatable: true }
     : Single | undefined;
 
 /**
- * An option with a value: `option(count({ minimum: 1, maximum: 9 }), { flag: "--masters", summary: "…", default: 1 })`.
- * Its value is `Single` when required or with a default, `readonly Single[]` when repeatable (empty when absent), else maybe undefined.
+ * An option with a value: `option(count({ minimum: 1, maximum: 9 }), { flag: "--masters", summary: "…", default: 1 })`. Its value is `Single` if it
+ * is required or has a default, `readonly Single[]` if it is repeatable (empty if absent), and otherwise may be undefined.
  */
 export function option<Single, const Given extends OptionTraits<Single>>(
   type: ValueType<Single>,
@@ -103,17 +103,17 @@ export function argument<Single, const Given extends ArgumentTraits<Single>>(
   return { ...traits, type, rest: false };
 }
 
-/** The last positional: one word or more, passed on as they are, options of somebody else's included (`NODE_ARGS...`). */
+/** The last positional: one or more words, passed on unchanged, including another program's options (`NODE_ARGS...`). */
 export function restArgument(traits: Pick<ArgumentTraits<string>, "name" | "summary">): Argument<readonly string[]> {
   return { ...traits, required: true, rest: true, type: plainText };
 }
 
-/** An option without a value: true when given. */
+/** An option without a value: true if given. */
 export function flag(traits: Pick<OptionTraits<boolean>, "flag" | "short" | "summary">): Option<boolean> {
   return { ...traits, kind: "flag", type: plainText };
 }
 
-/** An option without a value that may repeat; its value is how often it was given (`-vv` is 2). */
+/** An option without a value that may be repeated. Its value is the number of times it was given (`-vv` is 2). */
 export function counted(traits: Pick<OptionTraits<number>, "flag" | "short" | "summary">): Option<number> {
   return { ...traits, kind: "count", repeatable: true, type: plainText };
 }

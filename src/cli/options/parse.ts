@@ -9,18 +9,18 @@ import type { Words } from "./words.ts";
 
 export interface ParsedCommandLine {
   readonly isHelpWanted: boolean;
-  /** Values by declared name. One that is missing or wrong is absent and a problem names it. */
+  /** Values by declared name. A missing or invalid value is absent, and a problem names it. */
   readonly values: Readonly<Record<string, unknown>>;
 }
 
 interface Reader {
   readonly invocation: Invocation;
   readonly problems: Problems;
-  /** Receives every value that was declared secret, before it is parsed. */
+  /** Receives every value declared as secret, before it is parsed. */
   readonly hide: (secret: string) => void;
 }
 
-/** One declared value, and the texts that the command line gives for it. */
+/** One declared value, and the texts given for it on the command line. */
 interface Given {
   readonly name: string;
   readonly declared: Option | Argument;
@@ -28,7 +28,7 @@ interface Given {
   readonly texts: readonly string[];
 }
 
-/** `argv` begins after the command's name. Adds what is wrong to `problems`; throws only for bugs. */
+/** `argv` begins after the command's name. Adds every error to `problems`; throws only for bugs. */
 export async function parseCommandLine(
   command: Command,
   argv: readonly string[],
@@ -44,7 +44,7 @@ export async function parseCommandLine(
     const value = await readValue(given, reader);
     if (value !== undefined) values[given.name] = value;
   }
-  // After a mistyped option, an extra word may be that option's value: don't report a second problem that isn't one.
+  // After a mistyped option, an extra word may be that option's value, so it must not be reported as a second problem.
   const most = hasRest || words.problems.length > 0 ? Infinity : Object.keys(command.positionals).length;
   for (const extra of words.positionals.slice(most)) reader.problems.add(`${quoted(extra)}: one argument too many`);
   return { isHelpWanted: false, values };
@@ -63,7 +63,7 @@ function givenPositionals(command: Command, { positionals }: Words): readonly Gi
   });
 }
 
-/** The value from the command line, else from the environment, else the default. */
+/** Returns the value from the command line, the environment or the default, in that order. */
 async function readValue({ declared, label, texts }: Given, reader: Reader): Promise<unknown> {
   const { kind, isList } = shapeOf(declared);
   if (texts.length > 1 && !isList) return reader.problems.add(`${label}: it was given more than once`);
@@ -93,7 +93,7 @@ function fallback(declared: Option | Argument, label: string, reader: Reader): u
   return shapeOf(declared).isList ? [] : undefined;
 }
 
-/** The value; nothing when the text was refused. */
+/** Returns the value, or undefined if the text was rejected. */
 async function readText(declared: Option | Argument, source: string, text: string, reader: Reader): Promise<unknown> {
   if (declared.secret === true && text !== "-") reader.hide(text);
   try {

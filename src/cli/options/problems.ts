@@ -1,19 +1,19 @@
 import { ClusterError } from "../../errors.ts";
 import type { NameFlags } from "./flag-names.ts";
 
-/** Collects everything that is wrong with one command line, so that it can be reported together. */
+/** Collects all problems of one command line, so that they can be reported together. */
 export class Problems {
   readonly #found: string[] = [];
   readonly #hint: string;
   readonly #nameFlags: NameFlags;
 
-  /** `hint` says where help is, such as `cluster-cloud create --help`. */
+  /** `hint` names where to get help, such as `cluster-cloud create --help`. */
   constructor(hint: string, nameFlags: NameFlags = (text) => text) {
     this.#hint = hint;
     this.#nameFlags = nameFlags;
   }
 
-  /** A problem is a sentence that begins with what it is about: `--masters: 2 is even`. */
+  /** A problem is a sentence that begins with its subject: `--masters: 2 is even`. */
   add(text: string): void {
     const problem = this.#nameFlags(text);
     if (!this.#found.includes(problem)) this.#found.push(problem);
@@ -23,7 +23,7 @@ export class Problems {
     return this.#found;
   }
 
-  /** Throws one `bad-usage` error that lists every problem; `facts.problems` holds them too. */
+  /** Throws one `bad-usage` error that lists every problem. `facts.problems` also holds them. */
   throwIfAny(): void {
     const [first, ...others] = this.#found;
     if (first === undefined) return;

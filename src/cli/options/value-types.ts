@@ -3,22 +3,21 @@ import { parseDuration } from "./duration.ts";
 import { BadValue } from "./option.ts";
 import type { Invocation, ValueType } from "./option.ts";
 
-/** Any text but the empty one. */
+/** Any text except an empty one. */
 export const text: ValueType<string> = { parse: refuseEmpty };
 
-/** Any text, the empty one too. */
+/** Any text, including an empty one. */
 export const anyText: ValueType<string> = { parse: (given) => given };
 
-/** A path, made absolute against the working directory. Whether something is there is not looked at. */
+/** A path, resolved against the working directory. Does not check whether anything exists there. */
 export const path: ValueType<string> = { parse: parsePath, completes: "file" };
 
-/** As `path`, for a folder. */
+/** Like `path`, for a folder. */
 export const directoryPath: ValueType<string> = { parse: parsePath, completes: "directory" };
 
 /** `15m`, `90s`, `1h30m`: milliseconds. */
 export const duration: ValueType<number> = { parse: parseDuration };
 
-/** A whole number. */
 export function count(range: { readonly minimum: number; readonly maximum: number }): ValueType<number> {
   return {
     parse: (given) => {
@@ -29,7 +28,6 @@ export function count(range: { readonly minimum: number; readonly maximum: numbe
   };
 }
 
-/** One of these words. */
 export function choice<const Word extends string>(choices: readonly Word[]): ValueType<Word> {
   return {
     choices,
@@ -42,8 +40,8 @@ export function choice<const Word extends string>(choices: readonly Word[]): Val
 }
 
 /**
- * A value type of the caller's own. `parse` throws `BadValue`; it may be asynchronous and read files, so that the value is, say, the
- * parsed document rather than its path.
+ * A custom value type. `parse` throws `BadValue`. It may be asynchronous and read files, so that the value is, for example, the parsed document
+ * rather than its path.
  */
 export function value<Single>(
   parse: (given: string, invocation: Invocation) => Single | Promise<Single>,
@@ -58,7 +56,7 @@ function refuseEmpty(given: string): string {
 }
 
 async function parsePath(given: string, invocation: Invocation): Promise<string> {
-  // Loaded late, as everything that a start without paths does without.
+  // Loaded late: a start without paths needs none of this.
   const paths = await import("node:path");
   return paths.resolve(invocation.cwd, refuseEmpty(given));
 }

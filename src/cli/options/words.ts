@@ -2,13 +2,13 @@ import arg from "arg";
 import { nearest } from "./nearest.ts";
 import type { Option } from "./option.ts";
 
-/** A command line taken apart, before any value is looked at. */
+/** A command line split into options and positionals, before any value is read. */
 export interface Words {
-  /** Texts by flag, in the order given; an empty text per occurrence where the option takes no value. */
+  /** Texts by flag, in the order given. An option without a value has an empty text per occurrence. */
   readonly texts: ReadonlyMap<string, readonly string[]>;
   readonly positionals: readonly string[];
   readonly problems: readonly string[];
-  /** Flags that a problem names already. */
+  /** Flags that a problem already names. */
   readonly faulty: ReadonlySet<string>;
 }
 
@@ -16,7 +16,7 @@ export const textsOf = (words: Words, { flag }: Option): readonly string[] => wo
 
 interface Reading {
   readonly declared: readonly Option[];
-  /** What `arg` is told; grows by what turned out to be unknown or without a value. */
+  /** The options declared to `arg`. It grows by options that turn out to be unknown or to lack a value. */
   readonly spec: Record<string, string | arg.Handler>;
   readonly texts: Map<string, string[]>;
   readonly problems: string[];
@@ -24,8 +24,8 @@ interface Reading {
 }
 
 /**
- * Tells options from positionals. `arg` stops at the first thing that it refuses: that is noted, `arg` is told to accept it, and reading
- * starts again, so that all problems come to light at once.
+ * Separates options from positionals. `arg` stops at the first error. The error is noted, `arg` is then told to accept that option, and reading
+ * starts again, so that all problems are found at once.
  */
 export function readWords(declared: readonly Option[], argv: readonly string[], stopAtPositional: boolean): Words {
   const reading: Reading = { declared, spec: {}, texts: new Map(), problems: [], faulty: new Set() };
@@ -36,7 +36,7 @@ export function readWords(declared: readonly Option[], argv: readonly string[], 
     if (short !== undefined) reading.spec[short] = flag;
   }
   const encoded = argv.map((word) => encode(word, declared));
-  // Each failed round makes one name known, and a word holds as many names as it has letters.
+  // Each failed round adds one known name, and a word contains at most as many names as letters.
   for (let rounds = encoded.join("").length + encoded.length; ; rounds -= 1) {
     for (const texts of reading.texts.values()) texts.length = 0;
     try {
@@ -44,7 +44,7 @@ export function readWords(declared: readonly Option[], argv: readonly string[], 
       return { ...reading, positionals: found._.map(decode) };
     } catch (error) {
       if (!(error instanceof arg.ArgError) || rounds < 0) throw error;
-      // The text is the only place where arg names the option. The version is pinned and a test reads every message.
+      // Only the error's text names the option. The version is pinned, and a test reads every message.
       const name = error.message.replace(/^[^:]*: /, "");
       if (error.code === "ARG_UNKNOWN_OPTION") acceptUnknown(name, reading);
       else acceptWithoutValue(name.replace(/ \(alias for .*$/, ""), reading);
@@ -70,8 +70,8 @@ function acceptWithoutValue(name: string, { declared, spec, problems, faulty }: 
 }
 
 /**
- * `arg` 5.0.2 cuts `--env=A=b` off at the first line break, and takes `--flag=value` for `--flag`. So both characters go through it in
- * disguise. No word of a command line can hold a NUL.
+ * `arg` 5.0.2 cuts off `--env=A=b` at the first line break, and reads `--flag=value` as `--flag`. So both characters are encoded before they reach
+ * it. A word of a command line cannot contain a NUL.
  */
 function encode(word: string, declared: readonly Option[]): string {
   const flagWithValue = declared.some((option) => option.kind !== "value" && word.startsWith(`${option.flag}=`));

@@ -11,14 +11,14 @@ interface Parts {
   readonly environment: Environment;
   readonly ask: (prompt: string) => void;
   readonly hide: (secret: string) => void;
-  /** Told how to undo what was done to the terminal, should the program end at once. */
+  /** Registers how to undo changes to the terminal if the program ends at once. */
   readonly onAbandon: (undo: () => string) => Disposable;
 }
 
 const stdin = 0;
 const longestBytes = 65_536;
 
-/** Questions go to stderr, what is typed comes from stdin; a secret has no echo on a terminal, and is masked from then on. */
+/** Asks questions on stderr and reads answers from stdin. A secret is not echoed on a terminal, and is masked from then on. */
 export function answers(parts: Parts): Answers {
   return {
     confirm: async (question, signal) => {
@@ -65,7 +65,10 @@ async function readSecretLine(signal: AbortSignal): Promise<string> {
   });
 }
 
-/** Nothing where stdin ends before a line begins. Byte by byte, since what follows the line belongs to the next reader of stdin, such as a command on a node. */
+/**
+ * Returns undefined if stdin ends before a line begins. Reads byte by byte, because the rest belongs to the next reader of stdin, such as a command
+ * on a node.
+ */
 async function readLine(signal: AbortSignal): Promise<string | undefined> {
   const bytes: number[] = [];
   for (;;) {
@@ -79,7 +82,7 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
   return Buffer.from(bytes).toString().replace(/\r$/, "");
 }
 
-/** The next byte, or nothing at the end. */
+/** The next byte, or undefined at the end. */
 async function readByte(signal: AbortSignal): Promise<number | undefined> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();

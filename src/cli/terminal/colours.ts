@@ -14,21 +14,21 @@ export interface Colours {
 const same: Paint = (text) => text;
 export const noColours: Colours = { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same };
 
-/** Whether lines may be drawn over again on this terminal. */
+/** Whether lines can be redrawn on this terminal. */
 export function isLive(environment: Environment): boolean {
   const ci = environment["CI"] ?? "";
   return environment["TERM"] !== "dumb" && (ci === "" || ci === "false" || ci === "0");
 }
 
-/** https://no-color.org: set and not empty, whatever the value. */
+/** https://no-color.org: colour is off if the variable is set and not empty, whatever its value. */
 export function isColoured(environment: Environment): boolean {
   return isLive(environment) && (environment["NO_COLOR"] ?? "") === "";
 }
 
-/** Loaded only where colour is wanted: kleur reads `process.stdout` when it loads, which costs a third of the program's start. */
+/** Loaded only if colour is wanted: kleur reads `process.stdout` when it loads, which takes a third of the program's start time. */
 export async function loadColours(): Promise<Colours> {
   const { default: kleur } = await import("kleur");
-  // The decision was made with `isColoured`, about stderr; kleur's own looks at stdout.
+  // `isColoured` has already decided, for stderr. kleur's own decision is based on stdout.
   kleur.enabled = true;
   const { bold, dim, red, green, yellow, cyan } = kleur;
   return { bold, dim, red, green, yellow, cyan };

@@ -4,18 +4,18 @@ import { printableLine } from "../../system/printable.ts";
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
-  /** Writes as it is: the caller has made printable whatever isn't its own. */
+  /** Writes the text unchanged. The caller makes foreign text printable first. */
   write(text: string): void;
 }
 
-/** A line to draw: `mark` and `text` are cut to the width together; `paint` colours the mark. */
+/** A line to draw. `mark` and `text` together are cut to the width; `paint` colours the mark. */
 export interface LiveLine {
   readonly mark: string;
   readonly paint: (text: string) => string;
   readonly text: string;
 }
 
-/** Some lines at the bottom of the screen that are drawn over again; what else is written goes above them. */
+/** Lines at the bottom of the screen that are redrawn. Other output goes above them. */
 export class LiveArea {
   readonly #screen: Screen;
   readonly #drawn = { lines: 0, text: "" };
@@ -31,12 +31,12 @@ export class LiveArea {
     this.#remember(text);
   }
 
-  /** Writes lines that stay, and the area again below them. */
+  /** Writes permanent lines, and redraws the area below them. */
   writeAbove(text: string): void {
     this.#screen.write(`${this.#erasure()}${text}${this.#drawn.text}`);
   }
 
-  /** Takes the area away. */
+  /** Removes the area from the screen. */
   clear(): void {
     if (this.#drawn.lines > 0) this.#screen.write(this.#erasure());
     this.#remember("");
@@ -52,7 +52,7 @@ export class LiveArea {
   }
 
   #cut(lines: readonly LiveLine[]): string {
-    // A line that fills the last column wraps on some terminals, and one line above the area must stay in view.
+    // A line that fills the last column wraps on some terminals. One line above the area must stay visible.
     const width = Math.max(10, this.#screen.columns - 1);
     const most = Math.max(1, this.#screen.rows - 2);
     const shown = lines.length <= most ? lines : lines.slice(-most);
@@ -60,7 +60,7 @@ export class LiveArea {
   }
 }
 
-/** Cuts a text to so many columns of a terminal, in one line. */
+/** Cuts a text to a number of terminal columns, in one line. */
 export function fit(text: string, width: number): string {
   const clean = printableLine(text);
   if (Bun.stringWidth(clean) <= width) return clean;

@@ -33,7 +33,7 @@ export class OutputWriter implements Output {
     if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
   }
 
-  /** Writes the one JSON object, where JSON is wanted. `error` is what the command failed with. */
+  /** Writes the JSON object if the format is JSON. `error` describes the command's failure. */
   finish(error: Readonly<Record<string, unknown>> | undefined): void {
     if (!this.isJson) return;
     const data = { schemaVersion: 1, ...this.#given[0]?.data, ...(error === undefined ? {} : { error }) };

@@ -1,22 +1,22 @@
-/** One step of work as it stands. */
+/** The current state of one step of work. */
 export interface StepEntry {
   readonly title: string;
   readonly subject: string | undefined;
   readonly startedMs: number;
-  /** What is shown beside the step. */
+  /** The text shown beside the step. */
   text: string;
   endedMs: number | undefined;
 }
 
-/** All steps of one title, as one line shows them. */
+/** All steps with one title, as a single line shows them. */
 export interface TitleSummary {
   readonly title: string;
   readonly active: readonly StepEntry[];
   readonly ended: number;
   readonly failed: number;
-  /** How the last step without a subject ended, or an empty text. */
+  /** The outcome of the last step without a subject, or an empty text. */
   readonly outcome: string;
-  /** From the first start to the last end, or to now while one is active. */
+  /** Milliseconds from the first start to the last end, or to now while a step is active. */
   readonly ms: number;
 }
 
@@ -29,11 +29,11 @@ interface TitleRecord {
   readonly active: Set<StepEntry>;
 }
 
-/** What steps there are and were, and how long they took. */
+/** All steps, past and present, and how long they took. */
 export class StepTable {
   readonly #titles = new Map<string, TitleRecord>();
 
-  /** Tells also whether this is the first step of its title. */
+  /** Also returns whether this is the first step of its title. */
   begin(title: string, subject: string | undefined, nowMs: number): { entry: StepEntry; isFirst: boolean } {
     const known = this.#titles.get(title);
     const record = known ?? newRecord(nowMs);
@@ -53,7 +53,7 @@ export class StepTable {
     if (entry.subject === undefined) record.outcome = outcome.text;
   }
 
-  /** Titles without an active step are no longer known. */
+  /** Forgets titles without an active step. */
   forgetEnded(): void {
     for (const [title, record] of this.#titles) if (record.active.size === 0) this.#titles.delete(title);
   }
@@ -62,7 +62,7 @@ export class StepTable {
     return [...this.#titles.values()].every((record) => record.active.size === 0);
   }
 
-  /** In order of the first start; `nowMs` counts for those that have an active step. */
+  /** In order of the first start. `nowMs` is the end time for titles that have an active step. */
   summaries(nowMs: number): readonly TitleSummary[] {
     return [...this.#titles].map(([title, record]) => ({
       title,

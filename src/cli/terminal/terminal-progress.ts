@@ -12,7 +12,7 @@ import { StepTable } from "./step-table.ts";
 import type { StepEntry, TitleSummary } from "./step-table.ts";
 
 const framesPerSecond = 10;
-/** What ends sooner is never drawn: a flash tells nobody anything. */
+/** Shorter work is never drawn: nobody can read a flash. */
 const drawnAfterMs = 300;
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const subjectsShown = 4;
@@ -26,16 +26,16 @@ interface Parts {
   readonly masker: Masker;
   readonly nameFlags: NameFlags;
   readonly log: LogFile;
-  /** Whether the user ended the work: then a step without an end was stopped, not failed. */
+  /** Whether the user interrupted the work. If so, a step without an end was stopped, not failed. */
   readonly isInterrupted: () => boolean;
 }
 
-/** Progress on stderr: drawn live on a terminal, elsewhere a line per change of state; all of it in the log. */
+/** Progress on stderr: redrawn live on a terminal, and otherwise a line per change of state. Everything also goes to the log. */
 export class TerminalProgress implements Progress {
   readonly #parts: Parts;
   readonly #all = new StepTable();
   readonly #live: LiveArea | undefined;
-  /** The steps that are drawn now; starts again whenever nothing is under way. */
+  /** The steps on the screen; cleared whenever nothing is in progress. */
   readonly #shown = new StepTable();
   readonly #state: {
     shownSinceMs: number;
@@ -112,7 +112,7 @@ export class TerminalProgress implements Progress {
     return this.#all.summaries(this.#parts.clock.now()).map(({ title, ms }) => ({ title, ms }));
   }
 
-  /** Leaves the terminal to somebody else: what was drawn becomes lines that stay, and nothing more is drawn until a step begins. */
+  /** Hands the terminal to another program. The drawn lines become permanent, and nothing more is drawn until a step begins. */
   settle(): void {
     clearInterval(this.#state.timer);
     this.#state.timer = undefined;
@@ -141,7 +141,7 @@ export class TerminalProgress implements Progress {
     if (this.#live !== undefined && this.#shown.isIdle && this.#state.waiting === "") this.settle();
   }
 
-  /** Writes to the log, and to the screen where the line is due there. */
+  /** Writes to the log, and to the screen if the line is due there. */
   #tell(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
     const { log, screen } = this.#parts;
     if (isLineDue || log.takesDetails) log.write(this.#show(logged));
@@ -152,7 +152,7 @@ export class TerminalProgress implements Progress {
     else this.#live.writeAbove(line);
   }
 
-  /** For the screen and the log alike. */
+  /** Masks the text and makes it printable, for both the screen and the log. */
   #show(text: string): string {
     return maskedPrintable(text, (given) => this.#parts.masker.text(given));
   }
@@ -200,7 +200,7 @@ function nameOf(entry: StepEntry): string {
   return entry.subject === undefined ? entry.title : `${entry.subject}: ${entry.title}`;
 }
 
-/** Who is being worked on, and how far: `2 of 5: agent_0, agent_1 42 of 310 MB`. */
+/** The subjects being worked on, and the progress: `2 of 5: agent_0, agent_1 42 of 310 MB`. */
 function subjectsOf({ active, ended }: TitleSummary): string {
   const names = active.flatMap((entry) => entry.subject ?? []);
   const more = names.length > subjectsShown ? ` and ${names.length - subjectsShown} more` : "";

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Environment } from "../environment.ts";
 
-/** The folder of what can be fetched again, such as images: `$XDG_CACHE_HOME/cluster-e2e`. */
+/** The folder for files that can be fetched again, such as images: `$XDG_CACHE_HOME/cluster-e2e`. */
 export function cacheFolder(environment: Environment): string {
   const base = environment["XDG_CACHE_HOME"];
   // The XDG specification says that a relative path must be ignored.

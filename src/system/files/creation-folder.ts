@@ -12,7 +12,7 @@ import {
   parseProcessIdentity,
 } from "../processes/process-identity.ts";
 
-/** What a creation keeps on this machine, by absolute path. */
+/** The files of a creation on this machine, by absolute path. */
 export interface CreationFiles {
   readonly privateKey: string;
   readonly knownHosts: string;
@@ -31,13 +31,13 @@ export function creationFiles(directory: string): CreationFiles {
   };
 }
 
-/** One creation of a cluster. */
+/** Identifies one creation of a cluster. */
 interface CreationName {
   readonly clusterId: string;
   readonly creationId: string;
 }
 
-/** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. Both ids must have been parsed: others are a bug. */
+/** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. Both ids must have been parsed; an unparsed id is a bug. */
 export function creationDirectory(root: string, clusterId: string, creationId: string): string {
   if (parseClusterId(clusterId) === undefined || parseCreationId(creationId) === undefined) {
     throw new TypeError(`No creation can have the ids ${JSON.stringify([clusterId, creationId])}`);
@@ -45,7 +45,7 @@ export function creationDirectory(root: string, clusterId: string, creationId: s
   return join(root, `${clusterId}-${creationId}`);
 }
 
-/** What a creation's folder says by its name alone; undefined where it isn't one's. */
+/** Reads the ids from the name of a creation's folder; undefined if it is another folder. */
 export function creationOfDirectory(directory: string): CreationName | undefined {
   const [, before, after] = /^(.+)-([^-]+)$/s.exec(basename(directory)) ?? [];
   const [clusterId, creationId] = [parseClusterId(before), parseCreationId(after)];
@@ -53,8 +53,8 @@ export function creationOfDirectory(directory: string): CreationName | undefined
 }
 
 /**
- * Proves that a creation's folder, if it exists, really lies where its path says, in the folder of its backend and place. Throws
- * `machine-not-set-up` where a link leads elsewhere: whatever is done to the folder would be done there.
+ * Checks that a creation's folder, if it exists, really lies where its path says, in the folder of its backend and place. Throws `machine-not-set-up`
+ * if a link leads elsewhere, because every change to the folder would be made there.
  */
 export async function assertOwnFolder(directory: string): Promise<void> {
   if (await isOwnFolder(directory)) return;
@@ -64,56 +64,56 @@ export async function assertOwnFolder(directory: string): Promise<void> {
   });
 }
 
-/** Whether a creation's folder lies where its path says, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's own choice. */
+/** Whether a creation's folder lies where its path says, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's choice. */
 export async function isOwnFolder(directory: string): Promise<boolean> {
   try {
     return (await realpath(directory)) === join(await realpath(dirname(directory)), basename(directory));
   } catch (error) {
-    // A link that leads nowhere is in the way as well, but then there is an entry by that name.
+    // A dangling link is also in the way, but then an entry with that name exists.
     if (errorCode(error) === "ENOENT") return !(await folderNames(dirname(directory))).includes(basename(directory));
     throw error;
   }
 }
 
-/** Makes a creation's folder, for this user alone, or takes over the one that is there. Throws as `assertOwnFolder` does. */
+/** Creates a creation's folder for this user alone, or takes over the existing one. Throws like `assertOwnFolder`. */
 export async function makeCreationFolder(directory: string): Promise<void> {
   await assertOwnFolder(directory);
   await makePrivateFolder(directory);
 }
 
 /**
- * `unfinished`: under way, or its program died: nobody may rely on its machines. `finished`: the cluster stands (or is kept on purpose).
+ * `unfinished`: in progress, or its program died, so nobody may rely on its machines. `finished`: the cluster exists (or is kept on purpose).
  * `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
  */
 const creationStates = ["unfinished", "finished", "removed", "abandoned"] as const;
 export type CreationState = (typeof creationStates)[number];
 
-/** The text of `creation.json`. The owner, while it lives, is the lock on an unfinished creation. */
+/** The contents of `creation.json`. While the owner is alive, it holds the lock on an unfinished creation. */
 interface Creation extends CreationName {
   readonly schemaVersion: 1;
   readonly state: CreationState;
   readonly owner: ProcessIdentity | undefined;
 }
 
-/** A creation that its program left unfinished or gave up, and where it lies. */
+/** A creation that its program left unfinished or abandoned, and its location. */
 export interface AbandonedCreation {
   readonly directory: string;
   readonly creation: Creation;
 }
 
-/** Makes the folder (0700) and locks it for this process, on the disk before it resolves. */
+/** Creates the folder (0700) and locks it for this process. Both are on disk before it resolves. */
 export async function beginCreation(directory: string, clusterId: string, creationId: string): Promise<void> {
   await makeCreationFolder(directory);
   await writeCreation(directory, { clusterId, creationId, state: "unfinished" });
 }
 
-/** Says how the creation ended. Without this, a later create on this machine takes its machines for remains. */
+/** Records how the creation ended. Without this, a later create on this machine treats its machines as remains. */
 export async function endCreation(directory: string, state: Exclude<CreationState, "unfinished">): Promise<void> {
   const creation = await readCreation(directory);
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
 }
 
-/** The creations of this cluster id that nobody works on, and of which something may be left. */
+/** The creations of this cluster id that nobody works on and that may have left something behind. */
 export async function abandonedCreations(root: string, clusterId: string): Promise<readonly AbandonedCreation[]> {
   const names = await folderNames(root);
   const found = await Promise.all(names.map((name) => abandonedCreation(join(root, name))));
@@ -122,12 +122,12 @@ export async function abandonedCreations(root: string, clusterId: string): Promi
     .filter(({ creation }) => creation.clusterId === clusterId);
 }
 
-/** Whether nobody works on the creation in this folder, and something of it may be left. */
+/** Whether nobody works on the creation in this folder, and it may have left something behind. */
 export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
 }
 
-/** Whether the creation in this folder is unfinished, and its process may be at work. */
+/** Whether the creation in this folder is unfinished, and its process may be working on it. */
 export async function isCreationUnderWay(directory: string): Promise<boolean> {
   return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
 }
@@ -136,7 +136,7 @@ async function abandonedCreation(directory: string): Promise<AbandonedCreation |
   const creation = await readCreation(directory);
   if (creation?.state === "abandoned") return { directory, creation };
   if (creation?.state !== "unfinished") return undefined;
-  // Where the owner could not be told, nobody can say that it is gone.
+  // If the owner could not be identified, nobody can say that it is gone.
   if (creation.owner === undefined || (await isProcessAlive(creation.owner))) return undefined;
   return { directory, creation };
 }
@@ -156,7 +156,7 @@ async function writeCreation(
   await writePrivateFile(creationFiles(directory).creation, `${JSON.stringify(creation, undefined, 2)}\n`);
 }
 
-/** `undefined` where there is none, one that a newer program wrote, or one that isn't this folder's. */
+/** `undefined` if there is no creation, a newer program wrote it, or it does not belong to this folder. */
 async function readCreation(directory: string): Promise<Creation | undefined> {
   try {
     if (!(await isOwnFolder(directory))) return undefined;
@@ -166,13 +166,13 @@ async function readCreation(directory: string): Promise<Creation | undefined> {
   }
 }
 
-/** The text of `creation.json` as JSON has it; undefined where it has another shape, or names another creation than its folder does. */
+/** Parses the JSON of `creation.json`; undefined if it has another shape, or names another creation than its folder does. */
 export function parseCreation(found: unknown, directory: string): Creation | undefined {
   const name = creationOfDirectory(directory);
   if (!isMapping(found) || found["schemaVersion"] !== 1 || name === undefined) return undefined;
   if (found["clusterId"] !== name.clusterId || found["creationId"] !== name.creationId) return undefined;
   const state = creationStates.find((candidate) => candidate === found["state"]);
-  // One that can't be told counts as none: then nobody can say that it is gone.
+  // An owner that can't be identified counts as none, because nobody can say that it is gone.
   const owner = parseProcessIdentity(found["owner"]);
   return state === undefined ? undefined : { schemaVersion: 1, ...name, state, owner };
 }

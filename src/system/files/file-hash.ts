@@ -3,10 +3,10 @@ import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 
-/** Up to this size a file is read at once: a stream for each of thousands of small files takes longer than their contents. */
+/** Files up to this size are read in one piece: a stream for each of thousands of small files takes longer than reading their contents. */
 const streamedFromBytes = 1_000_000;
 
-/** The SHA-256 sum of a file's contents, in lower-case hexadecimal. */
+/** The SHA-256 hash of a file's contents, in lower-case hexadecimal. */
 export async function sha256OfFile(path: string, signal: AbortSignal): Promise<string> {
   const hash = createHash("sha256");
   if ((await stat(path)).size < streamedFromBytes) hash.update(await readFile(path, { signal }));
@@ -14,7 +14,7 @@ export async function sha256OfFile(path: string, signal: AbortSignal): Promise<s
   return hash.digest("hex");
 }
 
-/** Sums of files that don't change meanwhile: each file is read once, however many ask. */
+/** Hashes of files that don't change in the meantime. Each file is read once, however many callers ask. */
 export type FileSums = (path: string, signal: AbortSignal) => Promise<string>;
 
 export function createFileSums(): FileSums {

@@ -1,8 +1,8 @@
 import { access, constants, stat, statfs } from "node:fs/promises";
 
 /**
- * Why `folder` cannot take `bytes` of temporary files, as a sentence for people; undefined where it can. The space counted is what an
- * unprivileged user may fill.
+ * Why `folder` has no room for `bytes` of temporary files, as a sentence for people; undefined if it has. Only the space available to an unprivileged
+ * user counts.
  */
 export async function freeSpaceProblem(folder: string, bytes: number): Promise<string | undefined> {
   const information = await stat(folder).catch(() => undefined);
@@ -18,5 +18,5 @@ export async function freeSpaceProblem(folder: string, bytes: number): Promise<s
   return free >= bytes ? undefined : `${folder} has ${gigabytes(free)} GB free, but ${gigabytes(bytes)} GB are needed.`;
 }
 
-/** One decimal; rounded down, so that too little never looks like enough. */
+/** One decimal, rounded down, so that too little never looks like enough. */
 const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);

@@ -1,4 +1,4 @@
-/** The same bytes in chunks of at least `leastBytes`, but for the last: what is sent in thousands of small pieces goes slowly. */
+/** The same bytes in chunks of at least `leastBytes`, except the last one. Sending thousands of small chunks is slow. */
 export async function* gather(
   source: AsyncIterable<Uint8Array>,
   leastBytes: number,

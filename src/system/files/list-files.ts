@@ -3,7 +3,7 @@ import { join, sep } from "node:path";
 import type { Checked } from "../checked.ts";
 import { errorCode } from "../error-code.ts";
 
-/** A file somewhere below a listed folder. Symbolic links are followed: `source` is where the contents are. */
+/** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */
 export interface ListedFile {
   /** Absolute, without symbolic links. */
   readonly source: string;
@@ -17,14 +17,14 @@ export interface ListedFile {
 }
 
 export interface ListingRules {
-  /** The folder that symbolic links must not lead out of. */
+  /** Symbolic links must not lead out of this folder. */
   readonly boundary: string;
   readonly isSkipped: (name: string) => boolean;
 }
 
 /**
- * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere. Links that lead out of the boundary,
- * nowhere or in a circle, unreadable files and what is neither file nor folder are problems.
+ * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere. Each of these is a problem: a link that leads out
+ * of the boundary, dangles or is circular, an unreadable file, and an entry that is neither a file nor a folder.
  */
 export async function listFiles(folder: string, rules: ListingRules): Promise<Checked<readonly ListedFile[]>> {
   const listing: Listing = { root: folder, boundary: await realpath(rules.boundary), rules, files: [], problems: [] };
@@ -51,7 +51,7 @@ async function visitFolder(listing: Listing, path: string, above: readonly strin
     if (listing.rules.isSkipped(entry.name)) continue;
     const place = path === "" ? entry.name : `${path}/${entry.name}`;
     await tellingFailures(listing, join(folder, entry.name), async () => {
-      // Only a link leads elsewhere: of thousands of files, most need not be asked.
+      // Only a link leads elsewhere. Among thousands of files, most need no system call.
       const source = entry.isSymbolicLink() ? await target(join(folder, entry.name)) : join(real, entry.name);
       await visit(listing, { path: place, source }, [...above, real]);
     });
@@ -70,7 +70,7 @@ async function tellingFailures(listing: Listing, place: string, task: () => Prom
 
 interface Visited {
   readonly path: string;
-  /** Undefined: a link that leads nowhere. */
+  /** Undefined for a dangling link. */
   readonly source: string | undefined;
 }
 

@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** Makes a folder, and those above it that are missing, readable by this user alone. */
+/** Creates a folder and its missing parents, readable by this user alone. */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
 }
 
 /**
- * Writes a file that only this user can read, whole or not at all: under another name first, flushed to the disk, then renamed, and the
- * folder flushed too. When this resolves, a crash of program or machine cannot take the text away.
+ * Writes a file that only this user can read, atomically: it writes under another name, flushes to disk, renames, and flushes the folder too. Once
+ * this resolves, the text survives a crash of the program or the machine.
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.draft`;
@@ -33,10 +33,10 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 const plainFileName = /^[A-Za-z0-9_][\w-]*(\.[\w-]+)*$/;
 const longestName = 128;
 
-/** Whether a name can only mean a file of its own in a folder, on every system, whatever its origin. */
+/** Whether a name, wherever it comes from, is a plain file name on every system and so stays inside its folder. */
 export const isPlainFileName = (name: string): boolean => name.length <= longestName && plainFileName.test(name);
 
-/** Writes a file into a folder, as `writePrivateFile` does. Names that are no plain file names are refused, so none leads out of the folder. */
+/** Writes a file into a folder, like `writePrivateFile`. Rejects names that are not plain file names, so that none leads out of the folder. */
 export async function writePrivateFileIn(folder: string, name: string, text: string): Promise<void> {
   if (!isPlainFileName(name)) throw new TypeError(`No plain file name: ${JSON.stringify(name)}`);
   await writePrivateFile(join(folder, name), text);

@@ -7,21 +7,21 @@ import { watchdog, type Watchdog } from "../watchdog.ts";
 
 export interface Download {
   readonly url: string;
-  /** Goes on where this file ends. Whether all of it is of one version only its sum can tell. */
+  /** The download continues where this file ends. Only the hash shows whether all of it is from one version. */
   readonly path: string;
   readonly clock: Clock;
-  /** Milliseconds without a single byte after which a transfer counts as cut off. */
+  /** Milliseconds without a single byte after which a transfer counts as interrupted. */
   readonly stallLimitMs: number;
   readonly onProgress: (receivedBytes: number, totalBytes: number | undefined) => void;
   /** The URL as people and logs may see it. */
   readonly shown: string;
-  /** What a failure is to the caller. */
+  /** The error id and hint of a failed download. */
   readonly failure: { readonly id: ErrorId; readonly hint: string };
 }
 
 const mostTries = 5;
 
-/** Loads a file from the web, again and again where the transfer is cut off. What was received stays, also when this fails. */
+/** Downloads a file from the web, and resumes after every interruption. The received part is kept, even if the download fails. */
 export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
   const rule = {
     clock: download.clock,
@@ -54,7 +54,7 @@ async function request(download: Download, size: number, signal: AbortSignal): P
     await response.body?.cancel();
     throw failed(download, "it redirects from https to an unprotected address.", false);
   }
-  // Nothing follows: the whole file was there already, or what is there is longer than the file. Its sum will tell.
+  // Nothing follows: either the whole file was already there, or the local file is longer. The hash will show which.
   if (response.status === 416 && size > 0) return new Response("", { status: 206 });
   if (response.ok) return response;
   await response.body?.cancel();
@@ -93,7 +93,7 @@ function explained(download: Download, error: unknown): unknown {
     });
   }
   const reason = code === "ENOTFOUND" ? "its host name is not known" : "the request failed";
-  // A message of the runtime holds the whole URL: only its code is told.
+  // A message of the runtime contains the whole URL, so only its code is shown.
   return failed(download, `${reason} (${code ?? "no code"}).`, code !== "ENOTFOUND");
 }
 

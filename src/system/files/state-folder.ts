@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Environment } from "../environment.ts";
 
-/** The folder that keeps this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. */
+/** The folder for this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. */
 export function stateFolder(environment: Environment): string {
   const base = environment["XDG_STATE_HOME"];
   // The XDG specification says that a relative path must be ignored.

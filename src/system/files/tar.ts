@@ -1,20 +1,20 @@
 import { ClusterError } from "../../errors.ts";
 
-/** A file as it shall stand in an archive. */
+/** A file to put into an archive. */
 export interface TarFile {
-  /** Relative, with `/`; with one at its end it is a folder, whose size is 0. */
+  /** Relative, with `/`. A name that ends with `/` is a folder, whose size is 0. */
   readonly name: string;
   /** Permission bits, such as 0o644. */
   readonly mode: number;
   readonly modifiedMs: number;
   readonly sizeBytes: number;
-  /** Gives `sizeBytes` bytes; anything else fails as `transfer-failed`, since the header has been sent by then. */
+  /** Yields exactly `sizeBytes` bytes. Any other number fails as `transfer-failed`, because the header has already been sent. */
   readonly contents: () => AsyncIterable<Uint8Array>;
 }
 
 /**
- * A POSIX (ustar, with pax records where a name or size needs them) archive of regular files and folders that belong to root. The same files give
- * the same bytes. Source of the format: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
+ * A POSIX archive (ustar, with pax records if a name or size needs them) of regular files and folders that belong to root. The same files give the
+ * same bytes. Source of the format: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
 export async function* tarStream(files: Iterable<TarFile>): AsyncGenerator<Uint8Array, void, undefined> {
   for (const file of files) {
@@ -27,12 +27,12 @@ export async function* tarStream(files: Iterable<TarFile>): AsyncGenerator<Uint8
 
 const blockBytes = 512;
 const longestName = 100;
-/** Eleven octal digits. */
+/** The largest number of eleven octal digits. */
 const largestSize = 0o77777777777;
 
 function headers(file: TarFile): Uint8Array {
   const records: [key: string, value: string][] = [];
-  // A plain name field has no character set and no room; pax records have both.
+  // A plain name field has no character set and little room; pax records have both.
   const isPlain = file.name.length <= longestName && /^[\x21-\x7e ]+$/.test(file.name);
   if (!isPlain) records.push(["path", file.name]);
   if (file.sizeBytes > largestSize) records.push(["size", String(file.sizeBytes)]);
@@ -72,7 +72,7 @@ function header({ name, type, mode, size, ms }: HeaderFields): Uint8Array {
   block.write(type, 156, "latin1");
   block.write("ustar\u000000root", 257, "latin1");
   block.write("root", 297, "latin1");
-  // The sum counts its own eight bytes as spaces.
+  // The checksum counts its own eight bytes as spaces.
   block.fill(" ", 148, 156);
   octal(
     block.reduce((sum, byte) => sum + byte, 0),

@@ -4,24 +4,24 @@ import { basename, isAbsolute, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "../error-code.ts";
 
-/** A folder of this user alone that is gone, with all that is in it, when it is disposed of. */
+/** A folder of this user alone. Disposing of it deletes it with all its contents. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
 }
 
 const prefix = "cluster-e2e-";
 
-/** Whether a path is one of these by its name. */
+/** Whether the name of a path is that of a temporary folder. */
 export const isTemporaryFolder = (path: string): boolean =>
   isAbsolute(path) && new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path));
 
-/** Makes one inside `parent`, which must exist. */
+/** Creates a temporary folder inside `parent`, which must exist. */
 export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(parent, prefix));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** One where the system has its temporary files. Throws `machine-not-set-up` where none can be made there. */
+/** Creates one in the system's temporary folder. Throws `machine-not-set-up` if that is impossible. */
 export async function systemTemporaryFolder(): Promise<TemporaryFolder> {
   const parent = tmpdir();
   try {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemEnvironment } from "./child-environment.ts";
 
-/** Another text after each start of this computer. `undefined` where the system doesn't tell. */
+/** A text that differs after each start of this computer. `undefined` if the system doesn't report it. */
 export async function readBootId(): Promise<string | undefined> {
   try {
     return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();

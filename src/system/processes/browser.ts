@@ -1,9 +1,9 @@
-/** Opens a URL in the user's browser. Resolves with whether a browser could be started; whether it shows the page nobody can tell. */
+/** Opens a URL in the user's browser. Resolves with whether a browser could be started; whether it shows the page is unknown. */
 export async function openBrowser(url: string): Promise<boolean> {
   const { default: open } = await import("open");
   try {
     const opener = await open(url);
-    // Otherwise this program would not end before the browser does.
+    // Without this, the program would not end before the browser does.
     opener.unref();
     return true;
   } catch {

@@ -1,20 +1,20 @@
 import type { Environment } from "../environment.ts";
 
-/** What programs need that only work for us: where programs, libraries and temporary files are, and who and in which language the user is. */
+/** Variables that helper programs need: where to find programs, libraries and temporary files, and the user's name and language. */
 const neededNames = /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|(?:DY)?LD_LIBRARY_PATH)$/;
 
-/** Credentials of this program's clouds, and what takes over an executable that Bun compiled. */
+/** Credentials of this program's clouds, and variables that take over an executable compiled by Bun. */
 const secretNames = /^(?:CLOUD_|BUN_OPTIONS$|BUN_BE_BUN$)/;
 
 /**
- * For a program that doesn't need the user's settings. Anyone who takes it over, such as a guest that escapes from its virtual machine, finds no
- * credentials in it.
+ * For a program that doesn't need the user's settings. An attacker who takes it over, such as a guest that escapes from its virtual machine, finds no
+ * credentials in its environment.
  */
 export function minimalEnvironment(environment: Environment): Environment {
   return filtered(environment, (name) => neededNames.test(name));
 }
 
-/** For a program with settings and credentials of its own in the environment, such as a container engine and what it asks for registry logins. */
+/** For a program with its own settings and credentials in the environment, such as a container engine and its helpers for registry logins. */
 export function environmentWithoutSecrets(environment: Environment): Environment {
   return filtered(environment, (name) => !secretNames.test(name));
 }

@@ -1,17 +1,17 @@
 import { platform } from "node:os";
 
-/** Where a C library may be found: glibc and musl on Linux, then macOS. */
+/** Possible locations of the C library: glibc and musl on Linux, then macOS. */
 const libraries: Readonly<Record<string, readonly string[]>> = {
   linux: ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"],
   darwin: ["libSystem.B.dylib"],
 };
 
-/** The same number on Linux and macOS. */
+/** RLIMIT_CORE; it has the same number on Linux and macOS. */
 const coreSize = 4;
 
 /**
- * Keeps a crash of this process, and of its children, from writing memory with secrets in it to the disk. Returns whether that worked. The
- * limit is one byte and not none: where a program collects dumps (`core_pattern` begins with `|`), Linux ignores any other limit.
+ * Keeps a crash of this process or its children from writing memory with secrets to disk. Returns whether that worked. The limit is one byte rather
+ * than zero: if a program collects dumps (`core_pattern` begins with `|`), Linux ignores any other limit.
  * https://man7.org/linux/man-pages/man5/core.5.html
  *
  * Takes about 0.7 ms, most of it for bun:ffi. Neither Bun nor Node has another way to set a limit.
@@ -22,14 +22,14 @@ export async function disableCoreDumps(): Promise<boolean> {
   for (const library of libraries[platform()] ?? []) {
     try {
       const { symbols } = dlopen(library, { getrlimit: limitFunction, setrlimit: limitFunction });
-      // struct rlimit: the present limit, and the most that it may be.
+      // struct rlimit: the current limit and the maximum.
       const limits = new BigUint64Array(2);
       if (symbols.getrlimit(coreSize, limits) !== 0) return false;
       const [, most = 0n] = limits;
       limits[0] = most < 1n ? most : 1n;
       return symbols.setrlimit(coreSize, limits) === 0;
     } catch {
-      // Another system's library: the next one, if there is one.
+      // The library belongs to another system: try the next one.
     }
   }
   return false;

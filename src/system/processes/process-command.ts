@@ -3,11 +3,11 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemEnvironment } from "./child-environment.ts";
 
-/** The command line of a running process, its words joined by blanks. `undefined`: there is no such process. */
+/** The command line of a running process, its words joined by spaces. `undefined`: there is no such process. */
 export async function commandOfProcess(pid: number): Promise<string | undefined> {
   try {
     const words = await readFile(`/proc/${pid}/cmdline`, "utf8");
-    // A process that has ended and is not yet waited for has none.
+    // A process that has ended but has not been reaped has none.
     return words === "" ? undefined : words.replaceAll("\0", " ").trim();
   } catch {
     return await commandFromPs(pid);
@@ -24,7 +24,7 @@ async function commandFromPs(pid: number): Promise<string | undefined> {
   );
 }
 
-/** By the shell's own `kill`, which every machine has. Whether the process was still there doesn't matter. */
+/** Uses the shell's built-in `kill`, which every machine has. It doesn't matter whether the process still existed. */
 export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise<void> {
   const script = 'kill -"$1" "$2" 2>/dev/null || :';
   await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], { env: systemEnvironment });

@@ -5,15 +5,15 @@ import { promisify } from "node:util";
 import { systemEnvironment } from "./child-environment.ts";
 import { isMapping } from "../is-mapping.ts";
 
-/** Tells one process from every other, also from a later one with the same number. */
+/** Distinguishes one process from every other, including a later one with the same number. */
 export interface ProcessIdentity {
   readonly host: string;
   readonly pid: number;
-  /** When it started, in a form that only has to be compared. */
+  /** When the process started, in a form that is only compared. */
   readonly startedAt: string;
 }
 
-/** What a lock or a creation's file holds; undefined where it has another shape. */
+/** Parses the identity in a lock or a creation's file; undefined if it has another shape. */
 export function parseProcessIdentity(found: unknown): ProcessIdentity | undefined {
   if (!isMapping(found)) return undefined;
   const { host, pid, startedAt } = found;
@@ -21,7 +21,7 @@ export function parseProcessIdentity(found: unknown): ProcessIdentity | undefine
   return Number(pid) > 0 ? { host, pid: Number(pid), startedAt } : undefined;
 }
 
-/** The process that this program runs in. `undefined` where the system doesn't tell. */
+/** The process that this program runs in. `undefined` if the system doesn't report it. */
 export async function identifyThisProcess(): Promise<ProcessIdentity | undefined> {
   const pid = (await ownPidFromProc()) ?? (await ownPidFromShell());
   return pid === undefined ? undefined : await identifyProcess(pid);
@@ -33,22 +33,22 @@ async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined
 }
 
 /**
- * Whether that very process still runs. One of another host counts as running, since nobody can tell: a state folder may lie on a shared
- * disk, and containers that share one have process numbers of their own.
+ * Whether that very process is still running. A process of another host counts as running, because it can't be checked: a state folder may be on a
+ * shared disk, and containers that share one have their own process numbers.
  */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
   if (identity.host !== hostname()) return true;
   return (await identifyProcess(identity.pid))?.startedAt === identity.startedAt;
 }
 
-/** Linux: clock ticks from boot to the process's start, with the boot they are counted from. */
+/** Linux: clock ticks from boot to the process's start, and the id of that boot. */
 async function startFromProc(pid: number): Promise<string | undefined> {
   try {
     const [status, boot] = await Promise.all([
       readFile(`/proc/${pid}/stat`, "utf8"),
       readFile("/proc/sys/kernel/random/boot_id", "utf8"),
     ]);
-    // The second field is the program's name in brackets, which may itself hold spaces and brackets.
+    // The second field is the program's name in brackets, which may itself contain spaces and brackets.
     const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" ? undefined : `${boot.trim()}:${fields[19]}`;
   } catch {

@@ -8,15 +8,15 @@ const pauseMs = 250;
 
 interface Waiting {
   readonly clock: Clock;
-  /** Called once, if there is anything to wait for. */
+  /** Called once, if it has to wait. */
   readonly onWait: () => void;
-  /** What is thrown where the lock is still another's then; absent: it is waited for without end. */
+  /** If another process still holds the lock at that time, `error` is thrown. Absent: wait without limit. */
   readonly giveUp?: { readonly atMs: number; readonly error: Error };
 }
 
 /**
- * Holds the file at `path`, whose folder exists, as a lock until it is disposed of; waits while another living process has it. A process that
- * was killed loses its locks.
+ * Holds the file at `path`, whose folder exists, as a lock until the result is disposed of. Waits while another living process holds it. A killed
+ * process loses its locks.
  */
 export async function acquireProcessLock(
   path: string,
@@ -41,7 +41,7 @@ export async function acquireProcessLock(
   };
 }
 
-/** A link is made whole or not at all: nobody sees a lock without its holder. */
+/** Creating a link is atomic, so nobody sees a lock without its holder. */
 async function take(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, text, { mode: 0o600 });
@@ -65,7 +65,7 @@ async function isHeld(holder: string): Promise<boolean> {
   }
 }
 
-/** Of several that find the holder dead one moves the lock away; who moved away a new one gives it back. */
+/** If several processes find the holder dead, one moves the lock away. A process that moved a new lock away gives it back. */
 async function breakLock(path: string, holder: string): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {

@@ -4,26 +4,26 @@ import type { Environment } from "../environment.ts";
 export interface ProgramRun {
   readonly argv: readonly [string, ...string[]];
   readonly environment: Environment;
-  /** The folder that it starts in; ours where absent. */
+  /** The folder that the program starts in; if absent, ours. */
   readonly cwd?: string;
-  /** What it reads from its stdin; nothing where absent. */
+  /** The program's stdin; if absent, empty. */
   readonly stdin?: string | Uint8Array;
-  /** Of each stream, characters that are kept at least: of a longer one the end. Absent: 64 Mi. */
+  /** The minimum number of characters kept per stream. Only the end of longer output is kept. Default: 64 Mi. */
   readonly keptCharacters?: number;
-  /** Called with output of either stream as it comes. */
+  /** Called with each piece of output from either stream. */
   readonly onOutput?: (chunk: string) => void;
 }
 
 export interface ProgramEnd {
-  /** `undefined` where a signal ended it. */
+  /** `undefined` if a signal ended the program. */
   readonly status: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /**
- * Runs a program of this machine to its end; any status resolves. It is a session of its own, so that Ctrl-C on the terminal is ours alone to
- * answer. Rejects with the system's error (`ENOENT`: there is no such program), and with the signal's reason once the aborted program has ended.
+ * Runs a program on this machine until it ends; any status resolves. It has its own session, so that only we react to Ctrl-C on the terminal. Rejects
+ * with the system's error (`ENOENT`: there is no such program), and with the signal's reason once the aborted program has ended.
  */
 export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<ProgramEnd> {
   signal.throwIfAborted();
@@ -45,7 +45,7 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
       run.onOutput?.(chunk);
     });
   }
-  // A program that ends without reading its input is judged by its status.
+  // If a program ends without reading its input, its status decides.
   child.stdin.on("error", () => {}).end(run.stdin ?? "");
   try {
     const status = await ended.promise;
@@ -56,7 +56,7 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   }
 }
 
-/** Cut only where it has become twice as long, since each cut costs a copy. */
+/** Cuts only text longer than twice the limit, because each cut costs a copy. */
 function withEnd(text: string, chunk: string, most: number): string {
   const whole = text + chunk;
   return whole.length > 2 * most ? whole.slice(-most) : whole;
