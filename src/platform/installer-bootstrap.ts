@@ -56,7 +56,7 @@ export interface BootstrapRequest {
   readonly artifact: Promise<ArtifactOnNode>;
 }
 
-/** What the nodes install from. */
+/** The source that the nodes install from. */
 export interface Bootstrap {
   readonly layout: Layout;
   readonly preparedFor: Layout;

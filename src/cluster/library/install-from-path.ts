@@ -16,7 +16,7 @@ import type { InstallationRequest } from "../plan-installation.ts";
 import { checkInstallation, planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
-/** What to install on a cluster, and how. Paths are on this machine; relative paths start at the current folder. */
+/** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
 export interface Installation {
   /** Path of the release artifact, an installer generator script for the cluster's variant. */
   readonly buildArtifact: string;

@@ -4,7 +4,7 @@ import type { Layout } from "../layout.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
 
-/** What the nodes install from. */
+/** The source that the nodes install from. */
 export interface InstallSource {
   /** URL of the bootstrap server. */
   readonly url: string;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { RemoteCommand } from "../connection/connection.ts";
 import { quote } from "../quote.ts";
 
-/** What a session and its script use to find each other. */
+/** The values by which a session and its script find each other. */
 export interface SessionCarriage {
   /** A random name in the command line of every process that carries the session on its node, and of no other process. */
   readonly token: string;
