@@ -25,21 +25,21 @@ import { undoCreation } from "./create/undo-creation.ts";
 import { saveEvidence } from "./logs/evidence.ts";
 
 export interface ClusterCreation<Options> extends CreationRequest<Options> {
-  /** Path of a private key of the user's own; undefined: one is made for this cluster. */
+  /** Path of the user's own private key; undefined: a key is made for this cluster. */
   readonly ownKey: string | undefined;
   readonly keepOnFailure: boolean;
-  /** Clock time after which the creation is given up. */
+  /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
-  /** What is put on the machines as part of the creation. */
+  /** Installs on the machines as part of the creation. */
   readonly installer: (connections: ConnectionPool, signal: AbortSignal) => CreationInstaller;
-  /** Registers what is said about things that may be left if the program has to end at once; disposed of with the creation. */
+  /** Registers a description of what may be left behind if the program has to end at once. Disposed of with the creation. */
   readonly onAbandon: (describe: () => string) => Disposable;
 }
 
 /**
- * Makes a cluster's machines and starts the installation on them. This is the whole life of a creation, for every backend: lock, plan, claim the id,
- * launch, and at the same time look, log in and prepare; then keep, or undo. On failure or abort nothing is left but logs in the
- * cluster's folder, unless `keepOnFailure`. Throws the errors of backend and installer, `deadline-passed`, and the signal's reason.
+ * Creates a cluster's machines and starts the installation on them. It covers the whole life of a creation, for every backend: lock, plan, claim the
+ * id and launch; then look, log in and prepare concurrently; then keep or roll back. After a failure or an abort only logs in the cluster's folder
+ * remain, unless `keepOnFailure` is set. Throws the errors of the backend and the installer, `deadline-passed`, and the signal's reason.
  */
 export async function createCluster<Options>(
   backend: Backend<Options>,
@@ -89,13 +89,13 @@ export async function createCluster<Options>(
 }
 
 interface LockedFolder extends CreationFolder {
-  /** The folder of all creations of this backend and place. */
+  /** The folder that holds all creations of this backend and place. */
   readonly root: string;
-  /** Of the key that opens the nodes, an `authorized_keys` line. */
+  /** The public half of the key that opens the nodes, as an `authorized_keys` line. */
   readonly publicKey: string;
 }
 
-/** The creation's own folder on this machine, with the key that opens the nodes. It belongs to this process until `endCreation`. */
+/** Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder belongs to this process until `endCreation`. */
 async function lockFolder<Options>(
   backend: Backend<Options>,
   { clusterId, ownKey }: ClusterCreation<Options>,

@@ -11,7 +11,7 @@ import { createCluster } from "./create-cluster.ts";
 import type { CheckedInstallation } from "./plan-installation.ts";
 import { planInstallation } from "./plan-installation.ts";
 
-/** A cluster whose machines suit the installation, which is known before them. */
+/** A cluster whose machines suit an installation that is known before they exist. */
 export interface InstalledCluster<Options> extends Pick<
   CreationRequest<Options>,
   "clusterId" | "distribution" | "counts" | "options"
@@ -21,7 +21,7 @@ export interface InstalledCluster<Options> extends Pick<
 
 type CreationRules = Pick<ClusterCreation<unknown>, "ownKey" | "keepOnFailure" | "deadlineMs" | "onAbandon">;
 
-/** Makes the machines and starts the installation on them; see createCluster. */
+/** Creates the machines and starts the installation on them; see createCluster. */
 export async function createInstalledCluster<Options>(
   backend: Backend<Options>,
   request: InstalledCluster<Options> & CreationRules,
@@ -42,7 +42,7 @@ export async function createInstalledCluster<Options>(
   return createCluster(backend, creation, surroundings, signal);
 }
 
-/** What would be made. Nothing is. */
+/** Describes what would be created, without creating anything. */
 export async function summarizeCreation<Options>(
   backend: Backend<Options>,
   request: InstalledCluster<Options>,

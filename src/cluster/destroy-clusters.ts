@@ -8,8 +8,8 @@ import type { ClusterRecord } from "../model/cluster-record.ts";
 const atOnce = 4;
 
 /**
- * Removes the cluster with this id, and what another creation of the same id may have left. Throws `cluster-not-found`, and the backend's own
- * errors where something is left.
+ * Removes the cluster with this id, and what another creation of the same id may have left. Throws `cluster-not-found`, and the backend's own errors
+ * if something is left.
  */
 export async function destroyCluster(
   backend: Backend<unknown>,
@@ -26,7 +26,7 @@ export async function destroyCluster(
   }
 }
 
-/** Removes all of these. After the first failure no further removal is begun; those under way are awaited. */
+/** Removes all of these clusters. After the first failure it starts no further removal, but waits for those already started. */
 export async function destroyEach(
   backend: Backend<unknown>,
   clusters: readonly ClusterRecord[],

@@ -4,8 +4,8 @@ import type { ClusterRecord } from "../model/cluster-record.ts";
 import { assertOwnFolder } from "../system/files/creation-folder.ts";
 
 /**
- * The cluster with this id. Throws `cluster-not-found`, which names the other places that have one, or that could not be asked; and
- * `machine-not-set-up` where its folder on this machine is a link to another place.
+ * Finds the cluster with this id. Throws `cluster-not-found`, which names the other places that have one or could not be queried, and
+ * `machine-not-set-up` if the cluster's folder on this machine is a link to another place.
  */
 export async function findCluster(
   backend: Pick<Backend<never>, "find" | "findElsewhere" | "place">,

@@ -3,7 +3,7 @@ import type { Configuration, SecurityMode } from "../platform/configuration/conf
 import { resolveLicense } from "../platform/configuration/license.ts";
 import type { Environment } from "../system/environment.ts";
 
-/** What a command line says of an installation, as far as it could be read. */
+/** What the command line says about an installation, as far as it could be parsed. */
 interface GivenInstallation {
   readonly variant?: Variant;
   readonly extraConfig?: Configuration | undefined;
@@ -11,7 +11,7 @@ interface GivenInstallation {
   readonly securityMode?: SecurityMode | undefined;
 }
 
-/** Everything wrong with options that depend on each other. Without a known variant no license is looked at. */
+/** Returns all problems with options that depend on each other. It checks the license only if the variant is known. */
 export async function installationProblems(
   given: GivenInstallation,
   environment: Environment,

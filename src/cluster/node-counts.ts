@@ -1,14 +1,14 @@
 import type { Counts } from "../model/cluster-record.ts";
 import { roles } from "../model/cluster-record.ts";
 
-/** A platform's own masters agree by majority, so it accepts these numbers only. */
+/** The platform's masters decide by majority, so it accepts only these numbers. */
 export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
 export const mostNodes = 1000;
 
 export const nodeCountProblem = (total: number): string | undefined =>
   total > mostNodes ? `${total} nodes are asked for; ${mostNodes} are the most` : undefined;
 
-/** Everything that is wrong with a cluster's counts, a sentence each. */
+/** Returns every problem with a cluster's counts, one sentence each. */
 export function countsProblems(counts: Counts): readonly string[] {
   const odd = roles.filter((role) => !Number.isInteger(counts[role]) || counts[role] < 0);
   const total = nodeCountProblem(roles.reduce((sum, role) => sum + counts[role], 0));

@@ -5,8 +5,8 @@ import { nodeReference, roles, type ClusterRecord, type NodeRecord } from "../mo
 const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
 
 /**
- * What is wrong with a node reference as text, or `undefined`. Whether such a node exists is another question.
- * `machineId` is the form of the backend's own machine ids.
+ * Returns what is wrong with the text of a node reference, or `undefined`. It doesn't check whether such a node exists. `machineId` is the format of
+ * the backend's own machine ids.
  */
 export function nodeReferenceProblem(text: string, machineId: RegExp): string | undefined {
   if (byRole.test(text) || isIPv4(text) || machineId.test(text)) return undefined;
@@ -14,8 +14,8 @@ export function nodeReferenceProblem(text: string, machineId: RegExp): string | 
 }
 
 /**
- * The node that a public address, private address, machine id or `<role>_<number>` means. Throws `node-not-found`, also where nothing
- * could reach it: `ssh` would take its name for a host's.
+ * Finds a node by public address, private address, machine id or `<role>_<number>`. Throws `node-not-found`, also if the node has no address at which
+ * it could be reached: `ssh` would take its name for a host's.
  */
 export function findNode(cluster: ClusterRecord, reference: string): NodeRecord {
   const node = cluster.nodes.find((candidate) => namesOf(candidate).includes(reference));

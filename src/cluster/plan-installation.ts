@@ -12,22 +12,22 @@ import type { Surroundings } from "../system/surroundings.ts";
 
 type BackendPart = "ipDetect" | "ipDetectPublic" | "nodesKeepTime" | "cgroups1Advice";
 
-/** An installation that was checked as far as this machine can; only what the backend says is missing from its plan. */
+/** An installation that was checked as far as this machine can. Its plan lacks only what the backend provides. */
 export type CheckedInstallation = Omit<InstallPlan, BackendPart>;
 
-/** An installation as it is asked for. */
+/** An installation as the user requested it. */
 export interface InstallationRequest extends Omit<CheckedInstallation, "layoutHint" | "configuration"> {
   readonly configuration: CompleteConfiguration | ConfigurationRequest;
 }
 
 interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
-  /** Path of the license file; undefined: the one that the environment names, if any. */
+  /** Path of the license file; undefined: the file that the environment names, if any. */
   readonly licenseFile: string | undefined;
 }
 
 /**
- * Hides the request's secrets, then checks the artifact's first kilobytes, its variant and, for a local file, its sum, and reads the license.
- * Throws `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage` for the license.
+ * Hides the request's secrets; checks the artifact's first kilobytes, its variant and, for a local file, its checksum; and reads the license. Throws
+ * `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage` for the license.
  */
 export async function checkInstallation(
   request: InstallationRequest,
@@ -45,7 +45,7 @@ export async function checkInstallation(
   return { ...request, configuration, layoutHint: head.layout };
 }
 
-/** The plan for nodes of the backend. `ipDetect`: the text of another script than the backend's own. */
+/** Returns the plan for the backend's nodes. `ipDetect` is the text of a script that replaces the backend's own. */
 export function planInstallation(
   installation: CheckedInstallation,
   backend: Backend<unknown>,
@@ -84,7 +84,7 @@ async function withLicense(
   return { ...added, licenseKey: license?.contents };
 }
 
-/** Other artifacts are compared where they are downloaded. */
+/** Other artifacts are checked where they are downloaded. */
 async function checkSum({ artifact, sha256 }: InstallationRequest, signal: AbortSignal): Promise<void> {
   if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
 }

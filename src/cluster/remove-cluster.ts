@@ -1,7 +1,7 @@
 import type { Backend, ClusterName } from "../model/backend.ts";
 import { endCreation } from "../system/files/creation-folder.ts";
 
-/** Removes a cluster, and notes in its folder on this machine that it is gone. Safe to repeat. */
+/** Removes a cluster and records in its folder on this machine that it is gone. Safe to repeat. */
 export async function removeCluster(
   backend: Pick<Backend<never>, "remove">,
   cluster: ClusterName,

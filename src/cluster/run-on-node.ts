@@ -25,15 +25,15 @@ import { sshConfig } from "./connections/ssh-config.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {
-  /** One word is a shell line; several are run exactly as they are. */
+  /** A single word is a shell line; several words are run exactly as they are. */
   readonly words: readonly string[];
   /** A node reference; undefined: the first master that answers. */
   readonly node: string | undefined;
   readonly login: Login;
-  /** The user's own variables; they win over all others. */
+  /** The user's own variables; they override all others. */
   readonly variables: Readonly<Record<string, string>>;
   readonly hasTestEnvironment: boolean;
-  /** What to do where the test environment's folder isn't there. The node prints it as it is. */
+  /** What to do if the test environment's folder is missing. The node prints it unchanged. */
   readonly missingFolderHint: string;
   /** Synced to all masters before the command runs. */
   readonly checkout: Checkout | undefined;
@@ -41,8 +41,8 @@ export interface RunRequest {
 }
 
 /**
- * Runs a person's command on a node through this machine's ssh, which owns terminal, stdin and output meanwhile. Resolves with the remote
- * command's own status. `onConnecting` is called once nothing can be wrong with the request any more.
+ * Runs a user's command on a node through this machine's ssh, which meanwhile owns the terminal, stdin and output. Resolves with the remote command's
+ * exit status. Calls `onConnecting` once the request is known to be valid.
  */
 export async function runOnNode(
   cluster: ClusterRecord,
@@ -53,11 +53,11 @@ export async function runOnNode(
   hideOwnValues(request, surroundings);
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
   const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
-  // Its absence is this machine's fault, not the connection's.
+  // A missing ssh is this machine's fault, not the connection's.
   findSsh(surroundings.environment);
   await using configuration = await writeConfiguration(cluster);
   onConnecting();
-  // The command's own output goes past this program; beside it only a sync's is shown.
+  // The command's own output bypasses this program; of everything else, only a sync's output is shown.
   await using connections =
     request.checkout === undefined
       ? openConnections(cluster.directory, surroundings)
@@ -77,7 +77,7 @@ export async function runOnNode(
   }
 }
 
-/** Beside the key; where that folder can only be read, in one that is gone afterwards. */
+/** Writes the file beside the key or, if that folder is read-only, into a temporary one. */
 async function writeConfiguration(cluster: ClusterRecord): Promise<AsyncDisposable & { readonly path: string }> {
   const text = await sshConfig(cluster);
   const path = creationFiles(cluster.directory).sshConfig;
@@ -93,7 +93,7 @@ async function writeConfiguration(cluster: ClusterRecord): Promise<AsyncDisposab
   return { path: elsewhere, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-/** Words such as `true` and what is as short as a number are settings: hiding them would mask half of what is printed. */
+/** Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
 function hideOwnValues({ login, variables }: RunRequest, { progress }: Pick<Surroundings, "progress">): void {
   const values = Object.values(variables).filter(
     (value) => value.length >= 4 && !/^(true|false|null|none)$/i.test(value),
@@ -145,7 +145,7 @@ function runningMasters(cluster: ClusterRecord): Candidates {
   });
 }
 
-/** Which layout the node has is asked there, which saves a round trip; where it has none yet, the session says which folder is missing. */
+/** The node itself determines which layout it has, which saves a round trip. If it has none yet, the session reports which folder is missing. */
 function sessionScript(cluster: ClusterRecord, target: NodeRecord, request: RunRequest): SessionScript {
   const settingsFor = (layout: Layout, whenExists: string | undefined): SessionSettings => {
     const { login, variables } = request;

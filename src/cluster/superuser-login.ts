@@ -11,8 +11,8 @@ export interface SuperuserLogin {
 }
 
 /**
- * The login of the superuser that the extra configuration makes; undefined for the open source variant, which has none. A problem if that
- * configuration holds a password's hash and nobody gave the password.
+ * Returns the login of the superuser that the extra configuration creates; undefined for the open source variant, which has none. It is a problem if
+ * the configuration holds a password hash and the password was not given.
  */
 export function superuserLogin(
   variant: Variant,

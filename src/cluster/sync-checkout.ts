@@ -18,8 +18,8 @@ export interface MasterSync extends SyncReport {
 const filesAtOnce = 8;
 
 /**
- * Syncs a checkout to all masters at once, each all or nothing. Fails as platform/checkout/checkout-sync.ts does, for the first master that failed;
- * the others have been waited for.
+ * Syncs a checkout to all masters concurrently, all or nothing for each. Fails as platform/checkout/checkout-sync.ts does, with the error of the
+ * first master that failed, after the others have finished.
  */
 export async function syncCheckout(
   cluster: ClusterRecord,
@@ -35,7 +35,7 @@ export async function syncCheckout(
     });
   }
   const sumOf = createFileSums();
-  // Made while the nodes are asked what they have. A file that can't be read is reported where it is sent.
+  // The checksums are computed while the nodes report what they have. A file that can't be read is reported where it is sent.
   const files = [...checkout.contents.values()].flatMap(({ tests, library }) => [...tests, ...library]);
   const ending = new AbortController();
   const either = AbortSignal.any([signal, ending.signal]);

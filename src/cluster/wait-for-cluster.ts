@@ -8,14 +8,14 @@ import type { ClusterRecord } from "../model/cluster-record.ts";
 
 export interface WaitRequest {
   readonly clusterId: string;
-  /** Looked at for enterprise only, which has to have it. */
+  /** Used for enterprise only, which requires it. */
   readonly login: SuperuserLogin | undefined;
   readonly skipHttpChecks: boolean;
-  /** Clock time after which the wait is given up (`deadline-passed`). */
+  /** Clock time at which the wait gives up (`deadline-passed`). */
   readonly deadlineMs: number;
 }
 
-/** Resolves when the platform is ready on every node; see platform/readiness.ts for what that means and how it fails. */
+/** Resolves when the platform is ready on every node; platform/readiness.ts says what that means and how it fails. */
 export async function waitForCluster(
   backend: Backend<unknown>,
   request: WaitRequest,

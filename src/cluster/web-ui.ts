@@ -9,23 +9,23 @@ import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 
 export interface WebUi {
   readonly url: string;
-  /** Where the certificate of the cluster's own authority is; undefined without TLS. */
+  /** URL of the certificate of the cluster's own authority; undefined without TLS. */
   readonly authorityUrl: string | undefined;
 }
 
 const askLimitMs = 15_000;
 
-/** The web UI on the first running master, as far as it can be told without asking the node. */
+/** Returns the URL of the web UI on the first running master, as far as it can be known without asking the node. */
 export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
   const master = firstMaster(cluster);
   return master === undefined ? undefined : urlOf(master, expectsTls(cluster));
 }
 
-/** By the configuration; where that isn't known, as the variant is by default. */
+/** Uses the configuration or, if it isn't known, the variant's default. */
 const expectsTls = ({ webScheme, variant }: ClusterRecord): boolean =>
   webScheme === undefined ? variant === "enterprise" : webScheme === "https";
 
-/** The same, but the node is asked whether TLS is on, where this machine can log in and the platform is there to tell. */
+/** Returns the same, but asks the node whether TLS is on, if this machine can log in and the platform is running there. */
 export async function findWebUi(
   cluster: ClusterRecord,
   surroundings: Surroundings,
@@ -48,7 +48,7 @@ export async function findWebUi(
 const firstMaster = (cluster: ClusterRecord): NodeRecord | undefined =>
   cluster.nodes.find((node) => node.role === "master" && node.state === "running" && node.web.host !== "");
 
-/** The URL class drops a port that is the scheme's own. */
+/** The URL class drops the scheme's default port. */
 function urlOf({ web }: NodeRecord, isTlsEnabled: boolean): string {
   return new URL(isTlsEnabled ? `https://${web.host}:${web.httpsPort}/` : `http://${web.host}:${web.httpPort}/`).href;
 }

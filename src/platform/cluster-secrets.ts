@@ -7,12 +7,12 @@ import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 
-/** A file that is longer holds more than secrets. */
+/** A longer file holds more than secrets. */
 const mostBytes = 64_000;
 const limitMs = 60_000;
 
 const configuration = `${installPaths.genconf}/config.yaml`;
-/** What the platform itself keeps as secrets, by the name of its text. */
+/** The files in which the platform keeps its own secrets, by the name of their text. */
 const platformFiles = [...new Set(layouts.flatMap((layout) => layout.secretFiles))].map(
   (path, index) => [`secret-${index}`, path] as const,
 );
@@ -28,13 +28,13 @@ exit 0
 export interface ClusterSecrets {
   /** For `Progress.hide`. */
   readonly values: readonly string[];
-  /** Whether the node has the cluster's configuration: only then are these all that there are. */
+  /** Whether the node has the cluster's configuration: only then is the list complete. */
   readonly areComplete: boolean;
 }
 
 /**
- * Reads what must be hidden of everything that the cluster's nodes say, from its first master: the secrets in its configuration, such as license
- * and password hash, and those that the platform has made for itself. They are told to nobody.
+ * Reads from the first master what must be hidden in everything that the cluster's nodes print: the secrets in its configuration, such as license and
+ * password hash, and those that the platform generated for itself. They are never shown.
  */
 export async function readClusterSecrets(connection: Connection, signal: AbortSignal): Promise<ClusterSecrets> {
   const argv = ["sh", "-s", "--", "e2e-secrets"];
@@ -53,7 +53,7 @@ export async function readClusterSecrets(connection: Connection, signal: AbortSi
   );
 }
 
-/** What `secretsScript` printed. */
+/** Parses what `secretsScript` printed. */
 export async function parseSecrets(stdout: string): Promise<ClusterSecrets> {
   const texts = parseFrames(
     stdout,
@@ -63,14 +63,14 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets> {
   return { values: values.flat(), areComplete: texts.has("configuration") };
 }
 
-/** Of a mapping (YAML, or JSON, which is YAML) the values that are secret by their keys; of any other text all of it, such as a key's. */
+/** For a mapping (YAML, or JSON, which is YAML), returns the values whose keys mark them as secret; for any other text, such as a key, all of it. */
 async function secretsIn(text: string): Promise<readonly string[]> {
   try {
     const parsed = await parseConfiguration(text, "");
     if (parsed.problems === undefined && Object.keys(parsed.value).length > 0)
       return configurationSecrets(parsed.value);
   } catch {
-    // Nested deeper than can be read: no configuration of ours.
+    // Nested too deeply to read, so it isn't a configuration of ours.
   }
   return [text];
 }

@@ -1,14 +1,14 @@
 /**
- * Texts from a node that the node's processes have written, brought here in one command's output so that no text can pose as another: each is a
- * line `<name> <base64>`, whose alphabet has neither spaces nor line breaks, and names come from this program alone.
+ * Transfers texts written by a node's processes in one command's output, so that no text can imitate another. Each text is a line `<name> <base64>`:
+ * base64 contains neither spaces nor line breaks, and the names come from this program alone.
  */
 
-/** A shell function `frame NAME`: prints its stdin as one such line. */
+/** The shell function `frame NAME`, which prints its stdin as one such line. */
 export const frameFunction = `frame() { printf '%s ' "$1"; base64 | tr -d '\\n'; echo; }`;
 
 const frameLine = /^([\w.-]+) ([A-Za-z0-9+/]*={0,2})$/;
 
-/** The texts by name, in the order of `names`; other names, other lines and lines without their beginning are passed over, and empty texts left out. */
+/** Returns the texts by name, in the order of `names`. It skips other names, other lines, lines without their beginning, and empty texts. */
 export function parseFrames<Name extends string>(stdout: string, names: readonly Name[]): ReadonlyMap<Name, string> {
   const found = new Map<string, string>();
   for (const line of stdout.split("\n")) {

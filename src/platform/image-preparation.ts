@@ -5,7 +5,7 @@ import { packageFunctions } from "./phases/package-functions.ts";
 import { neededPrograms } from "./phases/prepare-node.ts";
 import { completeScript } from "./phases/remote-script.ts";
 
-/** Installs packages only: there is no systemd while an image is built, and containers have the clock of their host. */
+/** Only installs packages: systemd doesn't run while an image is built, and containers use their host's clock. */
 const script = `
 main() {
   conditions=none
@@ -16,8 +16,8 @@ main() {
 ${packageFunctions}`;
 
 /**
- * Brings the programs that the layout's nodes need, of whichever variant, into an image of nodes, so that not every node has to install them.
- * Undefined where the layout needs nothing that such an image lacks.
+ * Installs the programs that the layout's nodes need, for either variant, in a node image, so that not every node has to install them. Undefined if
+ * the layout needs nothing that such an image lacks.
  */
 export function imagePreparation(layout: Layout): { readonly name: string; readonly script: string } | undefined {
   if (!layoutNeeds(layout, "docker")) return undefined;

@@ -1,30 +1,30 @@
-/** Where the program keeps its own files on a node; root alone can read them. Scripts take them from here. */
+/** The program's own files on a node, which only root can read. Scripts take the paths from here. */
 export const installPaths = {
   folder: "/var/lib/cluster-e2e",
-  /** Artifact and `genconf/`, on the first master only. No path below may hold a space: some artifacts demand it. */
+  /** Holds the artifact and `genconf/`, on the first master only. No path below may contain a space: some artifacts don't accept one. */
   workFolder: "/var/lib/cluster-e2e/installer",
   artifact: "/var/lib/cluster-e2e/installer/artifact.sh",
-  /** Its `config.yaml` must stay: other processes learn from it what to mask (cluster-secrets.ts). */
+  /** Its `config.yaml` must stay: other processes read it to know what to mask (cluster-secrets.ts). */
   genconf: "/var/lib/cluster-e2e/installer/genconf",
   serve: "/var/lib/cluster-e2e/installer/genconf/serve",
   bootstrapServer: "/var/lib/cluster-e2e/bootstrap-server.py",
   bootstrapSettings: "/var/lib/cluster-e2e/bootstrap.json",
-  /** A line for each node that is done, by its address; at the end `finished`. */
+  /** Holds one line with the address of each finished node, and `finished` at the end. */
   bootstrapState: "/var/lib/cluster-e2e/bootstrap.state",
-  /** What removes the bootstrap server, and all that it served, once it has finished. */
+  /** Removes the bootstrap server and everything that it served, once it has finished. */
   bootstrapEnd: "/var/lib/cluster-e2e/bootstrap-end.sh",
-  /** What the install unit runs. */
+  /** The script that the install unit runs. */
   installRunner: "/var/lib/cluster-e2e/install.sh",
-  /** Programs that stand in front of the node's own while the install script runs. */
+  /** Programs that replace the node's own while the install script runs. */
   shims: "/var/lib/cluster-e2e/shims",
   installLog: "/var/lib/cluster-e2e/install.log",
   /** One line: `running`, or `exit <status>` once the install script has ended. */
   installStatus: "/var/lib/cluster-e2e/install.status",
-  /** The name of the layout that is being installed. */
+  /** Holds the name of the layout that is being installed. */
   layout: "/var/lib/cluster-e2e/layout",
 } as const;
 
 export const installUnits = { install: "cluster-e2e-install", bootstrap: "cluster-e2e-bootstrap" } as const;
 
-/** The file of a unit that comes back at boot while it is enabled. */
+/** Returns the file of a unit that starts again at boot while it is enabled. */
 export const unitFileOf = (unit: string): string => `/etc/systemd/system/${unit}.service`;

@@ -4,44 +4,44 @@ import type { Configuration, SecurityMode } from "./configuration/configuration.
 import type { FileToCopy } from "./configuration/genconf-folder.ts";
 import type { Layout } from "./layout.ts";
 
-/** All that is asked of an installation, checked on this machine before the first node exists. */
+/** The complete request for an installation, checked on this machine before the first node exists. */
 export interface InstallPlan {
   readonly artifact: ArtifactLocation;
-  /** Hexadecimal; undefined: not compared. */
+  /** Hexadecimal; undefined: not checked. */
   readonly sha256: string | undefined;
-  /** What the artifact's head tells; undefined: it tells nothing, and the artifact itself is asked on the first master. */
+  /** The layout according to the artifact's head; undefined if the head doesn't show it: the artifact is then run on the first master. */
   readonly layoutHint: Layout["name"] | undefined;
   readonly variant: Variant;
   readonly configuration: PlannedConfiguration;
-  /** The user's own, their targets relative to `genconf/`. An `ip-detect` or `ip-detect-public` among them wins over the backend's. */
+  /** The user's own files, with targets relative to `genconf/`. An `ip-detect` or `ip-detect-public` among them replaces the backend's. */
   readonly genconfFiles: readonly FileToCopy[];
   readonly copyToMaster: readonly FileToCopy[];
   readonly selinuxEnforcing: boolean;
-  /** The text of the script that prints a node's private address. */
+  /** Text of the script that prints a node's private address. */
   readonly ipDetect: string;
   readonly ipDetectPublic: string | undefined;
-  /** Whether the nodes keep the time by themselves; see ReleaseFacts. */
+  /** Whether the nodes synchronize their own clocks; see ReleaseFacts. */
   readonly nodesKeepTime: boolean;
-  /** For those whose nodes have cgroups 2 where the platform needs version 1: a sentence, such as which distributions fit. */
+  /** A sentence for users whose nodes have cgroups 2 while the platform needs version 1, such as which distributions fit. */
   readonly cgroups1Advice: string;
-  /** An existing folder of this machine with room for the artifact. */
+  /** An existing folder on this machine with room for the artifact. */
   readonly workspaceFolder: string;
 }
 
-/** What becomes `config.yaml`. */
+/** The source of `config.yaml`. */
 type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
 
-/** Used as it is: nothing is added to it but the secret path of our own bootstrap server. */
+/** Used as it is, except that the secret path of our own bootstrap server is added. */
 export interface CompleteConfiguration {
   readonly kind: "complete";
   readonly values: Configuration;
 }
 
-/** Added to the base configuration, which is written when the nodes' addresses are known. */
+/** Merged into the base configuration, which is written once the nodes' addresses are known. */
 export interface AddedConfiguration {
   readonly kind: "added";
   readonly values: Configuration;
-  /** Wins over the one in `values`. */
+  /** Overrides the one in `values`. */
   readonly securityMode: SecurityMode | undefined;
   /** Secret. */
   readonly licenseKey: string | undefined;

@@ -20,11 +20,11 @@ import { prepareNode } from "./phases/prepare-node.ts";
 import { bootstrapPort, serve } from "./phases/serve.ts";
 import { readResolvers } from "./resolvers.ts";
 
-/** The artifact stands on the first master and has said what it is. */
+/** An artifact on the first master whose version is known. */
 export interface ArtifactOnNode {
-  /** The layout that the nodes were prepared for; genconf has the last word. */
+  /** The layout for which the nodes were prepared; genconf's output decides in the end. */
   readonly preparedFor: Layout;
-  /** The layout that it seems to be of: the base configuration is written for it. */
+  /** The layout that the artifact seems to have; the base configuration is written for it. */
   readonly expected: Layout;
   readonly version: ArtifactVersion;
 }
@@ -34,11 +34,11 @@ export interface ArtifactPreparation {
   readonly surroundings: PhaseSurroundings;
   /** The first master. */
   readonly node: NodeRecord;
-  /** When the node is prepared; the artifact is fetched meanwhile. */
+  /** Resolves when the node is prepared; the artifact is fetched in the meantime. */
   readonly prepared: Promise<void>;
 }
 
-/** Brings the artifact to the first master and asks it for its version. */
+/** Transfers the artifact to the first master and reads its version. */
 export async function prepareArtifact(request: ArtifactPreparation, signal: AbortSignal): Promise<ArtifactOnNode> {
   const { plan, surroundings, node, prepared } = request;
   const { artifact } = plan;
@@ -56,16 +56,16 @@ export interface BootstrapRequest {
   readonly artifact: Promise<ArtifactOnNode>;
 }
 
-/** What the nodes install from. */
+/** The source that the nodes install from. */
 export interface Bootstrap {
   readonly layout: Layout;
   readonly preparedFor: Layout;
   readonly url: string;
-  /** As the artifact's `--version` has it. */
+  /** As reported by the artifact's `--version`. */
   readonly release: string;
 }
 
-/** Generates the installer on the first master and serves it. It needs every node's address, but nothing else of the other nodes. */
+/** Generates the installer on the first master and serves it. It needs every node's address, but nothing else from the other nodes. */
 export async function prepareBootstrap(request: BootstrapRequest, signal: AbortSignal): Promise<Bootstrap> {
   const { plan, surroundings, cluster, artifact } = request;
   const node = firstMasterOf(cluster);
@@ -99,8 +99,8 @@ function firstMasterOf(cluster: ClusterRecord): NodeRecord {
 export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) === "master_0";
 
 /**
- * Without a hint the nodes are prepared for the usual layout. Some artifacts can't even print their version without Docker: then the node is
- * prepared for that, and the artifact asked again.
+ * Without a hint, the nodes are prepared for the usual layout. Some artifacts can't even print their version without Docker. In that case this
+ * prepares the node for such a layout and runs the artifact again.
  */
 async function askVersion(
   { plan, surroundings, node }: ArtifactPreparation,
@@ -133,7 +133,7 @@ function warnOfLicense(
 const downloadLimitMs = 60 * 60_000;
 const stallLimitMs = 30_000;
 
-/** The artifact on this machine, brought here at most once however often it must be sent, and removed in the end. */
+/** The artifact on this machine: downloaded at most once, no matter how often it is sent, and removed in the end. */
 function localArtifact({ plan, surroundings: { clock } }: ArtifactPreparation): LocalSource {
   const held: { artifact?: LocalArtifact } = {};
   return {

@@ -14,15 +14,18 @@ import { prepareNode } from "./phases/prepare-node.ts";
 import { enforceSelinux } from "./phases/selinux.ts";
 import { startInstall } from "./phases/start-install.ts";
 
-/** Installs the platform on a cluster whose machines are still being made. Disposing of it ends what is under way and awaits that. */
+/** Installs the platform on a cluster whose machines are still being created. Disposing of it ends its work and waits until that has ended. */
 export interface Installer extends AsyncDisposable {
-  /** Begins preparing this node now, and resolves when it is prepared. Asked twice for a node, it prepares the node once. */
+  /** Starts to prepare this node and resolves when it is prepared. A second call for the same node doesn't prepare it again. */
   prepare(node: NodeRecord): Promise<void>;
-  /** Resolves when the installation runs on every node of the cluster; it goes on by itself from there. Prepares nodes that were not yet. */
+  /**
+   * Resolves when the installation is running on every node of the cluster; from there it continues by itself. Prepares nodes that are not prepared
+   * yet.
+   */
   start(cluster: ClusterRecord): Promise<void>;
 }
 
-/** Scripts that run on nodes side by side. Those of a single node wait for nothing but it. */
+/** Limit for scripts that run on several nodes concurrently. Scripts for a single node wait only for that node. */
 const nodesAtOnce = 32;
 
 export function createInstaller(plan: InstallPlan, surroundings: PhaseSurroundings, signal: AbortSignal): Installer {
@@ -58,7 +61,7 @@ interface Installation {
   readonly surroundings: PhaseSurroundings;
   readonly turns: Turns;
   readonly signal: AbortSignal;
-  /** By node id: when the node is prepared. */
+  /** By node id; each promise resolves when the node is prepared. */
   readonly nodes: Map<string, Promise<void>>;
   readonly artifact: PromiseWithResolvers<ArtifactOnNode>;
   readonly work: Set<Promise<unknown>>;

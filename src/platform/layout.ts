@@ -1,57 +1,60 @@
 import type { Role, Variant } from "../model/cluster-record.ts";
 
-/** The names under which a family of artifacts keeps things. All that differs between families, as data. */
+/** The names and paths that a family of artifacts uses. All differences between families are data in here. */
 export interface Layout {
   readonly name: string;
-  /** How the second line of an artifact names its variant. */
+  /** Maps the second line of an artifact to its variant. */
   readonly headVariants: Readonly<Record<string, Variant>>;
   readonly installScript: string;
   readonly installRoles: Readonly<Record<Role, string>>;
   readonly returnEarlyFlag: string;
-  /** systemd units that go on after the install script's exit; the failure of one is a failed install. */
+  /** systemd units that continue after the install script has exited; if one fails, the installation has failed. */
   readonly setupUnits: readonly string[];
   readonly versionFile: string;
-  /** Reads the variant out of the version file's JSON object; undefined where it says none that is known. */
+  /** Reads the variant from the version file's JSON object; undefined if it names no known variant. */
   readonly installedVariant: (versionFile: Readonly<Record<string, unknown>>) => Variant | undefined;
   readonly environmentFile: string;
   readonly testsFolder: string;
   /** Folder name of the tests' package in a checkout: `packages/<testsPackage>/extra`. */
   readonly testsPackage: string;
-  /** Where `<python>/site-packages/<internalLibrary>` is found. */
+  /** The folder that contains `<python>/site-packages/<internalLibrary>`. */
   readonly bootstrapLibraryFolder: string;
   readonly internalLibrary: string;
   /** Commands of the node check; the first whose program exists is used. */
   readonly nodeChecks: readonly (readonly string[])[];
-  /** A program that the node check is run through (`<wrapper> <check…>`) on nodes that have it; undefined where none ever has. */
+  /** A program that runs the node check (`<wrapper> <check…>`) on nodes that have it; undefined if none ever does. */
   readonly nodeCheckWrapper: string | undefined;
   readonly bootstrapConfigFile: string;
   readonly caPath: string;
   readonly loginPath: string;
-  /** Where a custom CA's private key stands on masters. */
+  /** Path of a custom CA's private key on masters. */
   readonly customCaKeyFile: string;
-  /** Files of masters that hold what the platform keeps secret: keys whole, or mappings whose keys say so. All that a node says is masked by them. */
+  /**
+   * Files on masters that hold the platform's secrets: whole keys, or mappings whose keys mark the secrets. Everything that a node prints is masked
+   * with them.
+   */
   readonly secretFiles: readonly string[];
   readonly installedMarker: string;
-  /** Ports that the platform or its installer uses on masters; the bootstrap server takes none of them. */
+  /** Ports that the platform or its installer uses on masters; the bootstrap server avoids them. */
   readonly masterPorts: readonly number[];
-  /** Ports that people's browsers and tools need, besides 22. */
+  /** Ports that users' browsers and tools need, besides 22. */
   readonly publicPorts: readonly number[];
-  /** Prefixes of the test environment's variables: `CLUSTER_` always, others beside it. */
+  /** Prefixes of the test environment's variables: always `CLUSTER_`, and others besides. */
   readonly variablePrefixes: readonly string[];
-  /** Programs that must be on a node before installing, of either variant. */
+  /** Programs that must be on a node of either variant before the installation. */
   readonly needs: readonly string[];
-  /** Programs that only the enterprise variant needs beside them. */
+  /** Further programs that only the enterprise variant needs. */
   readonly enterpriseNeeds: readonly string[];
-  /** What must hold on a node before installing, beside its programs. */
+  /** Conditions that a node must meet before the installation, besides its programs. */
   readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
   /**
-   * Shell lines that run on nodes that are containers, as root, before Docker starts; empty: none. They may call `now` and `fail`, and
-   * `restart_docker` where they changed how Docker runs.
+   * Shell lines that run as root on nodes that are containers, before Docker starts; empty: none. They may call `now` and `fail`, and
+   * `restart_docker` if they changed how Docker runs.
    */
   readonly containerSetup: string;
-  /** Programs that stand in front of the node's own while the install script of this release runs: name to shell script. */
+  /** Programs that replace the node's own while this release's install script runs: name to shell script. */
   readonly installShims: (release: string) => Readonly<Record<string, string>>;
-  /** What the base configuration holds beside the keys of all layouts. */
+  /** Keys of the base configuration beyond those of all layouts. */
   readonly baseConfiguration: (facts: ReleaseFacts) => Readonly<Record<string, unknown>>;
   /** Further variables of the test environment. */
   readonly testVariables: (counts: Readonly<Record<Role, number>>) => Readonly<Record<string, string>>;
@@ -59,35 +62,35 @@ export interface Layout {
 }
 
 /**
- * - `docker`: a running Docker, for genconf and for the platform, and what goes with it (no swap, no firewalld, a group `nogroup`);
- * - `dns-port-free`: no socket on port 53, systemd-resolved's stub included;
- * - `cgroups-1`: the platform isolates with version 1 of the control groups;
+ * - `docker`: Docker is running, for genconf and for the platform, and its requirements are met (no swap, no firewalld, a group `nogroup`);
+ * - `dns-port-free`: nothing listens on port 53, not even systemd-resolved's stub;
+ * - `cgroups-1`: the platform isolates tasks with version 1 of the control groups;
  * - `clock-synchronized`: the kernel's clock is marked as synchronized.
  */
 export type NodeCondition = "docker" | "dns-port-free" | "cgroups-1" | "clock-synchronized";
 
-/** What the conditions of a node depend on. */
+/** The facts on which a node's conditions depend. */
 interface NodeFacts {
   /** See ReleaseFacts. */
   readonly nodesKeepTime: boolean;
-  /** What the user gave of the configuration. */
+  /** The configuration that the user provided. */
   readonly configuration: Readonly<Record<string, unknown>>;
 }
 
-/** What the base configuration of a layout depends on. */
+/** The facts on which a layout's base configuration depends. */
 interface ReleaseFacts {
   readonly variant: Variant;
-  /** As the artifact's `--version` has it, such as `1.13.9`. */
+  /** As reported by the artifact's `--version`, such as `1.13.9`. */
   readonly release: string;
-  /** Whether the nodes keep the time by themselves: false for containers and virtual machines, which have the clock of this machine. */
+  /** Whether the nodes synchronize their own clocks: false for containers and virtual machines, which use this machine's clock. */
   readonly nodesKeepTime: boolean;
 }
 
-/** How a master tells which agents have registered. */
+/** How to ask a master which agents have registered. */
 interface AgentsRegistered {
   readonly path: string;
-  /** Reads the answer's body. */
+  /** Counts the agents in the answer's body. */
   readonly count: (body: unknown) => number;
-  /** Variants for which it can be asked without a person. */
+  /** Variants that can be queried without a person. */
   readonly variants: readonly Variant[];
 }

@@ -7,7 +7,7 @@ import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths, installUnits } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 
-/** A log of a node, or the end of it. */
+/** A node's log, or the end of it. */
 export interface NodeLog {
   /** A file name, such as `master_0.install.log`. */
   readonly name: string;
@@ -15,9 +15,9 @@ export interface NodeLog {
 }
 
 const nodesAtOnce = 32;
-/** What a text is called that stands for the logs of a node that couldn't be asked, and says why. */
+/** Suffix of the text that replaces the logs of a node that could not be reached, and says why. */
 export const noLogsSuffix = ".no-logs.txt";
-/** Of the end of each log. In base64, all of them fit into what is kept of a command's output. */
+/** Length of the end that is kept of each log. In base64, all logs together fit into the part of a command's output that is kept. */
 const tailBytes = 500_000;
 const unitsBytes = 100_000;
 const journalLines = 5000;
@@ -26,7 +26,7 @@ const setupUnits = [installUnits.install, installUnits.bootstrap, ...layouts.fla
 
 const endOf = (path: string): string => `tail -c ${tailBytes} ${path} 2>/dev/null`;
 
-/** Shell lines that print each log, by its name in the files that are written here. */
+/** Shell lines that print each log, by the log's file name on this machine. */
 const commands = {
   "install.log": endOf(installPaths.installLog),
   "install-status.txt": endOf(installPaths.installStatus),
@@ -50,18 +50,18 @@ ${logNames.map((name) => `${commands[name]} | frame ${name}`).join("\n")}
 exit 0
 `;
 
-/** What `logsScript` printed. */
+/** Parses what `logsScript` printed. */
 export const parseLogs = (stdout: string): readonly NodeLog[] =>
   [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
 
 export interface NodeLogsLimit {
-  /** Milliseconds for all nodes together; what has come by then is returned. */
+  /** Time limit in milliseconds for all nodes together; logs that arrive by then are returned. */
   readonly limitMs: number;
 }
 
 /**
- * The logs of installer, platform and first boot of every node that answers in time, named `<reference>.<log>`. Best effort: a node that
- * can't be asked gives a text that says why, and nothing fails. They may hold secrets: their writer masks them.
+ * Collects the logs of installer, platform and first boot from every node that answers in time, named `<reference>.<log>`. Best effort: for a node
+ * that can't be reached it returns a text that says why, and it never throws. The logs may hold secrets; the code that writes them masks those.
  */
 export async function collectNodeLogs(
   cluster: ClusterRecord,

@@ -13,15 +13,15 @@ import { createWaitTeller } from "./readiness/tell-waits.ts";
 import { createMachineWatch } from "./readiness/watch-machines.ts";
 
 export interface ReadinessRequest {
-  /** Asks the backend again. */
+  /** Queries the backend again. */
   readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;
-  /** The superuser; undefined where no login is to be tried, as on an open source cluster. */
+  /** The superuser; undefined if no login should be tried, as on an open source cluster. */
   readonly login: Superuser | undefined;
-  /** Leaves out everything that this machine asks the masters' web servers. */
+  /** Skips all requests that this machine sends to the masters' web servers. */
   readonly skipHttpChecks: boolean;
-  /** Clock time. */
+  /** Deadline as clock time. */
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly progress: Progress;
@@ -30,7 +30,7 @@ export interface ReadinessRequest {
 export interface ReadinessReport {
   readonly layout: string;
   readonly nodeCount: number;
-  /** Milliseconds from the call until all had passed three times. */
+  /** Milliseconds from the call until all checks had passed three times. */
   readonly elapsedMs: number;
 }
 
@@ -39,8 +39,8 @@ const shortestPauseMs = 1000;
 const longestPauseMs = 5000;
 
 /**
- * Waits until all of the platform works, three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon as it
- * can't become ready any more, and as `deadline-passed` with what every node still lacks.
+ * Waits until the whole platform has passed all checks three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon
+ * as it can no longer become ready, and as `deadline-passed` with what each node still lacks.
  */
 export async function waitUntilReady(request: ReadinessRequest, signal: AbortSignal): Promise<ReadinessReport> {
   const { clock, progress } = request;
@@ -67,7 +67,7 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   }
 }
 
-/** Near the deadline a slow answer is cut short: what the node said before tells more than its silence. */
+/** Near the deadline a slow answer is cut short; the node's previous answer then says more than its silence. */
 function lastKnown(answer: NodeAnswer, earlier: Map<string, NodeAnswer>): NodeAnswer {
   const before = earlier.get(answer.node.id);
   if (answer.isCutShort !== true || before === undefined) {
@@ -83,7 +83,7 @@ const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>
     verdict.kind === "waiting" ? [{ subject: nodeReference(node), reason: verdict.reason }] : [],
   );
 
-/** Asked as soon as the masters are ready by their own word, so that a wrong password is known before the last agent is. */
+/** Tries the login as soon as the masters report that they are ready, so that a wrong password shows before the last agent is up. */
 async function masterWaits(
   cluster: ClusterRecord,
   answers: readonly NodeAnswer[],

@@ -4,8 +4,8 @@ import type { Connection } from "../ssh/connection/connection.ts";
 import { lastLines, reasonOf } from "./phases/remote-script.ts";
 
 /**
- * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf; whom it asks stands in a file of its own. A loopback address of
- * another program is left as it is: Docker's 127.0.0.11 and a local dnsmasq are what the node really asks, and every node has its own.
+ * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf and lists the real servers in a file of its own. A loopback address of any
+ * other program stays: Docker's 127.0.0.11 or a local dnsmasq is what the node actually queries, and every node has its own.
  */
 export const resolversScript = `
 file=/etc/resolv.conf
@@ -15,7 +15,7 @@ if names "$file" | grep -q '^127[.]0[.]0[.]5[34]$' && [ -n "$(names "$upstream" 
 names "$file"
 `;
 
-/** The IPv4 name servers that the first master asks, in its order; none where it has none. Never one that we chose. */
+/** Returns the IPv4 name servers of the first master, in its order; empty if it has none. It never adds servers of our choice. */
 export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
   const result = await connection.run(
     { argv: ["sh", "-c", resolversScript, "e2e-resolvers"], limitMs: 30_000, task: "reading its name servers" },
@@ -34,7 +34,7 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
   return parseResolvers(result.stdout);
 }
 
-/** What the node printed, one address a line. They end up in the configuration: anything else is passed over. */
+/** Parses the node's output, one address a line. The addresses end up in the configuration, so anything else is skipped. */
 export function parseResolvers(stdout: string): readonly string[] {
   const addresses = lastLines(stdout, 100).map(parseIpv4);
   return [...new Set(addresses.filter((address) => address !== undefined))];

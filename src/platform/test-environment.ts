@@ -1,16 +1,16 @@
 import type { ClusterRecord, NodeRecord, Role } from "../model/cluster-record.ts";
 import type { Layout } from "./layout.ts";
 
-/** What a test runner finds on a node. */
+/** The environment that a test runner finds on a node. */
 export interface TestEnvironment {
-  /** `LOGIN_PW` among them is secret: they travel by stdin, never in an argument list. */
+  /** These include the secret `LOGIN_PW`, so they travel by stdin, never in an argument list. */
   readonly variables: Readonly<Record<string, string>>;
   readonly workingDirectory: string;
-  /** A shell file that is sourced before the command runs. */
+  /** A shell file to source before the command runs. */
   readonly environmentFile: string;
 }
 
-/** The values of `--login-uname` and `--login-pw`, each set only where given. */
+/** The values of `--login-uname` and `--login-pw`, each set only if given. */
 export interface Login {
   readonly name: string | undefined;
   readonly password: string | undefined;
@@ -18,13 +18,15 @@ export interface Login {
 
 export interface TestEnvironmentInput {
   readonly cluster: Pick<ClusterRecord, "nodes">;
-  /** The node that the command runs on; it has a private address. */
+  /** The node on which the command runs; it has a private address. */
   readonly target: Pick<NodeRecord, "privateAddress">;
   readonly layout: Layout;
   readonly login: Login;
 }
 
-/** Of a command on the target. The layout gives the variables their prefix, the cluster's nodes most of their values. */
+/**
+ * Returns the test environment for a command on the target. The layout provides the variables' prefix, and the cluster's nodes most of their values.
+ */
 export function testEnvironment({ cluster, target, layout, login }: TestEnvironmentInput): TestEnvironment {
   const masters = addresses(cluster, "master");
   const agents = addresses(cluster, "agent");
@@ -49,7 +51,7 @@ export function testEnvironment({ cluster, target, layout, login }: TestEnvironm
   };
 }
 
-/** What the user asked for by `--login-*` alone: set under `--no-test-env` too. */
+/** Returns the variables that the user set with `--login-*` alone; they are set under `--no-test-env` too. */
 export function loginVariables(login: Login, layout: Layout): Readonly<Record<string, string>> {
   const given = {
     ...(login.name === undefined ? {} : { LOGIN_UNAME: login.name }),
@@ -63,7 +65,7 @@ const withPrefixes = (values: Readonly<Record<string, string>>, layout: Layout):
     layout.variablePrefixes.flatMap((prefix) => Object.entries(values).map(([name, value]) => [prefix + name, value])),
   );
 
-/** Of the machines that still live. */
+/** Returns the addresses of machines that have not ended. */
 const addresses = ({ nodes }: Pick<ClusterRecord, "nodes">, role: Role): readonly string[] =>
   nodes
     .filter((node) => node.role === role && (node.state === "starting" || node.state === "running"))

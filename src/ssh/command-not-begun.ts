@@ -9,8 +9,8 @@ const limitMs = 5_000;
 const longestWord = 200;
 
 /**
- * For a command whose channel ended, whatever the status, without the proof that it had begun: the login shell isn't a POSIX shell, its start-up
- * files end it, or sshd runs something else in its place.
+ * Explains a command whose channel ended, with whatever status, without proof that the command had begun: the login shell isn't a POSIX shell, its
+ * start-up files end it, or sshd runs something else in its place.
  */
 export async function commandNotBegun(
   link: Link,
@@ -29,7 +29,7 @@ export async function commandNotBegun(
   });
 }
 
-/** Every shell understands this line. Undefined where none answers, as with a ForceCommand. */
+/** Every shell understands this line. Undefined if no shell answers, as with a ForceCommand. */
 async function loginShell(link: Link, signal: AbortSignal): Promise<string | undefined> {
   using limit = eitherSignal([signal, AbortSignal.timeout(limitMs)]);
   const read = (channel: ClientChannel): { readonly text: Promise<string> } => ({

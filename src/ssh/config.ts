@@ -9,8 +9,8 @@ export interface SshConfigFiles {
 }
 
 /**
- * A block of OpenSSH configuration with one `Host` per node reference, for `ssh -F` and for people's own configuration. Nodes without an address
- * are left out.
+ * Returns a block of OpenSSH configuration with one `Host` per node reference, for `ssh -F` and for users' own configuration. It skips nodes without
+ * an address.
  */
 export function renderSshConfig(nodes: readonly Destination[], files: SshConfigFiles): string {
   return nodes
@@ -27,18 +27,18 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["User", wordOf("user", user)],
     ["IdentityFile", quotedPath(identityFile)],
     ["IdentitiesOnly", "yes"],
-    // An agent would only be asked in vain, and one that hangs would hang us.
+    // An agent is of no use here, and one that hangs would block ssh.
     ["IdentityAgent", "none"],
     ["PreferredAuthentications", "publickey"],
     ["HostKeyAlgorithms", "ssh-ed25519"],
-    // Newer versions' own first choice, sntrup761, takes 60 ms of a login where it was built without optimisation, as in Debian 12.
+    // Newer versions prefer sntrup761, which adds 60 ms to a login if it was built without optimisation, as in Debian 12.
     [
       "KexAlgorithms",
       "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,diffie-hellman-group-exchange-sha256",
     ],
     ["StrictHostKeyChecking", "yes"],
     ["UserKnownHostsFile", quotedPath(knownHostsFile)],
-    // Not `none`: older versions would take that for a file's name.
+    // Not `none`: older versions would take it for a file name.
     ["GlobalKnownHostsFile", "/dev/null"],
     ["CheckHostIP", "no"],
     ["UpdateHostKeys", "no"],
@@ -49,7 +49,7 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
   return [`Host ${wordOf("reference", name)}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
 }
 
-/** Records hold nothing else; but whatever a value is, it must not become a second word or line, or something that ssh expands. */
+/** Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands. */
 function wordOf(what: string, value: string): string {
   if (/^[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$/.test(value)) return value;
   throw new ClusterError(
@@ -61,7 +61,7 @@ function wordOf(what: string, value: string): string {
   );
 }
 
-/** ssh expands `%` in these paths; some versions also `\` and `${…}`, others know no way to write those. */
+/** ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to escape those. */
 function quotedPath(path: string): string {
   if (/["\\\p{Cc}\u2028\u2029]|\$\{/u.test(path)) {
     throw new ClusterError("machine-not-set-up", `ssh can't be given the path ${JSON.stringify(path)}.`, {

@@ -14,34 +14,34 @@ import { readPublicKey } from "./connection/wire.ts";
 
 export interface FirstContact {
   readonly destination: Destination;
-  /** The cluster's login key, in OpenSSH's or PEM format. */
+  /** The cluster's login key, in OpenSSH or PEM format. */
   readonly privateKey: string;
   /** The public half of the host key that the node boots with: `ssh-ed25519 AAAA…`. */
   readonly firstHostKey: string;
   readonly knownHosts: KnownHosts;
   readonly hostKeyPlace: HostKeyPlace;
   readonly clock: Clock;
-  /** Clock time after which no further try is begun. */
+  /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
   readonly progress: Progress;
 }
 
 /**
- * Waits until a new node lets us in, gives it a host key that nobody else can know, and returns a connection to it. Rejects with the last
- * `connection-failed` when the deadline has come, and at once with `host-key-changed` when the node shows or announces a key that isn't its own.
+ * Waits until a new node accepts our login, gives it a host key that nobody else can know, and returns a connection to it. Rejects with the last
+ * `connection-failed` after the deadline, and at once with `host-key-changed` if the node presents or announces a key that isn't its own.
  *
- * What there is, and what a run after a crash finds:
+ * Possible states, including those that a run after a crash finds:
  *
- * | pinned here | the node shows | that is                                         | done                                              |
- * |-------------|----------------|-------------------------------------------------|---------------------------------------------------|
- * | nothing     | the first key  | a new node, or a crash before pinning           | make the key (or find it made), pin, switch       |
- * | its own key | the first key  | a crash after pinning, before sshd has switched | switch if it announces the pinned key; log in again |
- * | its own key | its own key    | all was done                                    | nothing                                           |
- * | anything    | another key    | not our machine                                 | `host-key-changed`                                |
+ * | pinned here | node presents | meaning                                         | action                                                     |
+ * |-------------|---------------|-------------------------------------------------|------------------------------------------------------------|
+ * | nothing     | the first key | a new node, or a crash before pinning           | make the key (or find it already made), pin, switch        |
+ * | its own key | the first key | a crash after pinning, before sshd has switched | switch if the node announces the pinned key; log in again  |
+ * | its own key | its own key   | everything was done                             | nothing                                                    |
+ * | anything    | another key   | not our machine                                 | `host-key-changed`                                         |
  *
- * The node switches only after the pin is on this machine's disk, so its own key, unpinned, is never seen. The node's processes can read the
- * first key, so it counts for less and less: it is accepted here only, which is within the creation; once a key is pinned, it may
- * only be used to finish the switch, and no connection made with it is returned; the pool takes the pinned key alone.
+ * The node switches only after the pin is on this machine's disk, so its own key is never presented before it is pinned. Processes on the node can
+ * read the first key, so trust in it is limited. It is accepted only here, during the creation. Once a key is pinned, the first key only serves to
+ * finish the switch, and no connection made with it is returned. The pool accepts only the pinned key.
  */
 export async function meetNode(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
   const { name } = targetOf(contact.destination);
@@ -62,14 +62,14 @@ export async function meetNode(contact: FirstContact, signal: AbortSignal): Prom
   );
 }
 
-/** With what follows, about a seventh of the time that has been waited already: a refused connection costs next to nothing. */
+/** With the following pauses, this is about a seventh of the time already spent waiting: a refused connection costs almost nothing. */
 const firstPauseMs = 100;
 const longestPauseMs = 1_500;
-/** The user's rights may come a little later than the user; beyond that a refusal is meant. */
+/** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
 const refusalsBorne = 5;
-/** Takes a second; on a translated machine of a busy computer, a minute and more. */
+/** The replacement takes a second, or more than a minute on an emulated machine on a busy computer. */
 const replaceLimitMs = 180_000;
-/** In which the key must be found. */
+/** The key must appear within this many characters. */
 const mostCharacters = 64 * 1024;
 
 async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal: AbortSignal): Promise<Connection> {
@@ -99,7 +99,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
   if (pinned !== undefined && shown.key?.equals(pinned)) return connection;
   try {
     await replaceHostKey(contact, { connection, pinned, refusals }, signal);
-    // Anybody can announce a public key. Only a login with it shows that the node has the private half.
+    // Anyone can announce a public key. Only a login proves that the node has the private half.
     if (pinned !== undefined) throw notYetSwitched(contact);
     return connection;
   } catch (error) {
@@ -110,7 +110,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
 
 interface Replacement {
   readonly connection: Connection;
-  /** The key that the node must announce; undefined where it may announce any. */
+  /** The key that the node must announce; undefined if it may announce any. */
   readonly pinned: Buffer | undefined;
   readonly refusals: ClusterError[];
 }
@@ -155,7 +155,7 @@ async function replaceHostKey(
   throw refusal;
 }
 
-/** Only whole lines count. A login shell may have printed others before. */
+/** Only whole lines count. A login shell may have printed other text first. */
 function findPublicKey(text: string): Buffer | undefined {
   const lines = text.split("\n").slice(0, -1);
   return lines.map((line) => readPublicKey(line, "ssh-ed25519")).find((key) => key !== undefined);

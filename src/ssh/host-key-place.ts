@@ -1,21 +1,21 @@
-/** Where a node's sshd keeps its host keys, and how it is told to read them again. */
+/** Where a node's sshd keeps its host keys, and how to make it read them again. */
 export interface HostKeyPlace {
   readonly folder: string;
-  /** A shell line, run as root. Open sessions must survive it. */
+  /** A shell line, run as root. It must not end open sessions. */
   readonly reload: string;
 }
 
-/** As all supported distributions have it: Debian and Ubuntu call the unit ssh, the others sshd. */
+/** Correct for all supported distributions: Debian and Ubuntu call the unit ssh, the others sshd. */
 export const systemHostKeyPlace: HostKeyPlace = {
   folder: "/etc/ssh",
   reload: "systemctl reload ssh.service 2>/dev/null || systemctl reload sshd.service",
 };
 
 /**
- * Gives the node a host key of its own making, in one command with a question in its middle: it makes the key, prints its public half and reads
- * one line; only on `switch` sshd gets the key. When the asking side dies, the line never comes and nothing is switched. The new key stays under
- * its first name too, so that a second run, whatever became of the first, prints the same key and switches to it again.
- * $1 folder, $2 reload line. Runs under the shells of old distributions.
+ * Makes the node generate a host key of its own, in one command with a question in the middle. The script makes the key, prints its public half and
+ * reads one line; only `switch` makes sshd use the key. If the asking side dies, the line never comes and nothing changes. The new key also stays
+ * under its first name, so that a second run, no matter how the first one ended, prints the same key and switches to it again. $1 folder, $2 reload
+ * line. Runs in the shells of old distributions.
  */
 export const replaceHostKeyScript = `
 set -e

@@ -4,7 +4,7 @@ import { ClusterError } from "../errors.ts";
 import { wireNumber, wireString } from "./connection/wire.ts";
 
 export interface KeyPair {
-  /** In a format that OpenSSH reads, with a newline at its end. */
+  /** In a format that OpenSSH reads, with a newline at the end. */
   readonly privateKey: string;
   /** `<type> <base64> <comment>`, without a newline. */
   readonly publicKey: string;
@@ -13,8 +13,8 @@ export interface KeyPair {
 const keyType = "ssh-ed25519";
 
 /**
- * A new ed25519 pair in OpenSSH's own format. Not made by ssh2 1.17's `generateKeyPairSync`: it drops leading zero bytes, so that one key in
- * 300 can't be read back ("Malformed OpenSSH private key").
+ * Generates an ed25519 pair in OpenSSH's own format. It doesn't use `generateKeyPairSync` of ssh2 1.17, which drops leading zero bytes, so that one
+ * key in 300 can't be read back ("Malformed OpenSSH private key").
  */
 export function generateKeyPair(comment: string): KeyPair {
   const pair = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
@@ -28,8 +28,8 @@ export function generateKeyPair(comment: string): KeyPair {
 }
 
 /**
- * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. What can't be used (missing, a
- * public key, behind a passphrase) is refused as `bad-usage`.
+ * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. Fails as `bad-usage` if the key can't be
+ * used: it is missing, a public key, or protected by a passphrase.
  */
 export async function readKeyPair(path: string): Promise<KeyPair> {
   const privateKey = await readText(path);

@@ -3,18 +3,18 @@ import { ClusterError } from "../errors.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readPublicKey } from "./connection/wire.ts";
 
-/** One cluster's own known_hosts file, ed25519 keys only. `~/.ssh/known_hosts` is never touched. */
+/** The known_hosts file of one cluster, with ed25519 keys only. `~/.ssh/known_hosts` is never touched. */
 export interface KnownHosts {
   readonly path: string;
-  /** The key, in wire form, that this host must show; undefined where none was pinned. */
+  /** Returns the key, in wire format, that this host must present; undefined if none was pinned. */
   expected(host: string, port: number): Promise<Buffer | undefined>;
-  /** Resolves when the key is on the disk, for good. A key pinned before for the same host and port gives way. */
+  /** Resolves when the key is stored on disk. Replaces a key pinned earlier for the same host and port. */
   pin(host: string, port: number, key: Buffer): Promise<void>;
 }
 
 /**
- * Many nodes may pin at once: a caller that comes while the file is being written shares the next writing, so that 300 nodes cost a few flushes and
- * not 300. One process at a time writes a cluster's file: the one that creates the cluster.
+ * Many nodes may pin concurrently. Callers that arrive while the file is being written share the next write, so that 300 nodes cost a few flushes
+ * instead of 300. Only one process at a time writes a cluster's file: the one that creates the cluster.
  */
 export function createKnownHosts(path: string): KnownHosts {
   const pinned = new Map<string, Buffer>();
@@ -33,7 +33,7 @@ export function createKnownHosts(path: string): KnownHosts {
     }
   };
   const writeNext = async (): Promise<void> => {
-    // The failure of the writing before is told to those who wait for that one.
+    // A failure of the previous write goes to the callers that wait for that write.
     await writing.current?.catch(() => {});
     writing.current = writing.next;
     delete writing.next;
@@ -57,13 +57,13 @@ export function createKnownHosts(path: string): KnownHosts {
 
 const keyType = "ssh-ed25519";
 
-/** The form in which OpenSSH looks a host up. */
+/** The form in which OpenSSH looks up a host. */
 const hostName = (host: string, port: number): string => (port === 22 ? host : `[${host}]:${port}`);
 
-/** As `hostName` writes them: nothing that OpenSSH takes for a mark, a pattern or a list. */
+/** Matches what `hostName` returns, and nothing that OpenSSH reads as a marker, a pattern or a list. */
 const hostShape = /^[A-Za-z0-9.:-]+$|^\[[A-Za-z0-9.:-]+\]:\d{1,5}$/;
 
-/** The keys in the text of such a file, by host. Lines of another form are passed over. */
+/** Returns the keys in the text of such a file, by host. Skips lines of any other form. */
 export function parseKnownHosts(text: string): [string, Buffer][] {
   return text.split("\n").flatMap((line): [string, Buffer][] => {
     const [name, ...rest] = line.trim().split(/\s+/);

@@ -1,21 +1,24 @@
 import { existsSync, readFileSync, writeSync } from "node:fs";
 import { rm } from "node:fs/promises";
 
-/** The file descriptor that ssh inherits too. */
+/** The file descriptor that ssh inherits as well. */
 const ownStderr = 2;
 
 /**
- * Keeps what `ssh` itself says away from the command's stderr until it is known how the session went: of a changed host key it would advise to
+ * Keeps ssh's own messages out of the command's stderr until the session's outcome is known: for a changed host key, ssh would advise the user to
  * delete the pinned one.
  */
 export interface SshMessages extends AsyncDisposable {
-  /** Words for ssh's command line. */
+  /** Arguments for ssh's command line. */
   readonly options: readonly string[];
-  /** Prints what ssh has said, once. */
+  /** Prints ssh's messages, once. */
   release(): void;
 }
 
-/** `path` must be free and in a folder of this user's; nothing is left there. `stderr` is this program's own, or an open file. */
+/**
+ * `path` must not exist and must be in a folder that belongs to this user; disposal removes the file. `stderr` is this program's own, or an open
+ * file.
+ */
 export function createSshMessages(path: string, stderr: "inherit" | number): SshMessages {
   const state = { isReleased: false };
   return {

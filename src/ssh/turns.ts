@@ -1,6 +1,6 @@
-/** A bounded number of tasks at once: later callers wait, in order, until one has ended. */
+/** Limits the number of concurrent tasks: later callers wait, in order, until a task has ended. */
 export interface Turns {
-  /** Runs the task when its turn has come. Rejects with the signal's reason when that is aborted before. */
+  /** Runs the task when its turn comes. Rejects with the signal's reason if the signal aborts before that. */
   run<Result>(task: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
 }
 
@@ -30,7 +30,7 @@ export function createTurns(limit: number): Turns {
       try {
         return await task();
       } finally {
-        // The turn is handed on as it is, so that nobody can slip in between.
+        // The turn passes directly to the next caller, so that nobody can slip in between.
         const next = waiting.shift();
         if (next === undefined) taken.count -= 1;
         else next();

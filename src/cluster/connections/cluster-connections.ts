@@ -6,7 +6,9 @@ import { createKnownHosts } from "../../ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 
-/** The way into the nodes of the cluster whose key and known hosts are kept in this folder. What is done on them is logged beside these. */
+/**
+ * Opens connections to the nodes of the cluster whose key and known hosts are in this folder. The log of what is done on the nodes goes there too.
+ */
 export function openConnections(
   directory: string,
   { clock, progress }: Omit<Surroundings, "environment">,
@@ -33,7 +35,7 @@ export function openConnections(
   };
 }
 
-/** A failed connection with what to do about it: SSH itself can't know which of this program's commands tell more. Any other error as it is. */
+/** Adds a hint to a failed connection: the SSH code can't know which of this program's commands tell more. Returns any other error unchanged. */
 export function withAdvice(error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed" || error.hint !== undefined) return error;
   const { message, facts, transient, cause } = error;

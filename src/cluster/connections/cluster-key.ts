@@ -3,7 +3,7 @@ import { ClusterError } from "../../errors.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 
-/** Where the one SSH key of the cluster is kept, and whether this machine has it. */
+/** Returns the path of the cluster's SSH key, and whether this machine has it. */
 export async function clusterKey(cluster: ClusterRecord): Promise<{ readonly path: string; readonly isHere: boolean }> {
   const path = creationFiles(cluster.directory).privateKey;
   try {

@@ -6,17 +6,18 @@ import { openConnections } from "./cluster-connections.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 
 export interface MaskedConnections extends ConnectionPool {
-  /** Why the cluster's secrets could not be read from it; undefined: they are hidden, or it has none yet. */
+  /** Why the cluster's secrets could not be read; undefined if they are hidden, or if the cluster has none yet. */
   problem(): string | undefined;
 }
 
-/** How long a first master that answers may keep others waiting; one that doesn't is given up by the pool sooner. */
+/** How long a first master that answers may delay connections to other nodes. The pool gives up sooner on one that doesn't answer. */
 const readLimitMs = 60_000;
 
 /**
- * The way into the nodes of a cluster that another process may have created. Before it leads to any node, the cluster's secrets are read from
- * its first master, once, and hidden: so whatever command shows or saves text from a node masks them. It never leads to the first master
- * without that. Where this one can't be asked, the others are not kept waiting again; it is asked when it can be connected to.
+ * Opens connections to the nodes of a cluster that another process may have created. Before it connects to any node, it reads the cluster's secrets
+ * from the first master, once, and hides them, so every command that shows or saves text from a node masks them. It never connects to the first
+ * master without doing so. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon as it can be
+ * connected to.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,

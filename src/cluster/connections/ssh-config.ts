@@ -3,7 +3,7 @@ import { creationFiles } from "../../system/files/creation-folder.ts";
 import { clusterKey, keyMissing } from "./cluster-key.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 
-/** An OpenSSH configuration with one `Host` per running node. Throws `key-missing` where this machine cannot log in. */
+/** Returns an OpenSSH configuration with one `Host` per running node. Throws `key-missing` if this machine cannot log in. */
 export async function sshConfig(cluster: ClusterRecord): Promise<string> {
   if (!(await clusterKey(cluster)).isHere) throw keyMissing(cluster);
   const files = creationFiles(cluster.directory);

@@ -14,12 +14,12 @@ export interface FirstLogins {
   readonly directory: string;
   readonly connections: ConnectionPool;
   readonly creation: Pick<Creation, "firstHostKeyOf" | "finishBoot" | "whyUnreachable" | "loginLimitMs">;
-  /** Clock time after which the creation is given up. */
+  /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
 }
 
 /**
- * Returns what logs in to one new machine after another: first contact, the connection into the pool, the end of the first boot.
+ * Returns a function that logs in to a new machine: it makes first contact, adds the connection to the pool, and waits for the end of the first boot.
  */
 export async function firstLogin(
   logins: FirstLogins,
@@ -50,7 +50,7 @@ export async function firstLogin(
   };
 }
 
-/** A machine that never answered: perhaps something keeps it from us, or the creation's time is over. */
+/** Explains why a machine never answered: something may block the way to it, or the creation's time is over. */
 async function explained(
   error: unknown,
   { name, logins }: { readonly name: string; readonly logins: FirstLogins },
@@ -75,5 +75,5 @@ async function explained(
   );
 }
 
-/** First contact gives up when its next try would come after the deadline: a little before it. */
+/** First contact gives up if its next try would come after the deadline, so it can end a little before the deadline. */
 const longestPauseMs = 2_000;

@@ -8,11 +8,11 @@ import { TaskGroup } from "../../system/task-group.ts";
 const firstPauseMs = 200;
 const loginsAtOnce = 256;
 
-/** What is put on the machines as part of their creation. Disposing of it ends what is under way and awaits that. */
+/** Installs on the machines as part of their creation. Disposing of it ends its work and waits until that has ended. */
 export interface CreationInstaller extends AsyncDisposable {
-  /** Prepares a node that lets us in, while others still start. */
+  /** Prepares a node that accepts logins, while others are still starting. */
   prepare(node: NodeRecord): Promise<void>;
-  /** Resolves when the creation may be called finished; called once, when all nodes let us in. */
+  /** Resolves when the creation may count as finished. Called once, when all nodes accept logins. */
   start(cluster: ClusterRecord): Promise<void>;
 }
 
@@ -20,16 +20,16 @@ export interface Raising {
   readonly creation: Pick<Creation, "launch" | "look" | "lookEveryMs">;
   /** How many nodes there will be. */
   readonly count: number;
-  /** Opens all of them: an `authorized_keys` line. */
+  /** The key that opens all nodes, as an `authorized_keys` line. */
   readonly publicKey: string;
-  /** Resolves when the node, which has its address, can be logged in to. */
+  /** Resolves when the node, which has its address, accepts logins. */
   readonly logIn: (node: NodeRecord, signal: AbortSignal) => Promise<void>;
   readonly installer: (signal: AbortSignal) => CreationInstaller;
 }
 
 /**
- * Launches the machines, looks at them until all are up, logs in to each as soon as it has its address, and prepares each as soon as it lets us in;
- * then starts the installation. When any of this fails, everything else is aborted, and has ended when this throws.
+ * Launches the machines, polls until all are up, logs in to each as soon as it has its address, prepares each as soon as it accepts logins, and then
+ * starts the installation. If any of this fails, it aborts everything else and waits for it to end before it throws.
  */
 export async function raiseNodes(
   raising: Raising,
@@ -61,7 +61,7 @@ interface Watch {
   readonly arrivals: Arrivals;
   /** Called once for each machine, when it has its address. */
   readonly onUp: (node: NodeRecord) => void;
-  /** The creation's own. */
+  /** The signal of the creation. */
   readonly signal: AbortSignal;
 }
 
@@ -78,9 +78,9 @@ async function untilAllLetUsIn(
       waiting.for = arrivals.waitingText(cluster.nodes);
       progress.waiting(waiting.for === "" ? "" : `waiting for ${waiting.for}`);
       if (arrivals.areComplete) return cluster;
-      // When all have their addresses, the only news that a look can bring is that a machine ended.
+      // Once all have their addresses, polling can only reveal that a machine has ended.
       const pause = arrivals.areAllUp ? creation.lookEveryMs : pauseMs;
-      // Rejects both when it is woken and when it is aborted.
+      // The sleep rejects both when it is woken and when it is aborted.
       await clock.sleep(pause, AbortSignal.any([signal, arrivals.nextNews()])).catch(() => {});
       signal.throwIfAborted();
       if (arrivals.areComplete) return cluster;
@@ -93,7 +93,7 @@ async function untilAllLetUsIn(
   }
 }
 
-/** The creation's time limit doesn't know what it cut off. */
+/** Adds what was being waited for, because the creation's time limit doesn't know what it interrupted. */
 function withWaiting(error: unknown, waiting: string): unknown {
   if (!(error instanceof ClusterError) || error.id !== "deadline-passed" || waiting === "") return error;
   const hint = error.hint === undefined ? {} : { hint: error.hint };
@@ -104,7 +104,7 @@ function withWaiting(error: unknown, waiting: string): unknown {
   });
 }
 
-/** How far the machines of a creation have come. */
+/** Tracks how far the machines of a creation have come. */
 class Arrivals {
   readonly #count: number;
   readonly #up = new Set<string>();
@@ -126,7 +126,7 @@ class Arrivals {
     if (this.areComplete) this.#state.news.abort();
   }
 
-  /** Those that have their address now and had none before. */
+  /** Returns the nodes that have received their address since the last call. */
   newlyUp(nodes: readonly NodeRecord[]): readonly NodeRecord[] {
     const found = nodes.filter(({ id, state, ssh }) => state === "running" && ssh.host !== "" && !this.#up.has(id));
     for (const { id } of found) this.#up.add(id);
@@ -141,21 +141,21 @@ class Arrivals {
     return this.#state.isLaunched && this.#loggedIn.size === this.#count;
   }
 
-  /** Whether the launch has ended since this was last asked. */
+  /** Whether the launch has ended since the last call. */
   hasJustLaunched(): boolean {
     const { hasJustLaunched } = this.#state;
     this.#state.hasJustLaunched = false;
     return hasJustLaunched;
   }
 
-  /** Aborted as soon as there is a reason to look again at once. */
+  /** Returns a signal that aborts as soon as there is a reason to poll again at once. */
   nextNews(): AbortSignal {
     if (!this.#state.hasJustLaunched && !this.areComplete) this.#state.news = new AbortController();
     return this.#state.news.signal;
   }
 
   waitingText(nodes: readonly NodeRecord[]): string {
-    // As long as nothing can be seen, the launch is what is waited for.
+    // Until a machine is visible, the creation is waiting for the launch.
     if (!this.#state.isLaunched && nodes.length === 0) return "";
     const unmet = nodes.filter((node) => node.state === "running" && !this.#loggedIn.has(node.id));
     const pending = this.#count - this.#loggedIn.size - unmet.length;

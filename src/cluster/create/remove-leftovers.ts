@@ -5,8 +5,8 @@ import { ClusterError } from "../../errors.ts";
 import { abandonedCreations } from "../../system/files/creation-folder.ts";
 
 /**
- * Removes what earlier creates of this id have left on this machine: those that were killed, and those whose roll-back failed. What can't be
- * removed is told; the id may then be refused.
+ * Removes what earlier creations of this id left on this machine because they were killed or their roll-back failed. Reports what it can't remove;
+ * the id may then be refused.
  */
 export async function removeLeftovers(
   backend: Pick<Backend<never>, "remove">,
@@ -21,7 +21,7 @@ export async function removeLeftovers(
     creations.map(async ({ directory, creation }) => {
       try {
         await backend.remove({ id: clusterId, creationId: creation.creationId, directory }, signal);
-        // Its key opens nothing any more.
+        // Its key no longer opens anything.
         await rm(directory, { recursive: true, force: true });
       } catch (error) {
         signal.throwIfAborted();

@@ -12,19 +12,19 @@ const limitMs = 9 * 60_000;
 const longestPauseMs = 15_000;
 
 export interface FailedCreation {
-  /** Undefined where it was not even planned. */
+  /** Undefined if the creation was not even planned. */
   readonly creation: Creation | undefined;
   /** The creation's folder on this machine. */
   readonly directory: string;
   readonly keepOnFailure: boolean;
-  /** Saves what tells why it failed, in the folder. */
+  /** Saves logs that help explain the failure, in the folder. */
   readonly saveLogs: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
 }
 
 /**
- * Removes what a creation has made, with time limits of its own, since the creation's are over. After a failure the logs are saved first. After an
- * interruption the machines are told to end first, because the user may kill the program seconds later. Never throws: it tells what is left, and then
- * leaves the folder as it is, so that the next create of this id on this machine removes the rest.
+ * Removes what a creation has made, with time limits of its own, because those of the creation are over. After a failure it saves the logs first.
+ * After an interruption it tells the machines to end first, because the user may kill the program seconds later. Never throws: it reports what is
+ * left and keeps the folder as it is, so that the next creation of this id on this machine removes the rest.
  */
 export async function undoCreation(
   failed: FailedCreation,
@@ -34,7 +34,7 @@ export async function undoCreation(
   const { creation, directory } = failed;
   if (creation?.describeRemains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };
-  // When the id turned out to be somebody else's, nothing of this creation is worth keeping or looking at.
+  // If the id belongs to somebody else's cluster, nothing of this creation is worth saving or inspecting.
   const isWorthless = hasErrorId(error, "cluster-exists");
   if (failed.keepOnFailure && !isWorthless) return await keep(work, surroundings);
   using step = surroundings.progress.start("Remove what was made");
@@ -48,7 +48,7 @@ export async function undoCreation(
   } catch (problem) {
     surroundings.progress.warn(`The removal failed: ${reasonOf(problem)} ${creation.describeRemains()}`);
   }
-  // Where that can't be written, the creation counts as abandoned once this process has ended.
+  // If this can't be written, the creation counts as abandoned once this process has ended.
   await endCreation(directory, "abandoned").catch(() => {});
 }
 
@@ -67,7 +67,7 @@ async function undo(
     try {
       await stop();
     } finally {
-      // Even if the machines can't be told to end.
+      // Save the logs even if the machines can't be told to end.
       await saveLogs(work, surroundings);
     }
   } else {
@@ -77,7 +77,7 @@ async function undo(
   return await patiently("to remove the rest", async (signal) => creation.remove(signal), surroundings, limit.signal);
 }
 
-/** Tries again, until the limit, what fails for a reason that may pass; tells what it waits for. */
+/** Retries transient failures until the limit, and reports what it is waiting for. */
 async function patiently<Result>(
   aim: string,
   task: (signal: AbortSignal) => Promise<Result>,
@@ -99,7 +99,7 @@ async function keep(work: TouchedCreation, surroundings: Surroundings): Promise<
   await endCreation(work.directory, "finished");
 }
 
-/** Its failure must not keep anything from being removed. */
+/** Never throws, because a failure here must not prevent the removal. */
 async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progress }: Surroundings): Promise<void> {
   const signal = AbortSignal.timeout(logsLimitMs);
   try {
@@ -109,7 +109,7 @@ async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progres
   }
 }
 
-/** Nothing of the creation is left, and its key opens nothing any more; logs stay where there are some. */
+/** Nothing of the creation is left and its key no longer opens anything; logs are kept if there are any. */
 async function forget(directory: string, what: "everything" | "the key"): Promise<void> {
   await endCreation(directory, "removed");
   await rm(what === "everything" ? directory : creationFiles(directory).privateKey, { recursive: true, force: true });

@@ -12,7 +12,7 @@ export class ClusterNode {
   readonly role: Role;
   /** The backend's own name of the machine, such as an EC2 instance id. */
   readonly id: string;
-  /** Undefined where it has none. */
+  /** Undefined if the node has none. */
   readonly publicAddress: string | undefined;
   readonly privateAddress: string | undefined;
   readonly #record: NodeRecord;
@@ -29,8 +29,8 @@ export class ClusterNode {
   }
 
   /**
-   * Runs a command on the node and resolves with what it wrote. Throws a ClusterError: `remote-command-failed` where its status isn't 0
-   * (`facts` holds `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`, `connection-failed`, `key-missing`, `host-key-changed`.
+   * Runs a command on the node and resolves with its output. Throws a ClusterError: `remote-command-failed` if the exit status isn't 0 (`facts` holds
+   * `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`, `connection-failed`, `key-missing`, `host-key-changed`.
    */
   async run(command: NodeCommand): Promise<NodeCommandResult> {
     if (command.args.length === 0)

@@ -20,16 +20,16 @@ import { syncCheckout } from "../sync-checkout.ts";
 import type { MasterSync } from "../sync-checkout.ts";
 import { waitForCluster } from "../wait-for-cluster.ts";
 
-/** What every operation takes. */
+/** Options that every operation takes. */
 export interface Cancellation {
-  /** Aborted, what is under way ends, and the signal's reason is thrown. */
+  /** When aborted, ends the work and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
 }
 
 export interface WaitOptions extends Cancellation {
-  /** Milliseconds to wait at most (`deadline-passed`); default: an hour. */
+  /** Maximum wait in milliseconds (`deadline-passed`); default: one hour. */
   readonly timeoutMs?: number;
-  /** Leaves out what this machine asks the masters' web servers, for clusters whose web UI can't be reached from here; default: false. */
+  /** Skips the requests that this machine sends to the masters' web servers, for clusters whose web UI can't be reached from here; default: false. */
   readonly skipHttpChecks?: boolean;
 }
 
@@ -43,19 +43,19 @@ export interface EnterpriseWaitOptions extends WaitOptions {
 const usualWaitMs = 60 * 60_000;
 
 /**
- * A cluster of machines, to install the platform on and to use. Disposing of it destroys it, so `await using` does when its scope is left. All
- * that can go wrong is thrown as a ClusterError, whose `id` says what.
+ * A cluster of machines on which to install and use the platform. Disposing of it destroys the cluster, so `await using` does so at the end of its
+ * scope. Every operation fails with a ClusterError whose `id` identifies the problem.
  */
 export class Cluster implements AsyncDisposable {
   readonly id: string;
   readonly variant: Variant;
-  /** When the machines end by themselves; undefined where they have no fixed lifetime. */
+  /** When the machines end by themselves; undefined if they have no fixed lifetime. */
   readonly expiresAt: Date | undefined;
-  /** The folder of this machine that keeps the cluster's key and known hosts, and the logs of what failed. */
+  /** The folder on this machine that holds the cluster's key, its known hosts, and the logs of failed operations. */
   readonly directory: string;
-  /** The one key that opens all nodes. On another machine than the creator's there is no such file. */
+  /** The one key that opens all nodes. The file exists only on the machine that created the cluster. */
   readonly sshKeyPath: string;
-  /** A file of this machine, given by the backend: the script that prints a node's private IPv4 address. */
+  /** A file on this machine, provided by the backend: the script that prints a node's private IPv4 address. */
   readonly ipDetectPath: string;
   readonly #open: OpenCluster;
   readonly #connections: SharedConnections;
@@ -77,16 +77,16 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Makes the machines of a cluster, on which nothing is installed yet, and resolves when all can be logged in to. On failure nothing is left but
-   * logs in the state folder. Throws `bad-usage`, `no-credentials`, `cluster-exists`, `capacity-lacking`, `machine-failed` and the like.
+   * Creates the machines of a cluster, without installing anything, and resolves when all of them accept logins. After a failure only logs in the
+   * state folder remain. Throws `bad-usage`, `no-credentials`, `cluster-exists`, `capacity-lacking`, `machine-failed` and the like.
    */
   static async create<Options>(backend: ClusterBackend<Options>, request: ClusterRequest): Promise<Cluster> {
     return new Cluster(await createForLibrary(backend, request));
   }
 
   /**
-   * The cluster with this id, no matter who made it; `cluster-not-found` where there is none. Disposing of it destroys it as any other: hold it with
-   * `const` where it is to live on.
+   * Finds the cluster with this id, no matter who created it. Throws `cluster-not-found` if there is none. Disposing of it destroys it like any other
+   * cluster: hold it with `const` if it should live on.
    */
   static async find<Options>(
     backend: ClusterBackend<Options>,
@@ -96,7 +96,7 @@ export class Cluster implements AsyncDisposable {
     return new Cluster(await findForLibrary(backend, clusterId, cancelSignal));
   }
 
-  /** In the order of their numbers. Throws `node-not-found` where the last one has ended. */
+  /** Sorted by number. Throws `node-not-found` if the last master has ended. */
   get masters(): readonly [ClusterNode, ...ClusterNode[]] {
     const [first, ...others] = this.#withRole("master");
     if (first !== undefined) return [first, ...others];
@@ -116,9 +116,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The least configuration that the artifact needs, with this cluster's addresses and name servers, to be merged with your own: `{
-   * ...cluster.baseConfig, resolvers: ["10.0.0.2"] }`. Enterprise: superuser `admin` with the password `admin`, and no license. On a cluster
-   * that was found it throws where the first master couldn't be logged in to (`key-missing`, `connection-failed`).
+   * The minimal configuration that the artifact needs, with this cluster's addresses and name servers. Merge it with your own:
+   * `{ ...cluster.baseConfig, resolvers: ["10.0.0.2"] }`. The enterprise variant gets the superuser `admin` with the password `admin`, and no
+   * license. For a cluster returned by `find`, throws if this machine could not log in to the first master (`key-missing`, `connection-failed`).
    */
   get baseConfig(): Configuration {
     const { base } = this.#open;
@@ -137,15 +137,18 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the open source variant is ready: every installer has ended well, every node's own check passes, every master answers over HTTP
-   * and all agents are registered. Throws `install-failed` or `machine-failed` as soon as it can't become ready, `deadline-passed`, `bad-usage` for an
-   * enterprise cluster; the nodes' logs are then in `directory`.
+   * Resolves when the open source variant is ready: every installer has succeeded, every node's own check passes, every master answers over HTTP, and
+   * all agents are registered. Throws `install-failed` or `machine-failed` as soon as the cluster can no longer become ready, `deadline-passed`, or
+   * `bad-usage` for an enterprise cluster; the nodes' logs are then in `directory`.
    */
   async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
     await this.#wait("oss", { username: "", password: "" }, options);
   }
 
-  /** The same for the enterprise variant, where the superuser must be able to log in too: `login-refused` if name or password is wrong. */
+  /**
+   * Does the same for the enterprise variant, where the superuser must also be able to log in. Throws `login-refused` if the name or password is
+   * wrong.
+   */
   async waitForClusterEnterprise(options: EnterpriseWaitOptions = {}): Promise<void> {
     const { superuserUsername = "admin", superuserPassword = "admin" } = options;
     this.#open.surroundings.progress.hide(superuserPassword);
@@ -173,8 +176,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, each all or nothing, and tells per master what
-   * was sent. `checkoutDir` is a path of this machine. Throws `bad-usage` (no checkout), `not-installed`, `transfer-failed`, `connection-failed`.
+   * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, all or nothing for each master, and returns what was
+   * sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a checkout), `not-installed`, `transfer-failed`,
+   * `connection-failed`.
    */
   async sync(
     checkoutDir: string,
@@ -188,8 +192,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Saves the logs of all nodes that answer, and the machines' console output, with known secrets masked. `folder` is a path of this machine; default:
-   * a new one in `directory`.
+   * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked. `folder` is a path on this machine; default:
+   * a new folder in `directory`.
    */
   async saveLogs({
     folder,
@@ -200,7 +204,9 @@ export class Cluster implements AsyncDisposable {
     return await saveLogs(backend, { cluster: record, folder: chosen }, surroundings, cancelSignal);
   }
 
-  /** Ends all machines and removes what belongs to them; resolves when they are gone. The second time it does nothing. Throws `cloud-failed` and the like. */
+  /**
+   * Ends all machines and removes what belongs to them; resolves when they are gone. A second call does nothing. Throws `cloud-failed` and the like.
+   */
   async destroy({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
     if (this.#state.isDestroyed) return;
     await this.#connections[Symbol.asyncDispose]();

@@ -16,26 +16,26 @@ import type { InstallationRequest } from "../plan-installation.ts";
 import { checkInstallation, planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
-/** What is installed on a cluster, and how. Paths are of this machine; relative ones start at the current folder. */
+/** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
 export interface Installation {
-  /** Path of the release artifact, an installer generator script of the cluster's variant. */
+  /** Path of the release artifact, an installer generator script for the cluster's variant. */
   readonly buildArtifact: string;
   /**
-   * All of the artifact's configuration, as a mapping: nothing is added to it, so begin with `...cluster.baseConfig`. An enterprise
-   * license goes in here too, as `license_key_contents`.
+   * The artifact's complete configuration, as a mapping. Nothing is added to it, so begin with `...cluster.baseConfig`. An enterprise license goes in
+   * here too, as `license_key_contents`.
    */
   readonly clusterConfig: Configuration;
   /** Path of a script that prints a node's private IPv4 address; the backend's own is `cluster.ipDetectPath`. */
   readonly ipDetectPath: string;
-  /** Path of a folder; all files in it are copied into the installer's `genconf` folder. An `ip-detect` in it wins. */
+  /** Path of a folder whose files are all copied into the installer's `genconf` folder. An `ip-detect` in it takes precedence. */
   readonly genconfDir?: string;
-  /** Files and folders that are copied to the masters before the installation, as root; `target` is absolute. */
+  /** Files and folders to copy to the masters before the installation, as root; `target` is absolute. */
   readonly copyToMaster?: readonly CopyToMaster[];
   /** Puts SELinux into enforcing mode before the installation; default: false. */
   readonly enableSelinuxEnforcing?: boolean;
-  /** Milliseconds until the installation must have started on all nodes (`deadline-passed`); default: an hour. */
+  /** Milliseconds within which the installation must have started on all nodes (`deadline-passed`); default: one hour. */
   readonly timeoutMs?: number;
-  /** Aborted, what is under way ends, and the signal's reason is thrown. */
+  /** When aborted, ends the work and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
 }
 
@@ -73,7 +73,7 @@ async function startInstallation(
   await installer.start(record);
 }
 
-/** Everything that can be checked here is, before a node is touched. */
+/** Checks everything that can be checked here before it touches a node. */
 async function readInstallation(
   { backend, record, surroundings }: OpenCluster,
   installation: Installation,
@@ -115,7 +115,7 @@ async function filesForMasters({ source, target }: CopyToMaster): Promise<readon
   throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, unlike ${target}.`);
 }
 
-/** What tells why it failed goes into the cluster's folder, since the machines may be gone the next moment. */
+/** Saves logs that explain a failure in the cluster's folder, because the machines may be gone the next moment. */
 export async function keepEvidence(
   { backend, record, surroundings }: OpenCluster,
   connections: ConnectionPool,

@@ -3,14 +3,14 @@ import { systemClock } from "../../system/clock.ts";
 import type { Environment } from "../../system/environment.ts";
 import { LineProgress } from "./line-progress.ts";
 
-/** What every backend of the library takes beside its own options. */
+/** Options that every backend of the library takes besides its own. */
 export interface SurroundingOptions {
   /**
-   * Variables by name, as `backend/cloud/README.md` lists them: credentials, endpoints, `XDG_STATE_HOME` (where keys and logs are kept). Default: those of the
-   * process. The cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any case.
+   * Variables by name, as `backend/cloud/README.md` lists them: credentials, endpoints, `XDG_STATE_HOME` (where keys and logs are kept). Default: the
+   * variables of the process. The cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any case.
    */
   readonly environment?: Environment;
-  /** Called with a line, printable, without a newline and with secrets masked, for all that is begun, done, noted and waited for. Default: nobody is told. */
+  /** Called with one printable line, without a newline and with secrets masked, for each step, result, note and wait. Default: no reports. */
   readonly onProgress?: (line: string) => void;
 }
 

@@ -2,7 +2,7 @@ import { Masker } from "../../system/masker.ts";
 import { maskedPrintable } from "../../system/printable.ts";
 import type { Progress, Step } from "../../system/progress.ts";
 
-/** Tells a function what is done, a printable line each and without secrets: the library has no terminal of its own. */
+/** Reports progress to a function, one printable line at a time and without secrets: the library has no terminal of its own. */
 export class LineProgress implements Progress {
   readonly #masker = new Masker();
   readonly #onLine: (line: string) => void;

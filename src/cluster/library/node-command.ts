@@ -4,38 +4,38 @@ import { quote } from "../../ssh/quote.ts";
 import { createToken, runSealed, sealed, takeBytes } from "../../ssh/session/session-line.ts";
 import { checkedVariableName } from "../../ssh/variable-name.ts";
 
-/** A command for a node. */
+/** A command to run on a node. */
 export interface NodeCommand {
-  /** The program and its arguments, passed on exactly: no shell reads them. A shell line is `["sh", "-c", line]`. */
+  /** The program and its arguments, passed on exactly: no shell reads them. For a shell line, pass `["sh", "-c", line]`. */
   readonly args: readonly string[];
-  /** Variables for the command, by name. They may be secrets: they stand in no argument list, here or on the node. */
+  /** Variables for the command, by name. They may be secrets: they never appear in an argument list, here or on the node. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Absolute path on the node; default: the home folder of the user that logs in. */
+  /** Absolute path on the node; default: the home folder of the login user. */
   readonly cwd?: string;
   /** What the command reads from its stdin; default: nothing. */
   readonly input?: string | Uint8Array;
-  /** Whether it runs as root, as all commands of `cluster-cloud run` do; default: true. Otherwise as the user that the image lets in. */
+  /** Whether it runs as root, like all commands of `cluster-cloud run`; default: true. Otherwise it runs as the image's login user. */
   readonly asRoot?: boolean;
   /** Whether a status other than 0 throws; default: true. */
   readonly reject?: boolean;
-  /** Milliseconds after which the command, with all that it started, is ended (`deadline-passed`); default: none. */
+  /** Milliseconds after which the command and everything that it started are ended (`deadline-passed`); default: no limit. */
   readonly timeoutMs?: number;
-  /** Aborted, the command is ended on the node, and the signal's reason thrown. */
+  /** When aborted, ends the command on the node and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
-  /** Called with the output as it comes, in pieces that needn't be lines. */
+  /** Called with output as it arrives, in chunks that may be partial lines. */
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
 }
 
-/** What came of a command. */
+/** The result of a command. */
 export interface NodeCommandResult {
-  /** The exit status; 128 + the signal's number where a signal ended the command. */
+  /** The exit status, or 128 + the signal number if a signal ended the command. */
   readonly status: number;
-  /** All that it wrote, read as UTF-8, its last newline included; of more than 4 Mi characters the last ones. */
+  /** The whole output, decoded as UTF-8, including the last newline. If it is longer than 4 Mi characters, only the end is kept. */
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs it over the connection of the node with this reference. Fails as ClusterNode.run says. */
+/** Runs the command over the connection to the node with this reference. For its errors see ClusterNode.run. */
 export async function runCommand(
   command: NodeCommand,
   { connection, reference }: { readonly connection: Connection; readonly reference: string },
@@ -60,7 +60,7 @@ function remoteCommand(command: NodeCommand): RemoteCommand {
   };
 }
 
-/** The values travel ahead of the command's own stdin. One that was cut off on its way lacks its last line, and isn't run. */
+/** Sends the values ahead of the command's own stdin. If the transfer is cut off, the last line is missing and the command doesn't run. */
 function withVariables(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -20,27 +20,27 @@ import { findCluster } from "../find-cluster.ts";
 import { countsProblems } from "../node-counts.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
 
-/** The cluster to be made. */
+/** The cluster to create. */
 export interface ClusterRequest {
-  /** Must be that of the artifact which will be installed. */
+  /** Must match the artifact that will be installed. */
   readonly variant: Variant;
-  /** How many nodes: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, 1,000 in all at most; default: 1 of each. */
+  /** Node counts: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
   readonly masters?: number;
   readonly agents?: number;
   readonly publicAgents?: number;
-  /** 1 to 63 letters, digits, `_`, `.` and `-`; default: a random one, so that several clusters can stand side by side. */
+  /** 1 to 63 letters, digits, `_`, `.` and `-`; default: a random id, so that several clusters can exist side by side. */
   readonly clusterId?: string;
-  /** Path of a private key of your own that opens the nodes; default: one is made for the cluster. */
+  /** Path of your own private key that opens the nodes; default: a key is made for the cluster. */
   readonly sshKey?: string;
-  /** Leaves the machines as they are where the creation fails; default: false. */
+  /** Leaves the machines as they are if the creation fails; default: false. */
   readonly keepOnFailure?: boolean;
-  /** Milliseconds that the creation may take (`deadline-passed`); default: an hour. */
+  /** Milliseconds that the creation may take (`deadline-passed`); default: one hour. */
   readonly timeoutMs?: number;
-  /** Aborted, what was made is removed, and then the signal's reason thrown. */
+  /** When aborted, removes what was created and then throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
 }
 
-/** A cluster with the way to it, and what must be asked of it before it can be installed. */
+/** A cluster with its connections, and the facts that an installation needs from it. */
 export interface OpenCluster {
   readonly backend: Backend<unknown>;
   readonly surroundings: Surroundings;
@@ -49,12 +49,12 @@ export interface OpenCluster {
   readonly ipDetectPath: string;
 }
 
-/** Something that could not be found out is not missed by those who don't need it. */
+/** A fact, or why it could not be found out. The problem is thrown only for callers that need the fact. */
 type Known<Value> = { readonly value: Value } | { readonly problem: unknown };
 
 const usualLimitMs = 60 * 60_000;
 
-/** Makes the machines; see Cluster.create. */
+/** Creates the machines; see Cluster.create. */
 export async function createForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   request: ClusterRequest,
@@ -74,9 +74,9 @@ export async function createForLibrary<Options>(
       counts,
       distribution,
       options,
-      // Which layout's artifact will be installed isn't known yet.
+      // The layout of the artifact that will be installed isn't known yet.
       webScheme: undefined,
-      // The artifact isn't known yet: preparing the nodes finds out.
+      // The artifact isn't known yet; preparing the nodes will find out.
       needsCgroups1: false,
       imagePreparation: undefined,
       openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
@@ -97,7 +97,7 @@ export async function createForLibrary<Options>(
   return { backend, surroundings, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
 }
 
-/** Installing comes later; what must be learnt from the machines is part of their creation, so that its failure leaves nothing. */
+/** The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind. */
 const installNothing = (start: CreationInstaller["start"]): CreationInstaller => ({
   prepare: async () => {},
   start,
@@ -112,7 +112,7 @@ function assertRequest(clusterId: string, counts: Counts): void {
 
 const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
 
-/** A cluster that stands; see Cluster.find. */
+/** Finds an existing cluster; see Cluster.find. */
 export async function findForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   clusterId: string,
@@ -121,14 +121,14 @@ export async function findForLibrary<Options>(
   const { surroundings } = clusters;
   const backend = await clusters.open(signal);
   const record = await findCluster(backend, clusterId, signal);
-  // On another machine than its creator's there is none.
+  // The folder exists only on the machine that created the cluster.
   await makeCreationFolder(record.directory);
   await writePrivateFile(ipDetectFile(record), backend.ipDetect);
   const base = await baseIfReachable(backend, record, surroundings, signal);
   return { backend, surroundings, record, base, ipDetectPath: ipDetectFile(record) };
 }
 
-/** A master that doesn't answer must not keep anybody from looking at the cluster. */
+/** A master that doesn't answer must not keep anyone from looking at the cluster. */
 const baseLimitMs = 15_000;
 
 async function baseIfReachable(

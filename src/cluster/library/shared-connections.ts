@@ -1,12 +1,12 @@
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 
-/** Long enough for the next command of a test, short enough for a program that is at its end. */
+/** Long enough for the next command of a test, and short enough for a program that is about to end. */
 const idleMs = 2_000;
 
 /**
- * The way into a cluster's nodes for the holder of a Cluster. It is open while it is used and a moment longer, so that commands in a row share
- * their connections, and a program that has nothing more to do ends by itself.
+ * The connections to a cluster's nodes, for the holder of a Cluster. They stay open while in use and a moment longer, so that consecutive commands
+ * share them and a program that has nothing left to do ends by itself.
  */
 export class SharedConnections implements AsyncDisposable {
   readonly #open: () => ConnectionPool;
@@ -16,7 +16,7 @@ export class SharedConnections implements AsyncDisposable {
     this.#open = open;
   }
 
-  /** Fails as `cluster-not-found` after the disposal. */
+  /** Fails as `cluster-not-found` after disposal. */
   async use<Result>(work: (connections: ConnectionPool) => Promise<Result>): Promise<Result> {
     if (this.#state.isOver) throw new ClusterError("cluster-not-found", "The cluster has been destroyed.");
     clearTimeout(this.#state.timer);
@@ -32,7 +32,7 @@ export class SharedConnections implements AsyncDisposable {
 
   #closeLater(): void {
     this.#state.timer = setTimeout(() => {
-      // What connections that nobody uses say when they are closed is of no interest.
+      // Nobody uses these connections any more, so errors while closing them don't matter.
       this.#close().catch(() => {});
     }, idleMs);
   }
@@ -43,7 +43,7 @@ export class SharedConnections implements AsyncDisposable {
     await pool?.[Symbol.asyncDispose]();
   }
 
-  /** Work that is under way fails as `connection-failed`. */
+  /** Work in progress fails as `connection-failed`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#state.isOver = true;
     clearTimeout(this.#state.timer);

@@ -8,14 +8,14 @@ import { saveTexts } from "./save-texts.ts";
 export interface EvidenceRequest {
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;
-  /** The creation's folder; the files go into it. */
+  /** The creation's folder, where the files go. */
   readonly directory: string;
 }
 
-/** Of the time that evidence gets as a whole, what a node's logs may take. */
+/** The part of the time for saving evidence that the nodes' logs may take. */
 const nodesLimitMs = 15_000;
 
-/** Saves what tells why a creation failed. Best effort: what cannot be had is left out, and nothing of this fails. */
+/** Saves logs that explain why a creation failed. Best effort: it skips what it can't get, and never throws. */
 export async function saveEvidence(
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, directory }: EvidenceRequest,

@@ -11,21 +11,21 @@ import { saveTexts } from "./save-texts.ts";
 
 export interface LogsRequest {
   readonly cluster: ClusterRecord;
-  /** Undefined: a new one in the cluster's state folder, named after the time. */
+  /** Undefined: a new folder in the cluster's state folder, named after the time. */
   readonly folder: string | undefined;
 }
 
 export interface SavedLogs {
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string;
-  /** File names in it. */
+  /** Names of the files in the folder. */
   readonly files: readonly string[];
 }
 
-/** How long the nodes may take, all together. */
+/** Time limit for all nodes together. */
 const nodesLimitMs = 120_000;
 
-/** Saves all logs of a cluster as files that only this user can read, with hidden values masked. What cannot be had is left out. */
+/** Saves all logs of a cluster as files that only this user can read, with hidden values masked. Skips what it can't get. */
 export async function saveLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, folder: chosen }: LogsRequest,
@@ -48,7 +48,7 @@ export async function saveLogs(
   return { folder, files };
 }
 
-/** One that is there already keeps its mode: it may be anybody's, such as /tmp. The files are for this user alone in any case. */
+/** An existing folder keeps its mode, because it may be a shared one such as /tmp. The files are readable by this user alone in any case. */
 async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -62,7 +62,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Nodes whose logs could not be had, a line for each reason. */
+/** Nodes whose logs could not be read, one line for each reason. */
 function silentNodes(texts: readonly NamedText[]): readonly string[] {
   const silent = texts.filter(({ name }) => name.endsWith(noLogsSuffix));
   const byReason = Map.groupBy(silent, ({ text }) => text.trim());
@@ -75,11 +75,11 @@ function silentNodes(texts: readonly NamedText[]): readonly string[] {
 export interface CollectionRequest {
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;
-  /** Milliseconds that the nodes may take. */
+  /** Time limit in milliseconds for the nodes. */
   readonly limitMs: number;
 }
 
-/** Everything that tells what happened on a cluster's machines: from the backend, and from the nodes that answer. Nothing of it fails. */
+/** Collects every log of a cluster's machines, from the backend and from the nodes that answer. Never throws. */
 export async function collectLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, limitMs }: CollectionRequest,

@@ -3,12 +3,12 @@ import { maskedPrintable } from "../../system/printable.ts";
 import { writePrivateFileIn } from "../../system/files/private-file.ts";
 import type { Progress } from "../../system/progress.ts";
 
-/** A node's reference, and what the text is: unlike any file that the program keeps in a cluster's folder. */
+/** A node's reference and the kind of text. No file that the program keeps in a cluster's folder matches it. */
 const logName = /^[a-z]+(_[a-z]+)?_\d+(\.[a-z-]+)+$/;
 
 /**
- * Writes texts of nodes into a folder as files that only this user can read, with hidden values masked and nothing in them that would make a
- * terminal act. The only way for such texts to the disk: one whose name isn't a log's is left out. Returns the names of the files.
+ * Writes texts from nodes into a folder as files that only this user can read, with hidden values masked and no terminal control characters. This is
+ * the only way such texts reach the disk: a text whose name isn't a log's is skipped. Returns the names of the files.
  */
 export async function saveTexts(
   folder: string,

@@ -1,16 +1,16 @@
 import { artifactUnreachable, requestFailure } from "./artifact-failure.ts";
 
-/** Which part of the artifact an answer's body holds. */
+/** The part of the artifact that an answer's body holds. */
 export interface AnswerExtent {
-  /** Of the first byte in the body. */
+  /** Position of the body's first byte in the artifact. */
   readonly offset: number;
-  /** Of the whole artifact; undefined where the server does not say. */
+  /** Size of the whole artifact; undefined if the server doesn't send it. */
   readonly totalBytes: number | undefined;
-  /** What a later request can name to get the rest of the very same file; undefined where the server gives nothing that is sure. */
+  /** Identifies this exact file in a later request for the rest; undefined if the server sends nothing reliable. */
   readonly validator: string | undefined;
 }
 
-/** Reads it from the headers of a 200 or 206. */
+/** Reads the extent from the headers of a 200 or 206. */
 export function answerExtent(response: Response, shown: string): AnswerExtent {
   const { headers } = response;
   const entityTag = headers.get("etag");
@@ -21,7 +21,7 @@ export function answerExtent(response: Response, shown: string): AnswerExtent {
   return { offset: Number(offset), totalBytes: total === "*" ? undefined : Number(total), validator };
 }
 
-/** The body's chunks; leaving the loop ends the transfer. A body that breaks off fails as `artifact-unreachable`, transient. */
+/** Yields the body's chunks; leaving the loop ends the transfer. Fails as `artifact-unreachable`, transient, if the body breaks off. */
 export async function* answerBody(
   response: Response,
   shown: string,
@@ -36,7 +36,7 @@ export async function* answerBody(
   }
 }
 
-/** Undefined for a body that is sent encoded in spite of our wish: the length counts the encoded bytes. */
+/** Undefined if the body is encoded although the request asked for no encoding: the length then counts the encoded bytes. */
 function plainLength(headers: Headers): number | undefined {
   const length = headers.get("content-length");
   const encoding = headers.get("content-encoding") ?? "identity";

@@ -8,22 +8,22 @@ import { readFileStart } from "./artifact-start.ts";
 import type { TransferRequest } from "./artifact-transfer.ts";
 import { transferArtifact } from "./artifact-transfer.ts";
 
-/** An artifact as a file of this machine. Disposing of it removes what was downloaded, never the user's own file. */
+/** An artifact as a file on this machine. Disposing of it removes a downloaded file, but never the user's own. */
 export interface LocalArtifact extends AsyncDisposable {
   readonly path: string;
   readonly sizeBytes: number;
 }
 
 export interface DownloadRequest extends TransferRequest {
-  /** An existing folder; a folder of the download's own is made in it, and removed on disposal or failure. */
+  /** An existing folder. The download creates its own folder in it and removes that folder on disposal or failure. */
   readonly workspaceFolder: string;
-  /** Hexadecimal, as `sha256sum` prints it; undefined: not compared. */
+  /** Hexadecimal, as `sha256sum` prints it; undefined: not checked. */
   readonly sha256: string | undefined;
 }
 
 /**
- * Brings the artifact to this machine; a local file stays where it is. Fails as `artifact-unreachable`, `artifact-invalid` (no script, or
- * another sum than asked for) or `machine-not-set-up` (no space).
+ * Downloads the artifact to this machine; a local file stays where it is. Fails as `artifact-unreachable`, `artifact-invalid` (not a script, or a
+ * wrong checksum) or `machine-not-set-up` (no disk space).
  */
 export async function downloadArtifact(
   location: ArtifactLocation,
@@ -60,7 +60,7 @@ async function checked(
   return { ...file, sizeBytes: start.sizeBytes };
 }
 
-/** Fails as `artifact-invalid` where the file has another SHA-256 sum than this, which is hexadecimal. */
+/** Fails as `artifact-invalid` if the file's SHA-256 sum differs from this one, which is hexadecimal. */
 export async function assertSum(
   { path, shown }: { readonly path: string; readonly shown: string },
   sha256: string,

@@ -2,7 +2,7 @@ import type { ErrorDetail } from "../../errors.ts";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "../../system/error-code.ts";
 
-/** `reason` is a sentence that begins in lower case. Nothing of the URL but `shown` may stand in it. */
+/** `reason` is a sentence that begins in lower case. It must contain nothing of the URL except `shown`. */
 export function artifactUnreachable(shown: string, reason: string, detail: ErrorDetail): ClusterError {
   return new ClusterError("artifact-unreachable", `The artifact ${shown} cannot be read: ${reason}`, {
     hint: "Check ARTIFACT_URL, or download the file yourself and give its path.",
@@ -11,7 +11,7 @@ export function artifactUnreachable(shown: string, reason: string, detail: Error
   });
 }
 
-/** For an answer with a status other than success. */
+/** For an answer whose status isn't a success. */
 export function answerFailure(shown: string, status: number): ClusterError {
   const { reason, hint } = refusals[status] ?? {
     reason: status >= 500 ? "the server failed" : "the server answered",
@@ -24,8 +24,8 @@ export function answerFailure(shown: string, status: number): ClusterError {
 }
 
 /**
- * For a request that got no answer, or an answer that broke off. Only the error's code is kept: runtimes put the whole URL, secrets
- * included, into its message and its fields.
+ * For a request without an answer, or an answer that broke off. It keeps only the error's code: runtimes put the whole URL, secrets included, into
+ * the message and the fields.
  */
 export function requestFailure(shown: string, error: unknown): ClusterError {
   const code = errorCode(error) ?? "no code";
@@ -72,7 +72,7 @@ const networkHint = "Check the address, and what stands between: HTTPS_PROXY, HT
 const tlsHint =
   "For a certificate authority of your own set NODE_EXTRA_CA_CERTS to its file; or download the artifact yourself and give its path.";
 
-/** OpenSSL's names of what is wrong with a certificate, and the protocol error of a server that speaks no TLS. */
+/** OpenSSL's names for certificate problems, and the protocol error of a server that doesn't speak TLS. */
 function tlsFailure(code: string): Failure | undefined {
   if (code === "EPROTO" || code.startsWith("ERR_SSL_")) return { reason: "the TLS handshake failed", transient: false };
   return /CERT|SIGNATURE|TLS|SSL/.test(code)

@@ -8,9 +8,9 @@ import { readFileStart, readWebStart } from "./artifact-start.ts";
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
 
-/** What the first kilobytes of an artifact tell. */
+/** Facts from the first kilobytes of an artifact. */
 export interface ArtifactHead {
-  /** Undefined: its second line says none; `--version` must be asked on a node. */
+  /** Undefined if the second line doesn't name it; then a node has to run the artifact with `--version`. */
   readonly variant: Variant | undefined;
   readonly layout: Layout["name"] | undefined;
   readonly sizeBytes: number | undefined;
@@ -18,16 +18,16 @@ export interface ArtifactHead {
 
 export interface HeadReading {
   readonly clock: Clock;
-  /** Milliseconds for one answer, and after which no further try is begun. */
+  /** Milliseconds to wait for one answer, and after which no further try begins. */
   readonly limitMs: number;
 }
 
-/** How long an artifact's server is given, and a local disk needs not. */
+/** Time limit for an artifact's server; a local disk needs none. */
 export const headLimitMs = 15_000;
 
 /**
- * Reads the artifact's first 4 KiB, wherever it is. Fails as `artifact-unreachable` (nothing there, or no answer) or `artifact-invalid`
- * (no script); the message names the masked location.
+ * Reads the artifact's first 4 KiB, wherever it is. Fails as `artifact-unreachable` (it doesn't exist, or no answer) or `artifact-invalid` (not a
+ * script); the message names the masked location.
  */
 export async function readArtifactHead(
   location: ArtifactLocation,
@@ -44,7 +44,7 @@ export async function readArtifactHead(
   return parseHead(start, location.shown);
 }
 
-/** Fails as `variant-mismatch` where the artifact says another variant than was asked for; what it doesn't say is not held against it. */
+/** Fails as `variant-mismatch` if the artifact names another variant than the requested one. An artifact that names none passes. */
 export function assertVariant(found: Variant | undefined, asked: Variant, shown: string): void {
   if (found === undefined || found === asked) return;
   throw new ClusterError(
@@ -59,7 +59,7 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
 
 const mostTries = 4;
 
-/** Reads what an artifact begins with; `artifact-invalid` where it is no script. */
+/** Parses the beginning of an artifact. Fails as `artifact-invalid` if it isn't a script. */
 export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
   const text = new TextDecoder().decode(start.bytes);
   if (!text.startsWith("#!")) {

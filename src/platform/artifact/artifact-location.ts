@@ -5,12 +5,12 @@ import { problem } from "../../system/checked.ts";
 import { maskUrl } from "../../system/mask-url.ts";
 import { parseUrl } from "../../system/parse-url.ts";
 
-/** Where a release artifact is. `url` may be a secret (signed, or with a user part); `shown` is what people and logs may see. */
+/** The location of a release artifact. `url` may be a secret (signed, or with a user part); `shown` is safe for people and logs. */
 export type ArtifactLocation =
   | { readonly kind: "url"; readonly url: string; readonly shown: string }
   | { readonly kind: "file"; readonly path: string; readonly shown: string };
 
-/** Reads ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. Whether anything is there shows later. */
+/** Parses ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. It doesn't check whether anything is there. */
 export function parseArtifactLocation(text: string, cwd: string): Checked<ArtifactLocation> {
   if (text.trim() === "") return problem("the value is empty");
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();

@@ -6,8 +6,8 @@ import { answerFailure, artifactUnreachable, requestFailure } from "./artifact-f
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
 /**
- * Asks for an artifact and resolves with the answer (200, 206 or 416), its body unread. Redirects are followed by hand: the user part goes to the
- * artifact's own origin only, and no redirect leads from https to http, since what comes back runs as root. Fails as `artifact-unreachable`.
+ * Requests an artifact and resolves with the answer (200, 206 or 416), its body unread. It follows redirects itself, so that the user part goes only
+ * to the artifact's own origin, and refuses a redirect from https to http, because the artifact runs as root. Fails as `artifact-unreachable`.
  */
 export async function requestArtifact(
   location: WebLocation,

@@ -7,16 +7,16 @@ import { artifactUnreachable } from "./artifact-failure.ts";
 import type { WebLocation } from "./artifact-request.ts";
 import { requestArtifact } from "./artifact-request.ts";
 
-/** The first bytes of an artifact: 4 KiB, or all there are. */
+/** The first bytes of an artifact: 4 KiB, or fewer if it is smaller. */
 export interface ArtifactStart {
   readonly bytes: Uint8Array;
-  /** Of the whole artifact, where known. */
+  /** Size of the whole artifact, if known. */
   readonly sizeBytes: number | undefined;
 }
 
 const startBytes = 4096;
 
-/** Asks for the first bytes only; where the server sends all, the rest is not taken. One try, given up after `limitMs`. */
+/** Requests only the first bytes; if the server sends everything, the rest is not read. Tries once, and gives up after `limitMs`. */
 export async function readWebStart(
   location: WebLocation,
   limitMs: number,
@@ -25,7 +25,7 @@ export async function readWebStart(
   using limit = watchdog(limitMs, signal);
   try {
     const response = await requestArtifact(location, { range: `bytes=0-${startBytes - 1}` }, limit.signal);
-    // No first byte can be had: the file is empty.
+    // There is no first byte, so the file is empty.
     if (response.status === 416) return { bytes: new Uint8Array(), sizeBytes: 0 };
     const { totalBytes } = answerExtent(response, location.shown);
     return { bytes: await takeStart(answerBody(response, location.shown, limit.signal)), sizeBytes: totalBytes };
@@ -35,7 +35,7 @@ export async function readWebStart(
   }
 }
 
-/** The same of a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` where it is no file. */
+/** Does the same for a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` if it isn't a file. */
 export async function readFileStart(path: string): Promise<ArtifactStart & { readonly sizeBytes: number }> {
   try {
     await using file = await open(path, "r");

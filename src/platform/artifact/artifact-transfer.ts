@@ -15,17 +15,17 @@ import { requestArtifact } from "./artifact-request.ts";
 
 export interface TransferRequest {
   readonly clock: Clock;
-  /** Clock time after which no further try is begun. */
+  /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
   /** Milliseconds without a single byte after which a transfer counts as cut off. */
   readonly stallLimitMs: number;
   readonly onProgress: (receivedBytes: number, totalBytes: number | undefined) => void;
 }
 
-/** Room that is asked for where the artifact's size is unknown. */
+/** Disk space required if the artifact's size is unknown. */
 const artifactSpaceBytes = 2e9;
 
-/** Loads a file from the web. A transfer that is cut off goes on where it stopped, if the server can promise that the file is the same. */
+/** Downloads a file. An interrupted transfer resumes where it stopped if the server can guarantee that the file is the same. */
 export async function transferArtifact(
   location: WebLocation,
   path: string,
@@ -36,7 +36,7 @@ export async function transferArtifact(
   const draft: Draft = { file, path, location, receivedBytes: 0, validator: undefined };
   const rule = {
     clock: request.clock,
-    // An endless pause is past any deadline, but not past an endless one.
+    // With an infinite deadline even an infinite pause would not exceed it, so the deadline is capped.
     deadlineMs: Math.min(request.deadlineMs, Number.MAX_SAFE_INTEGER),
     pauseMs: (failures: number) => (failures < mostTries ? 1000 * failures : Infinity),
   };
@@ -45,7 +45,7 @@ export async function transferArtifact(
 
 const mostTries = 5;
 
-/** What is there of the file, from one try to the next. */
+/** The part of the file received so far, kept between tries. */
 interface Draft {
   readonly file: FileHandle;
   readonly path: string;
@@ -68,13 +68,13 @@ async function tryTransfer(draft: Draft, request: TransferRequest, signal: Abort
 }
 
 function resumeHeaders({ receivedBytes, validator }: Draft): Record<string, string> {
-  // Without a validator the rest could be of another file than the beginning.
+  // Without a validator, the rest could belong to another file than the beginning.
   return receivedBytes === 0 || validator === undefined
     ? {}
     : { range: `bytes=${receivedBytes}-`, "if-range": validator };
 }
 
-/** Makes the draft end where the answer's body begins. Resolves with the whole file's size where it is known. */
+/** Truncates the draft to where the answer's body begins. Resolves with the size of the whole file, if known. */
 async function placeAnswer(draft: Draft, response: Response): Promise<number | undefined> {
   const { shown } = draft.location;
   if (response.status === 416) {

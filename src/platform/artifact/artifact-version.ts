@@ -4,16 +4,16 @@ import { toRemark } from "../../model/parse-values.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
 
-/** What an artifact says of itself. */
+/** An artifact's description of itself. */
 export interface ArtifactVersion {
   readonly variant: Variant;
-  /** Such as `1.13.0`; free text of the artifact's maker, on one line. */
+  /** Such as `1.13.0`: free text from the artifact's maker, on one line. */
   readonly version: string;
 }
 
 /**
- * Reads the output of `bash artifact --version`: a JSON object, perhaps over several lines, perhaps between stray lines of the artifact's
- * first run. Fails as `artifact-invalid` where none stands in it or the variant is unknown.
+ * Parses the output of `bash artifact --version`: a JSON object that may span several lines and stand between stray lines of the artifact's first
+ * run. Fails as `artifact-invalid` if there is no such object or the variant is unknown.
  */
 export function parseArtifactVersion(stdout: string): ArtifactVersion {
   for (const candidate of stdout.match(/\{[^{}]*\}/g) ?? []) {
@@ -29,13 +29,13 @@ export function parseArtifactVersion(stdout: string): ArtifactVersion {
   );
 }
 
-/** A variant as artifacts spell it in their `--version`. */
+/** Parses a variant as artifacts spell it in their `--version`. */
 function artifactVariant(text: unknown): Variant | undefined {
   if (text === "" || text === "oss") return "oss";
   return text === "ee" || text === "enterprise" ? "enterprise" : undefined;
 }
 
-/** Whether an enterprise artifact of this version needs a license key: 1.11 and later. False where the version is no dotted number. */
+/** Whether an enterprise artifact of this version needs a license key: true for 1.11 and later, false if the version is not a dotted number. */
 export function licenseNeeded(version: string): boolean {
   const numbers = releaseNumbers(version);
   return numbers !== undefined && compareReleases(numbers, [1, 11]) >= 0;

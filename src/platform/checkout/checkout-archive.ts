@@ -9,15 +9,15 @@ import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 
 /**
- * The archive that the unpacking script reads from its stdin: the files below `tests/` and `library/`, the list `unchanged` of those
- * that come back after the removal, and at last an empty file `complete`, without which the script takes nothing: tar itself does not notice an archive that
- * breaks off between two files. Each call reads the files again, so that each master has a stream of its own.
+ * The archive that the unpacking script reads from its stdin. It contains the files below `tests/` and `library/`; the list `unchanged` of files to
+ * restore after the removal; and finally an empty file `complete`, without which the script rejects the archive, because tar doesn't notice an
+ * archive that breaks off between two files. Each call reads the files again, so that each master has a stream of its own.
  */
 export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
   gather(tarStream([...plan.files.map(member), ...unchangedList(plan), textMember("complete", "")]), leastChunkBytes);
 
 const leastChunkBytes = 128 * 1024;
-/** Up to this size a file is read at once. */
+/** Smaller files are read at once. */
 const streamedFromBytes = 1_000_000;
 
 const member = (file: SyncFile): TarFile => ({
@@ -40,7 +40,7 @@ async function* contents({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint8A
   }
 }
 
-/** Of the files that stay, those that the removal before takes away: paths that each end with a NUL. They all are tests. */
+/** Lists the unchanged files that the preceding removal deletes: paths that each end with a NUL. All of them are tests. */
 function unchangedList(plan: SyncPlan): readonly TarFile[] {
   const paths = plan.unchanged.filter((file) => file.place === "tests" && isRemovedFirst(plan, file.path));
   return paths.length === 0 ? [] : [textMember("unchanged", paths.map(({ path }) => `${path}\0`).join(""))];

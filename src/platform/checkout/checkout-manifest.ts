@@ -3,18 +3,18 @@ import type { FileSums } from "../../system/files/file-hash.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 
-/** What a node has at a path: a file's SHA-256 sum and permission bits, or something that no file of a checkout equals, such as a link. */
+/** The entry at a path on a node: a file's SHA-256 sum and permission bits, or something that can't match a checkout's file, such as a link. */
 interface RemoteEntry {
   readonly sum: string | undefined;
   readonly mode: number;
 }
 
-/** By `<place>/<path>`. */
+/** The keys are `<place>/<path>`. */
 export type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
 
 const usualMode = 0o644;
 
-/** Reads what `stateScript` printed of the places. Lines of another form are passed over: their files count as absent and are sent. */
+/** Parses what `stateScript` printed about the places. It skips lines of any other form; their files count as missing and are sent. */
 export function parseManifest(stdout: string): RemoteManifest {
   const manifest = new Map<string, RemoteEntry>();
   let place = "";
@@ -33,7 +33,7 @@ export function parseManifest(stdout: string): RemoteManifest {
   return manifest;
 }
 
-/** The same plan, with the files that the node has already moved from `files` to `unchanged`. */
+/** Returns the same plan with the files that the node already has moved from `files` to `unchanged`. */
 export async function changedFiles(
   plan: SyncPlan,
   manifest: RemoteManifest,
@@ -53,7 +53,7 @@ export async function changedFiles(
   };
 }
 
-/** Whether the node is already as the plan wants it: nothing is to be sent, and nothing there would be removed for good. */
+/** Whether the node already matches the plan: there is nothing to send, and nothing to remove for good. */
 export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
   if (plan.files.length > 0) return false;
   const staying = new Set(plan.unchanged.map((file) => `${file.place}/${file.path}`));
@@ -64,6 +64,6 @@ export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
 
 const filesAtOnce = 8;
 
-/** sha256sum marks a line whose name it had to escape with a backslash at its beginning. */
+/** sha256sum puts a backslash before a line whose file name it had to escape. */
 const unescaped = (path: string): string =>
   path.replace(/\\([nr\\])/g, (_match, letter: string) => ({ n: "\n", r: "\r", "\\": "\\" })[letter] ?? letter);

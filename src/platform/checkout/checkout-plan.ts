@@ -9,31 +9,31 @@ import type { Layout } from "../layout.ts";
 type SyncPlace = "tests" | "library";
 
 export interface SyncFile {
-  /** Absolute, on this machine. */
+  /** Absolute path on this machine. */
   readonly source: string;
   readonly place: SyncPlace;
-  /** Relative to the place, with `/`. */
+  /** Relative to the place, with `/` as separator. */
   readonly path: string;
-  /** 0o644, or 0o755 for a program: what a repository knows of modes. */
+  /** 0o644, or 0o755 for an executable: a repository records nothing else. */
   readonly mode: 0o644 | 0o755;
   readonly sizeBytes: number;
   readonly modifiedMs: number;
 }
 
-/** What syncing makes of one master. */
+/** The changes that a sync makes on one master. */
 export interface SyncPlan {
   readonly layout: Layout;
-  /** To be sent. */
+  /** The files to send. */
   readonly files: readonly SyncFile[];
-  /** Those that the node has already, byte for byte: they stay, whatever is removed first. */
+  /** Files that the node already has, byte for byte: they stay, even if the removal covers them. */
   readonly unchanged: readonly SyncFile[];
-  /** Folders, relative to the tests folder (`.` is itself), whose own `*.py` files are removed first. */
+  /** Folders, relative to the tests folder (`.` is the tests folder), whose own `*.py` files are removed first. */
   readonly emptiedFolders: readonly string[];
-  /** Folders, relative to the tests folder, that are removed whole first. */
+  /** Folders, relative to the tests folder, that are removed completely first. */
   readonly removedFolders: readonly string[];
 }
 
-/** Whether what stands at this path, relative to the tests folder, is removed before the plan's files come. */
+/** Whether the entry at this path, relative to the tests folder, is removed before the plan's files arrive. */
 export function isRemovedFirst({ emptiedFolders, removedFolders }: SyncPlan, path: string): boolean {
   const slash = path.lastIndexOf("/");
   const folder = slash < 0 ? "." : path.slice(0, slash);
@@ -41,7 +41,7 @@ export function isRemovedFirst({ emptiedFolders, removedFolders }: SyncPlan, pat
   return removedFolders.some((removed) => path.startsWith(`${removed}/`));
 }
 
-/** What is to go where. Fails as `bad-usage` where the checkout holds nothing for this layout. */
+/** Plans which files go where. Fails as `bad-usage` if the checkout holds nothing for this layout. */
 export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): SyncPlan {
   const contents = checkout.contents.get(layout.name);
   if (contents === undefined) {
@@ -58,7 +58,7 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
   return { layout, files: [...tests, ...library], unchanged: [], emptiedFolders: ["."], removedFolders: [] };
 }
 
-/** Open source tests on an enterprise cluster: they stand beside its own, and share its `conftest.py`; nothing of the library is touched. */
+/** For open source tests on an enterprise cluster: they stand beside the cluster's own and share its `conftest.py`; the library stays untouched. */
 function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
   const files = tests
     .filter((file) => file.path !== "conftest.py")

@@ -3,13 +3,13 @@ import type { SyncPlan } from "./checkout-plan.ts";
 import type { Layout } from "../layout.ts";
 import { layoutLines } from "../readiness/layout-lines.ts";
 
-/** Exit statuses of the two scripts below, beside 0. */
+/** Exit statuses of the two scripts below, besides 0. */
 export const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;
 
 /**
- * Prints all that syncing asks of a node, in one round trip: `# layout <name>`, `# version` and the version file, then what is at the two
- * places, as `# <place>`, each followed by `sha256sum` lines, `mode <bits> <path>` for files whose bits are not 644, and `link 0 <path>` for
- * links that look like tests. Runs as root.
+ * Prints everything that a sync needs to know about a node, in one round trip: `# layout <name>`, `# version` and the version file, then the contents
+ * of the two places, as `# <place>`, each followed by `sha256sum` lines, `mode <bits> <path>` for files whose bits are not 644, and `link 0 <path>`
+ * for links that look like tests. Runs as root.
  */
 export const stateScript = (layouts: readonly Layout[]): string => `: e2e-sync-state
 ${layoutLines(layouts)}
@@ -37,8 +37,8 @@ sums tests "$tests"
 `;
 
 /**
- * Takes `checkoutArchive` from stdin and makes the node's folders what the plan says: copies are changed beside the folders, then swapped
- * with them, so that whatever fails before leaves the former state. One sync at a time per node. Runs as root, in a POSIX sh, with GNU tools.
+ * Reads `checkoutArchive` from stdin and makes the node's folders match the plan. It changes copies beside the folders and then swaps them in, so
+ * that an earlier failure keeps the previous state. One sync at a time per node. Runs as root, in a POSIX sh, with GNU tools.
  */
 export function unpackScript(plan: SyncPlan): string {
   const { layout } = plan;
@@ -69,7 +69,7 @@ ${needsLibrary(plan) ? librarySwap : ""}
 const needsLibrary = ({ files, unchanged }: SyncPlan): boolean =>
   [...files, ...unchanged].some((file) => file.place === "library");
 
-/** Sets `tests` and `library` to the real folders, undoing first what a power failure in the middle of a swap left. */
+/** Sets `tests` and `library` to the real folders, after it has undone a swap that a power failure interrupted. */
 function findPlaces({ testsFolder, bootstrapLibraryFolder, internalLibrary }: Layout): string {
   return `set -eu
 umask 022

@@ -4,7 +4,7 @@ import { parseManifest } from "./checkout-manifest.ts";
 import type { RemoteManifest } from "./checkout-manifest.ts";
 import type { Layout } from "../layout.ts";
 
-/** What a master has installed, as far as syncing needs to know. */
+/** What a master has installed, as far as a sync needs to know. */
 export interface CheckoutState {
   readonly layout: Layout;
   readonly variant: Variant;
@@ -12,8 +12,8 @@ export interface CheckoutState {
 }
 
 /**
- * Reads what `stateScript` printed; a string says what is missing on the node. Where the version file doesn't name the variant, as in older
- * releases, it is the cluster's.
+ * Parses what `stateScript` printed; a string says what is missing on the node. If the version file doesn't name the variant, as in older releases,
+ * the cluster's variant is used.
  */
 export function parseState(
   stdout: string,

@@ -14,27 +14,27 @@ import type { Layout } from "../layout.ts";
 
 export interface SyncTarget {
   readonly connection: Connection;
-  /** Such as `master_0`: errors name it. */
+  /** Such as `master_0`, for error messages. */
   readonly reference: string;
-  /** Those that the node may have. */
+  /** The layouts that the node may have. */
   readonly layouts: readonly Layout[];
-  /** The variant that the cluster was created as. */
+  /** The variant with which the cluster was created. */
   readonly variant: Variant;
   /** Shared by the targets of one sync. */
   readonly sumOf: FileSums;
 }
 
 export interface SyncReport {
-  /** Files of the checkout that the master has now. */
+  /** Number of the checkout's files that the master now has. */
   readonly files: number;
-  /** Those of them that had to be sent, and their bytes. */
+  /** Number of those files that had to be sent, and their bytes. */
   readonly sentFiles: number;
   readonly sentBytes: number;
 }
 
 /**
- * Syncs a checkout to one master, all or nothing; only what has changed is sent. Fails as `not-installed`, `bad-usage` (the checkout is
- * not of the cluster's kind), `remote-command-failed`, `transfer-failed` or `connection-failed`.
+ * Syncs a checkout to one master, all or nothing, and sends only what has changed. Fails as `not-installed`, `bad-usage` (the checkout doesn't fit
+ * the cluster), `remote-command-failed`, `transfer-failed` or `connection-failed`.
  */
 export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
   const { layout, variant, manifest } = await askState(target, signal);

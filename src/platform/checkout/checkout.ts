@@ -8,24 +8,24 @@ import { listFiles } from "../../system/files/list-files.ts";
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
 
-/** A checkout of the cluster software's repository on this machine. */
+/** A checkout of the platform's repository on this machine. */
 export interface Checkout {
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string;
   readonly variant: Variant;
-  /** What it holds for each layout whose tests are in it. */
+  /** The contents for each layout whose tests are in the checkout. */
   readonly contents: ReadonlyMap<Layout["name"], CheckoutContents>;
 }
 
 interface CheckoutContents {
   readonly tests: readonly ListedFile[];
-  /** Empty where the checkout has no bootstrap library. */
+  /** Empty if the checkout has no bootstrap library. */
   readonly library: readonly ListedFile[];
 }
 
 /**
- * Lists what is to be synced of `folder` (absolute). The problem of one that is no checkout names the paths that were looked for. Every
- * symbolic link that leaves the checkout is a problem.
+ * Lists the files to sync from `folder` (absolute). If it isn't a checkout, the problem names the paths that were tried. Every symbolic link that
+ * leaves the checkout is a problem.
  */
 export async function readCheckout(folder: string): Promise<Checked<Checkout>> {
   const information = await stat(folder).catch(() => undefined);
@@ -59,7 +59,7 @@ export const testsSource = (folder: string, layout: Layout): string =>
 const librarySource = (folder: string, layout: Layout): string =>
   join(folder, "packages", "bootstrap", "extra", layout.internalLibrary);
 
-/** Enterprise checkouts build upon an open source one, which this file names. */
+/** An enterprise checkout builds on an open source one, which this file names. */
 const checkoutVariant = (folder: string): Promise<Variant> =>
   access(join(folder, "packages", "upstream.json")).then(
     () => "enterprise",

@@ -6,8 +6,8 @@ import { isMapping } from "../../system/is-mapping.ts";
 import type { Configuration } from "./configuration.ts";
 
 /**
- * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing of it: it may hold a
- * license. YAML 1.1 is read and written, as the artifacts do it, so that `yes` or `010` keep the meaning that their documentation gives them.
+ * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license. It
+ * reads and writes YAML 1.1, like the artifacts, so that `yes` or `010` keep the meaning that their documentation gives them.
  */
 export async function readExtraConfiguration(path: string): Promise<Checked<Configuration>> {
   const text = await readText(path);
@@ -15,8 +15,8 @@ export async function readExtraConfiguration(path: string): Promise<Checked<Conf
 }
 
 /**
- * The configuration as the text of `config.yaml`. Texts are quoted and what is not printable is escaped, since parsers disagree on what
- * `1:30`, `=` or a bare control character is; no line is folded, for what reads the file may not be a full YAML parser.
+ * Returns the configuration as the text of `config.yaml`. It quotes strings and escapes unprintable characters, because parsers disagree on `1:30`,
+ * `=` or a bare control character. It folds no line, because the reader may not be a full YAML parser.
  */
 export async function renderConfiguration(configuration: Configuration): Promise<string> {
   const { stringify } = await import("yaml");
@@ -33,7 +33,7 @@ export async function renderConfiguration(configuration: Configuration): Promise
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** Exported for the library, whose callers have text. `path` is what problems name. */
+/** Exported for the library, whose callers have text. `path` is the name that problems show. */
 export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
   const { LineCounter, parseDocument } = await import("yaml");
   const lineCounter = new LineCounter();
@@ -56,7 +56,7 @@ function mapping(read: () => unknown, path: string): Checked<Configuration> {
 
 const place = ({ line, col }: { readonly line: number; readonly col: number }): string => `:${line}:${col}`;
 
-/** Integers stay exact, however long; those that a number can hold become one. */
+/** Integers of any length stay exact; those that a number can hold become numbers. */
 const plain = (value: unknown): unknown =>
   typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 

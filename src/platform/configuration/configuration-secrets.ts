@@ -2,8 +2,8 @@ import { isMapping } from "../../system/is-mapping.ts";
 import type { Configuration } from "./configuration.ts";
 
 /**
- * The values in a configuration that must not be printed, for `Progress.hide`: texts under a key that speaks of a secret, at any depth.
- * The artifact's error lines may quote them.
+ * Returns the values in a configuration that must not be printed, for `Progress.hide`: strings at any depth under a key that suggests a secret. The
+ * artifact's error lines may quote them.
  */
 export const configurationSecrets = (configuration: Configuration): readonly string[] => [
   ...new Set(
@@ -19,7 +19,7 @@ function secretsIn(value: unknown): readonly string[] {
   return isMapping(value) ? configurationSecrets(value) : [];
 }
 
-/** Words such as `true` are settings, and hiding them would mask half of what is printed. */
+/** Words such as `true` are settings; hiding them would mask half of the output. */
 function textsIn(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(textsIn);
   if (isMapping(value)) return Object.values(value).flatMap(textsIn);

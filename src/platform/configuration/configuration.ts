@@ -1,6 +1,6 @@
 import type { NodeRecord, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
 
-/** `config.yaml` as a mapping. It may hold the license and password hashes: it goes to the node, never into output, logs or facts. */
+/** `config.yaml` as a mapping. It may hold the license and password hashes, so it goes to the node but never into output, logs or facts. */
 export type Configuration = Readonly<Record<string, unknown>>;
 
 export const securityModes = ["disabled", "permissive", "strict"] as const;
@@ -9,18 +9,18 @@ export type SecurityMode = (typeof securityModes)[number];
 export interface BaseConfigurationInput {
   readonly clusterName: string;
   readonly variant: Variant;
-  /** Every one has a private address. */
+  /** Each node has a private address. */
   readonly nodes: readonly Pick<NodeRecord, "role" | "privateAddress">[];
-  /** Where the nodes will find `genconf/serve/`, such as `http://10.0.0.4:10700`. */
+  /** The URL where the nodes will find `genconf/serve/`, such as `http://10.0.0.4:10700`. */
   readonly bootstrapUrl: string;
-  /** IPv4 addresses of the DNS servers that the nodes really use. */
+  /** IPv4 addresses of the DNS servers that the nodes actually use. */
   readonly resolvers: readonly string[];
-  /** Path of the public ip-detect script as genconf knows it (`genconf/ip-detect-public`), where there is one. */
+  /** Path of the public ip-detect script as genconf knows it (`genconf/ip-detect-public`), if there is one. */
   readonly ipDetectPublicFile: string | undefined;
   readonly licenseKey: string | undefined;
 }
 
-/** The least that the artifact needs. Superuser, password hash and license are the enterprise variant's. */
+/** Returns the minimum that the artifact needs. Superuser, password hash and license are for the enterprise variant only. */
 export function baseConfiguration(input: BaseConfigurationInput): Configuration {
   return {
     bootstrap_url: input.bootstrapUrl,
@@ -36,14 +36,14 @@ export function baseConfiguration(input: BaseConfigurationInput): Configuration 
   };
 }
 
-/** What the user gave wins over the base, `--security-mode` over both. Values are replaced whole, never merged within. */
+/** The user's values override the base, and `--security-mode` overrides both. Values are replaced as a whole, never merged. */
 export const mergeConfiguration = (
   base: Configuration,
   extra: Configuration,
   securityMode: SecurityMode | undefined,
 ): Configuration => ({ ...base, ...extra, ...(securityMode === undefined ? {} : { security: securityMode }) });
 
-/** Whether the masters will speak TLS: the enterprise variant's do unless its security is disabled. */
+/** Whether the masters will use TLS: those of the enterprise variant do unless its security is disabled. */
 export function webSchemeOf(variant: Variant, extra: Configuration, securityMode: SecurityMode | undefined): WebScheme {
   const security = securityMode ?? extra["security"];
   return variant === "enterprise" && security !== "disabled" ? "https" : "http";
@@ -53,8 +53,8 @@ const addresses = ({ nodes }: BaseConfigurationInput, role: Role): readonly (str
   nodes.filter((node) => node.role === role).map((node) => node.privateAddress);
 
 /**
- * The sha512-crypt hash of the superuser's default password, `admin`, which the documentation names: no secret. The salt is fixed, so that
- * the same cluster is configured the same way. `openssl passwd -6 -salt cluster.e2e admin` prints it.
+ * The sha512-crypt hash of the superuser's default password, `admin`, which the documentation names, so it isn't secret. The salt is fixed, so that
+ * the same cluster always gets the same configuration. `openssl passwd -6 -salt cluster.e2e admin` prints it.
  */
 const defaultPasswordHash =
   "$6$cluster.e2e$aqgsYe2pgNT7kyAc0V3Ie3ftLrxLm8u98fKs1Gk6rwo19CIQz.VLPBgSbzEk.C2KCfWDs.l792fQVsCYrVeVA.";
@@ -62,7 +62,7 @@ const defaultPasswordHash =
 const defaultUsername = "admin";
 const defaultPassword = "admin";
 
-/** The superuser that a user's own configuration makes. `password` is undefined if only the hash of another one is known. */
+/** Returns the superuser that the user's own configuration creates. `password` is undefined if only the hash of another password is known. */
 export function superuserOf(extra: Configuration): {
   readonly username: string;
   readonly password: string | undefined;

@@ -6,13 +6,13 @@ import { listFiles } from "../../system/files/list-files.ts";
 import type { FileToCopy } from "./genconf-folder.ts";
 
 export interface CopyToMaster {
-  /** Absolute path here. */
+  /** Absolute path on this machine. */
   readonly source: string;
-  /** Absolute path on the masters; a trailing `/` means: into this folder. */
+  /** Absolute path on the masters; a trailing `/` means "into this folder". */
   readonly target: string;
 }
 
-/** Reads `/absolute/local/path:/remote/path`. The last `:/` parts the two, so that a local path may hold one. */
+/** Parses `/absolute/local/path:/remote/path`. It splits at the last `:/`, so that a local path may contain one. */
 export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
   const colon = text.lastIndexOf(":/");
   if (colon < 0) {
@@ -24,7 +24,7 @@ export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
   return { value: { source, target: posix.normalize(text.slice(colon + 1)) } };
 }
 
-/** The files that one `--copy-to-master` means: one, or all of a folder, whose contents then stand in the target folder. */
+/** Lists the files of one `--copy-to-master`: a single file, or all files of a folder, whose contents go into the target folder. */
 export async function listCopyToMaster({ source, target }: CopyToMaster): Promise<Checked<readonly FileToCopy[]>> {
   const information = await stat(source).catch(() => undefined);
   if (information === undefined) return problem(`there is no file or folder ${source}`);

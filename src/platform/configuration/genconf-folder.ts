@@ -3,9 +3,9 @@ import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
 import { listFiles } from "../../system/files/list-files.ts";
 
-/** A file of this machine and the place on a node that it is copied to. */
+/** A file on this machine and its target path on a node. */
 export interface FileToCopy {
-  /** Absolute. */
+  /** Absolute path. */
   readonly source: string;
   readonly target: string;
   /** Permission bits, such as 0o644. */
@@ -13,15 +13,15 @@ export interface FileToCopy {
   readonly sizeBytes: number;
 }
 
-/** What `--genconf-dir` gives. The targets are relative to the installer's `genconf` folder. */
+/** The contents of `--genconf-dir`. The targets are relative to the installer's `genconf` folder. */
 export interface GenconfFolder {
   readonly files: readonly FileToCopy[];
-  /** Whether the user's own `ip-detect` takes the place of the backend's. */
+  /** Whether the user's own `ip-detect` replaces the backend's. */
   readonly hasIpDetect: boolean;
   readonly hasPublicIpDetect: boolean;
 }
 
-/** Lists the folder, sub-folders included. `folder` is absolute. */
+/** Lists the folder with its subfolders. `folder` is absolute. */
 export async function readGenconfFolder(folder: string): Promise<Checked<GenconfFolder>> {
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return problem(`there is no folder ${folder}`);
@@ -46,6 +46,6 @@ export async function readGenconfFolder(folder: string): Promise<Checked<Genconf
   };
 }
 
-/** genconf runs these two, whatever mode they have here. */
+/** genconf runs these two files, so they are executable whatever their mode is here. */
 const scriptMode = (path: string, mode: number): number =>
   path === "ip-detect" || path === "ip-detect-public" ? mode | 0o555 : mode;

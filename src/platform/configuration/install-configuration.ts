@@ -11,7 +11,7 @@ import { layouts } from "../layouts/find-layout.ts";
 import type { GenconfFile } from "../phases/genconf.ts";
 import { bootstrapPort } from "../phases/serve.ts";
 
-/** What must never be shown: a signed artifact URL, the license, the superuser's password hash where the user gave one. */
+/** Returns the values that must never be shown: a signed artifact URL, the license, and the superuser's password hash if the user provided one. */
 export function secretsOf({
   artifact,
   configuration,
@@ -24,29 +24,29 @@ export function secretsOf({
   return [...(artifact.kind === "url" ? urlSecrets(artifact.url) : []), ...texts];
 }
 
-/** Fails as `machine-failed` where the backend knows no private address of the node. */
+/** Fails as `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {
   if (node.privateAddress !== undefined) return node.privateAddress;
   throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
 }
 
-/** The bootstrap server, on the first master. What genconf made is below a path that only the cluster's nodes learn. */
+/** The bootstrap server on the first master. It serves genconf's output below a path that only the cluster's nodes learn. */
 export const bootstrapOriginOf = (firstMaster: NodeRecord): string =>
   `http://${privateAddressOf(firstMaster)}:${bootstrapPort(layouts)}`;
 
-/** What is known only once the first master is up, and the artifact has told what it is. */
+/** Facts that are known only once the first master is up and the artifact has reported its version. */
 export interface GenconfFacts {
-  /** IPv4 addresses that the first master asks for names. */
+  /** IPv4 addresses of the first master's name servers. */
   readonly resolvers: readonly string[];
-  /** The bootstrap server's origin, and the secret path below it. */
+  /** The bootstrap server's origin, with the secret path below it. */
   readonly bootstrapUrl: string;
-  /** The layout that the artifact seems to be of. */
+  /** The layout that the artifact seems to have. */
   readonly layout: Layout;
-  /** As the artifact's `--version` has it. */
+  /** As reported by the artifact's `--version`. */
   readonly release: string;
 }
 
-/** Everything that goes into `genconf/`. The configuration may hold the license and password hashes: root alone may read it. */
+/** Returns all files for `genconf/`. The configuration may hold the license and password hashes, so only root may read it. */
 export async function genconfFiles(
   plan: InstallPlan,
   cluster: ClusterRecord,
@@ -81,22 +81,25 @@ function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: Genco
   return mergeConfiguration(ownBase, values, securityMode);
 }
 
-/** Base configurations, which the library's users see, name the bootstrap server without its secret path. Another server is the user's own. */
+/**
+ * The base configuration, which the library's users see, has the bootstrap server's URL without its secret path. Any other URL is the user's own
+ * server and stays.
+ */
 function withBootstrapUrl(configuration: Configuration, url: URL): Configuration {
   const given = configuration["bootstrap_url"];
   const isOurs = typeof given === "string" && given.replace(/\/+$/, "") === url.origin;
   return isOurs ? { ...configuration, bootstrap_url: url.href } : configuration;
 }
 
-/** What can't be read from the cluster's record. */
+/** Facts that the cluster's record doesn't hold. */
 interface BaseFacts extends Pick<InstallPlan, "variant">, Pick<AddedConfiguration, "licenseKey"> {
-  /** Whether genconf is given a script for the public address. */
+  /** Whether genconf gets a script for the public address. */
   readonly hasPublicDetector: boolean;
-  /** Of the first master. */
+  /** The first master's name servers. */
   readonly resolvers: readonly string[];
 }
 
-/** The base of a cluster's configuration. Fails as `machine-failed` where a node is without a private address. */
+/** Returns the base of a cluster's configuration. Fails as `machine-failed` if a node has no private address. */
 export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): Configuration {
   const [firstMaster] = cluster.nodes;
   if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);

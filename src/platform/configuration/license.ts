@@ -15,14 +15,14 @@ export interface License {
 export interface LicenseSources {
   readonly variant: Variant;
   readonly extraConfiguration: Configuration;
-  /** The value of the option. */
+  /** The value of the command-line option. */
   readonly optionPath: string | undefined;
   readonly environment: Environment;
 }
 
 /**
- * The license by the document's order: the first source that is present wins, lower ones stay unread, and none is looked at for the open
- * source variant. Undefined: no source is present. A source that is present but unreadable or empty is a problem, not skipped.
+ * Finds the license in the documented order: the first source that is present wins, and the others stay unread. For the open source variant it reads
+ * none. Undefined: no source is present. A source that is present but unreadable or empty is a problem; it is not skipped.
  */
 export async function resolveLicense(sources: LicenseSources): Promise<Checked<License | undefined>> {
   if (sources.variant === "oss") return { value: undefined };
@@ -30,7 +30,7 @@ export async function resolveLicense(sources: LicenseSources): Promise<Checked<L
   if (contents !== undefined) return fromConfiguration(contents);
   if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`");
   const variable = sources.environment["CLUSTER_LICENSE_KEY_PATH"];
-  // An empty variable is how a CI system says that there is none.
+  // CI systems express a missing value as an empty variable.
   if (variable === undefined || variable === "") return { value: undefined };
   return fromFile(variable, "CLUSTER_LICENSE_KEY_PATH");
 }

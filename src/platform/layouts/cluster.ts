@@ -1,7 +1,7 @@
 import { variants } from "../../model/cluster-record.ts";
 import type { Layout } from "../layout.ts";
 
-/** The layout of today's artifacts. */
+/** The layout of current artifacts. */
 export const clusterLayout: Layout = {
   name: "cluster",
   headVariants: { oss: "oss", enterprise: "enterprise" },

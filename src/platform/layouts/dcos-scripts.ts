@@ -1,4 +1,4 @@
-/** Stands in front of `docker`, whose path is `$real`: answers `docker version` as a Docker before 18.09 did, without its parts' versions. */
+/** Replaces `docker`, whose path is `$real`: answers `docker version` like a Docker before 18.09, without the versions of its components. */
 export const plainDockerVersion = `if [ "$*" = version ]; then
   exec "$real" version --format 'Client:
  Version: {{.Client.Version}}
@@ -9,8 +9,8 @@ exec "$real" "$@"
 `;
 
 /**
- * In a container systemd doesn't own the host's control groups: Mesos must not ask it for them, and Mesos and Docker must stay inside the
- * container's own group. What the user has set is left as it is.
+ * In a container, systemd doesn't own the host's control groups. So Mesos must not request them from systemd, and Mesos and Docker must stay inside
+ * the container's own group. The user's own settings stay unchanged.
  */
 export const containerSetup = `
 own=$(sed -n 's/^[0-9]*:[^:]*memory[^:]*://p' /proc/1/cgroup | head -n 1)

@@ -19,7 +19,7 @@ export const dcosLayout: Layout = {
   testsPackage: "dcos-integration-test",
   bootstrapLibraryFolder: "/opt/mesosphere/active/bootstrap/lib",
   internalLibrary: "dcos_internal_utils",
-  // Newest first: a release has one of them, or keeps an older one beside it under its old name.
+  // Newest first: a release has one of them, or still has an older one under its old name.
   nodeChecks: [
     ["/opt/mesosphere/bin/dcos-check-runner", "check", "node-poststart"],
     ["/opt/mesosphere/bin/dcos-diagnostics", "check", "node-poststart"],
@@ -32,14 +32,14 @@ export const dcosLayout: Layout = {
   customCaKeyFile: "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
   secretFiles: ["/var/lib/dcos/dcos-oauth/auth-token-secret", "/var/lib/dcos/pki/tls/CA/private/custom_ca.key"],
   installedMarker: "/etc/systemd/system/dcos.target",
-  // Of all releases together.
+  // The union of all releases.
   masterPorts: [
     53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990, 15055, 33107, 36771,
     41281, 42819, 43911, 46839, 61053, 61091, 61420, 61421, 62020, 62053, 62080, 62091, 62501, 64000,
   ],
   publicPorts: [80, 443, 9000, 61001],
   variablePrefixes: ["CLUSTER_", "DCOS_"],
-  // ifconfig: preflight of 1.12 alone asks for it. dig: the LDAP synchronization calls it.
+  // ifconfig: required only by the preflight of 1.12. dig: the LDAP synchronization calls it.
   needs: ["bash", "curl", "tar", "xz", "docker", "unzip", "ipset", "ping", "ifconfig"],
   enterpriseNeeds: ["dig"],
   conditions: ({ nodesKeepTime, configuration }) => [
@@ -51,12 +51,12 @@ export const dcosLayout: Layout = {
   containerSetup,
   installShims: (release) => (readsLastDockerVersion(release) ? { docker: plainDockerVersion } : {}),
   baseConfiguration: ({ variant, release, nodesKeepTime }) => ({
-    // Exhibitor and dcos-net refuse to start while the kernel's clock isn't synchronized, and nobody synchronizes it inside such nodes.
+    // Exhibitor and dcos-net refuse to start while the kernel's clock isn't synchronized, and nothing synchronizes it inside such nodes.
     ...(nodesKeepTime ? {} : { check_time: false }),
-    // Else genconf starts a certificate authority on port 443 of its machine, which is a master here.
+    // Otherwise genconf starts a certificate authority on port 443 of its machine, which is a master here.
     ...(variant === "enterprise" && isAtLeast(release, [2, 0]) ? { exhibitor_tls_enabled: false } : {}),
   }),
-  // The platform's own test suite refuses an empty list of hosts, unless it is told not to wait for them.
+  // The platform's own test suite refuses an empty list of hosts unless it is told not to wait for them.
   testVariables: ({ agent, public_agent: publicAgent }): Readonly<Record<string, string>> =>
     agent === 0 || publicAgent === 0 ? { WAIT_FOR_HOSTS: "false" } : {},
   agentsRegistered: {
@@ -77,7 +77,7 @@ const isAtLeast = (release: string, least: readonly number[]): boolean => {
   return numbers !== undefined && compareReleases(numbers, least) >= 0;
 };
 
-/** The first releases of each line that ask Docker for its version by `--format`. */
+/** The first release of each line that asks Docker for its version with `--format`. */
 const firstToFormat: Readonly<Record<string, readonly number[]>> = {
   "1.11": [1, 11, 12],
   "1.12": [1, 12, 5],
@@ -85,8 +85,8 @@ const firstToFormat: Readonly<Record<string, readonly number[]>> = {
 };
 
 /**
- * Older releases take the last `Version:` line of `docker version`, which is docker-init's 0.19.0 with every Docker since 18.09: too old for
- * them. A release of no dotted number is taken for a new one.
+ * Older releases read the last `Version:` line of `docker version`. With every Docker since 18.09 that is docker-init's 0.19.0, which they reject as
+ * too old. A release that isn't a dotted number counts as new.
  */
 function readsLastDockerVersion(release: string): boolean {
   const numbers = releaseNumbers(release);

@@ -1,15 +1,15 @@
 /**
- * The server of `genconf/serve/`, for any Python from 2.7 on: it runs on the one that the node's cloud-init uses. Argument: its settings, a
- * JSON file that only root can read.
+ * The server of `genconf/serve/`, for Python 2.7 and later: it runs on the Python that the node's cloud-init uses. Its argument is the path of its
+ * settings, a JSON file that only root can read.
  *
- *     GET  /SECRET/FILE       a file that was there when the server started; nothing else in the file system can be reached
- *     POST /SECRET/installed  the node at the other end needs no file any more
+ *     GET  /SECRET/FILE       returns a file that existed when the server started; nothing else in the file system can be reached
+ *     POST /SECRET/installed  reports that the calling node needs no more files
  *
- * Only the cluster's own addresses get an answer. The server ends, with status 0 and the line "finished" in its state file, when all nodes
- * have said that they are done, or at its deadline. That survives a reboot, since both are kept in files.
+ * The server answers only the cluster's own addresses. It ends, with status 0 and the line "finished" in its state file, when all nodes have reported
+ * that they are done, or at its deadline. Both are kept in files, so they survive a reboot.
  *
- * It gives up root's rights before it reads its first request: it then sees nothing but the folder, and can only read there. The user and
- * group id that it takes belong to nobody: systemd reserves none of 60706 to 61183, and no distribution hands them out.
+ * It drops root's rights before it reads its first request: from then on it sees only the folder, and can only read there. Its user and group id
+ * belong to nobody: systemd doesn't reserve 60706 to 61183, and no distribution assigns them.
  */
 export const bootstrapServer = String.raw`import errno
 import hashlib

@@ -12,7 +12,7 @@ export interface CheckVersion {
   readonly variant: Variant;
   /** Hexadecimal. */
   readonly sha256: string | undefined;
-  /** The artifact's location as people may see it. */
+  /** The artifact's location, safe to show. */
   readonly shown: string;
 }
 
@@ -20,7 +20,7 @@ export interface CheckVersion {
 const limitMs = 15 * 60_000;
 const wrongSum = 90;
 
-/** Argument: the expected sum, or nothing. */
+/** Its argument is the expected checksum, or nothing. */
 export const versionScript = `
 set -eu
 umask 077
@@ -32,7 +32,7 @@ fi
 exec bash artifact.sh --version </dev/null
 `;
 
-/** Asks the artifact itself what it is, before anything of it is installed. */
+/** Reads the version from the artifact itself, before anything of it is installed. */
 export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => ({
   title: "Check version",
   run: async ({ connection }, signal) => {
@@ -70,7 +70,7 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
   );
 }
 
-/** Whether the artifact ran and failed, perhaps for want of something on the node; not that it is another file, or no artifact. */
+/** Whether the artifact ran and failed, perhaps because the node lacks something. False if the file has another checksum or isn't an artifact. */
 export function endedBadly(error: unknown): boolean {
   if (!(error instanceof ClusterError) || error.id !== "artifact-invalid") return false;
   const { status } = error.facts;

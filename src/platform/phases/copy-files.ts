@@ -6,7 +6,7 @@ import { runRemoteScript } from "./remote-script.ts";
 
 const filesAtOnce = 4;
 
-/** Sends files to the node as root; the folders that they need are made. */
+/** Sends files to the node as root, and creates missing folders. */
 export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
   title: "Copy files",
   run: async ({ connection, reference, step }, signal) => {
@@ -14,7 +14,7 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
       connection,
       {
         name: "e2e-copy-folders",
-        // Other users must be able to reach what the file's own mode lets them read.
+        // Other users must be able to reach the files that their modes let them read.
         text: 'main() { umask 022; mkdir -p -- "$@"; }',
         arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
         limitMs: 60_000,

@@ -1,9 +1,9 @@
 /**
- * A configuration for `curl --config -`. A URL can be a secret, so it travels by standard input, where no process list shows it. All is
- * spelled as curl 7.29 (CentOS 7) knows it.
+ * Returns a configuration for `curl --config -`. A URL can be a secret, so it travels by stdin, which no process list shows. All options work with
+ * curl 7.29 (CentOS 7).
  */
 export function curlConfig(url: string): string {
-  // What comes back runs as root: nothing may lead from https to http.
+  // The downloaded file runs as root, so no redirect may lead from https to http.
   const redirects = url.startsWith("https:") ? "=https" : "=http,https";
   return [
     `url = "${url.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`,

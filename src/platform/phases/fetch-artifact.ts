@@ -8,19 +8,19 @@ import { reasonOf, runRemoteScript } from "./remote-script.ts";
 
 export interface FetchArtifact {
   readonly artifact: ArtifactLocation;
-  /** Brings the artifact to this machine; asked only where the node can't get it by itself. Who made this function removes the file. */
+  /** Downloads the artifact to this machine. Called only if the node can't fetch it itself. The owner of this function removes the file. */
   readonly download: (
     onProgress: (receivedBytes: number, totalBytes: number | undefined) => void,
     signal: AbortSignal,
   ) => Promise<LocalArtifact>;
-  /** Fulfilled once the node is prepared: only then every node has curl. */
+  /** Resolves once the node is prepared: only then is curl certain to be there. */
   readonly prepared: Promise<void>;
 }
 
 const limitMs = 60 * 60_000;
 const noCurl = 127;
 
-/** Brings the artifact to the node: the node fetches it; where it can't, this machine does and sends it on. */
+/** Fetches the artifact on the node; if the node can't, this machine downloads it and sends it to the node. */
 export const fetchArtifact = (request: FetchArtifact): Phase => ({
   title: "Fetch artifact",
   run: async (context, signal) => {
@@ -36,7 +36,10 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   },
 });
 
-/** Without the last line's rename a file that was cut off would look whole. The reporter must not keep the session open: its sleep is mute. */
+/**
+ * The rename in the last line keeps a partial file from looking complete. The reporter's sleep has no output, so that it doesn't keep the session
+ * open.
+ */
 export const fetchScript = `
 set -eu
 umask 077
@@ -60,7 +63,7 @@ rm -f artifact.headers
 mv -f artifact.part ${installPaths.artifact}
 `;
 
-/** Resolves with why it failed, or `undefined`. */
+/** Resolves with the reason for a failure, or `undefined`. */
 async function fetchOnNode(
   url: string,
   prepared: Promise<void>,
@@ -124,7 +127,7 @@ async function sendFromHere(
   );
 }
 
-/** An address that means another machine on the node than here. */
+/** Whether the address means another machine on the node than it does here. */
 function isThisMachine(url: string): boolean {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
   return (

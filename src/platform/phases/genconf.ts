@@ -8,7 +8,7 @@ import type { Phase } from "./phase.ts";
 import { lastLines, runRemoteScript } from "./remote-script.ts";
 
 export interface GenconfFile {
-  /** Relative to `genconf/`, with `/` between folders. */
+  /** Relative to `genconf/`, with `/` as separator. */
   readonly path: string;
   readonly source: UploadSource;
   readonly mode: number;
@@ -17,7 +17,7 @@ export interface GenconfFile {
 const limitMs = 30 * 60_000;
 const filesAtOnce = 4;
 
-/** Has the artifact make what nodes install from. Resolves with the layout that its install script tells. */
+/** Runs the artifact to generate what the nodes install from. Resolves with the layout, which the name of the install script shows. */
 export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
   title: "Configure",
   run: async ({ connection, reference, step }, signal) => {
@@ -60,7 +60,7 @@ const diskFull = 91;
 const leastFreeKilobytes = 1024;
 const mostLogBytes = 64_000;
 
-/** With enforced SELinux a container may read only what is labelled for containers. */
+/** While SELinux is enforcing, a container may read only files labelled for containers. */
 export const genconfScript = `
 set -eu
 umask 077
@@ -111,7 +111,7 @@ const diskIsFull = (reference: string, output: string): ClusterError =>
     facts: { node: reference, output: lastLines(output, 40) },
   });
 
-/** The artifact's `key: message` lines stand in the message as they are. */
+/** The message quotes the artifact's `key: message` lines unchanged. */
 function configurationRefused(output: string, status: number): ClusterError {
   const lines = lastLines(output, 40);
   const shown = lines.length === 0 ? [`(it ended with status ${status} and said nothing)`] : lines;

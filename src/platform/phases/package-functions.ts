@@ -1,6 +1,6 @@
 /**
- * Shell functions that find and install the packages of missing programs with the distribution's own package manager. They read `$system`
- * and `$major` (see read_system), `$conditions`, and `$missing`.
+ * Shell functions that find and install the packages of missing programs with the distribution's own package manager. They read `$system` and
+ * `$major` (see read_system), `$conditions`, and `$missing`.
  */
 export const packageFunctions = `
 wants() {

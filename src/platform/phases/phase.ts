@@ -7,7 +7,7 @@ import type { Clock } from "../../system/clock.ts";
 import type { Progress, Step } from "../../system/progress.ts";
 import { retry } from "../../system/retry.ts";
 
-/** One step of the installation, on one node. It may be run again after a lost connection. */
+/** One step of the installation on one node. It may run again after a lost connection. */
 export interface Phase<Result = void> {
   readonly title: string;
   run(context: PhaseContext, signal: AbortSignal): Promise<Result>;
@@ -30,7 +30,7 @@ export interface PhaseSurroundings {
 
 const reconnectMs = 120_000;
 
-/** Runs a phase on a node and shows it. A connection that is lost is opened again, for two minutes after the first loss. */
+/** Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes after the first loss. */
 export async function runPhase<Result>(
   phase: Phase<Result>,
   node: NodeRecord,
@@ -54,7 +54,7 @@ export async function runPhase<Result>(
   return result;
 }
 
-/** Other failures that may pass were retried where they occurred. */
+/** Other transient failures were already retried where they occurred. */
 const isConnectionLoss = (error: unknown): error is ClusterError =>
   error instanceof ClusterError &&
   error.transient &&

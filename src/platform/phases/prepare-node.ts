@@ -6,7 +6,7 @@ import { runRemoteScript } from "./remote-script.ts";
 
 const limitMs = 30 * 60_000;
 
-/** Brings what the layout's installer needs onto the node. */
+/** Prepares the node for the layout's installer. */
 export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
   title: "Prepare",
   run: async ({ connection, reference, step }, signal) => {
@@ -29,7 +29,7 @@ export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
   },
 });
 
-/** As prepareScript wants them. */
+/** The arguments of prepareScript. */
 function prepareArguments(layout: Layout, plan: InstallPlan): readonly string[] {
   const { nodesKeepTime, configuration } = plan;
   const conditions = layout.conditions({ nodesKeepTime, configuration: configuration.values });

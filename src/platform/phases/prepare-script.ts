@@ -2,9 +2,9 @@ import { installPaths } from "../install-paths.ts";
 import { packageFunctions } from "./package-functions.ts";
 
 /**
- * Makes a machine fit for the installer. Arguments: the layout's conditions, joined by commas; the file that marks an installed platform; the
- * distributions that would fit where the machine's control groups don't, as text; then the programs that must be there. Nothing is fetched
- * where nothing is missing, so a node without a way out is prepared too. Run twice it does no harm.
+ * Prepares a machine for the installer. Arguments: the layout's conditions, joined by commas; the file that marks an installed platform; the
+ * distributions that would fit if the machine's control groups don't, as text; then the required programs. It downloads nothing if nothing is
+ * missing, so it also works on a node without internet access. It can safely run twice.
  */
 export const prepareScript = (containerSetup: string): string =>
   `${ownFunctions}\nset_up_container() {\n  :\n${containerSetup}}\n`;

@@ -2,18 +2,18 @@ import { ClusterError } from "../../errors.ts";
 import type { ErrorId } from "../../errors.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 
-/** A POSIX shell script for a node, run there as root. It says what it does by `now`, and why it gives up by `fail`. */
+/** A POSIX shell script that runs on a node as root. It reports what it does with `now`, and why it gives up with `fail`. */
 export interface RemoteScript {
-  /** Stands in the command line, so that people (and tests) see what is run: `sh -s -- e2e-prepare …`. */
+  /** Appears in the command line, so that people (and tests) see what runs: `sh -s -- e2e-prepare …`. */
   readonly name: `e2e-${string}`;
-  /** The body: function definitions, among them `main`. It is called with the arguments. */
+  /** The body: function definitions, including `main`, which is called with the arguments. */
   readonly text: string;
-  /** Public values: they can be seen in the node's process list. */
+  /** Public values: they are visible in the node's process list. */
   readonly arguments: readonly string[];
   readonly limitMs: number;
   /** See RemoteCommand. */
   readonly task: string;
-  /** What went wrong if it fails, such as "master_0 could not be prepared". */
+  /** The error message if the script fails, such as "master_0 could not be prepared". */
   readonly failure: string;
   readonly errorId: ErrorId;
   readonly onNow?: (text: string) => void;
@@ -32,14 +32,13 @@ fail() {
 `;
 
 /**
- * The whole text that goes to `sh -s`. The shell reads it to its end before anything runs, and nothing that it starts can eat the rest
- * of it from the standard input.
+ * Returns the whole text for `sh -s`. The shell reads all of it before anything runs, so no program that it starts can consume the rest from stdin.
  */
 export function completeScript(body: string): string {
   return `${prelude}${body}\nshift\nmain "$@" </dev/null\n`;
 }
 
-/** Runs the script in one round trip. Resolves when it ended well; else rejects with what it said. */
+/** Runs the script in one round trip. Resolves if it succeeds; otherwise rejects with its own message. */
 export async function runRemoteScript(
   connection: Connection,
   script: RemoteScript,
@@ -65,26 +64,26 @@ export async function runRemoteScript(
 
 const longestLine = 4096;
 
-/** Calls back with each whole line `now: …` of the standard output. */
+/** Calls back with each complete line `now: …` on stdout. */
 function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr", chunk: string) => void {
   const pending = { text: "" };
   return (stream, chunk) => {
     if (stream !== "stdout") return;
     const lines = `${pending.text}${chunk}`.split("\n");
-    // Our own lines are short: what never ends is none.
+    // Our own lines are short, so a line without an end isn't one of them.
     pending.text = (lines.pop() ?? "").slice(0, longestLine);
     for (const line of lines) if (line.startsWith("now: ")) onNow(line.slice("now: ".length));
   };
 }
 
-/** The script's own word if it had one, else the last line that anything printed. */
+/** Returns the script's own message if there is one, otherwise the last line of any output. */
 export function reasonOf(result: RemoteResult): string {
   const lines = lastLines(`${result.stdout}\n${result.stderr}`, 50).filter((line) => !line.startsWith("now: "));
   const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
   return (word ?? lines.at(-1) ?? `it ended with status ${result.status}`).replace(/[.\s]+$/, "");
 }
 
-/** Blank ones are left out. */
+/** Skips blank lines. */
 export function lastLines(text: string, count: number): string[] {
   return text
     .split("\n")

@@ -1,7 +1,7 @@
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
 
-/** From now on, and after a reboot. A system that runs with SELinux disabled can't be switched without one, so it is refused. */
+/** Takes effect at once and after a reboot. A system with SELinux disabled could only switch with a reboot, so the script refuses it. */
 export const selinuxScript = `
 main() {
   command -v getenforce >/dev/null || fail 'this system has no SELinux'

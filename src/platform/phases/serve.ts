@@ -8,15 +8,15 @@ export interface BootstrapServer {
   /** The first master's private address. */
   readonly address: string;
   readonly port: number;
-  /** The first part of every path, 32 hexadecimal digits. Whoever knows it, on a node, can read the cluster's secrets. */
+  /** The first part of every path, 32 hexadecimal digits. On a node, anyone who knows it can read the cluster's secrets. */
   readonly secret: string;
   /** The private addresses of all nodes: nobody else gets an answer. */
   readonly nodeAddresses: readonly string[];
-  /** Relative to `genconf/serve`; asked for to see that the server works. */
+  /** Relative to `genconf/serve`; requested to check that the server works. */
   readonly installScript: string;
 }
 
-/** No installation takes longer. A node that never says that it is done must not keep the server up for the cluster's whole life. */
+/** No installation takes longer. A node that never reports that it is done must not keep the server up for the cluster's whole life. */
 const longestSeconds = 2 * 60 * 60;
 
 const answerSeconds = 30;
@@ -25,8 +25,8 @@ const unitFile = unitFileOf(installUnits.bootstrap);
 const enabledLink = `/etc/systemd/system/multi-user.target.wants/${installUnits.bootstrap}.service`;
 
 /**
- * The server's address may come up after the unit at boot: hence the restarts without a limit. All is spelled as systemd 219 knows it. No
- * argument list holds the secret.
+ * At boot, the server's address may come up after the unit, so the unit restarts without a limit. All options work with systemd 219. No argument list
+ * contains the secret.
  */
 export const serveScript = (server: BootstrapServer): string => `
 main() {
@@ -126,7 +126,7 @@ CLUSTER_E2E_END
 }
 `;
 
-/** Serves what genconf wrote to the cluster's own nodes, until all of them are done. */
+/** Serves genconf's output to the cluster's own nodes until all of them are done. */
 export const serve = (server: BootstrapServer): Phase => ({
   title: "Serve",
   run: async ({ connection, reference }, signal) => {
@@ -136,7 +136,7 @@ export const serve = (server: BootstrapServer): Phase => ({
         name: "e2e-serve",
         text: serveScript(server),
         arguments: [],
-        // Starting Python takes a translated machine on a busy computer a minute.
+        // On an emulated machine on a busy computer, Python takes a minute to start.
         limitMs: 180_000,
         task: "starting the bootstrap server",
         failure: `${reference}: the bootstrap server could not be started`,
@@ -149,7 +149,7 @@ export const serve = (server: BootstrapServer): Phase => ({
 
 const firstPort = 18_080;
 
-/** A port that neither platform nor installer of any layout uses; it must be known before genconf tells the layout. */
+/** Returns a port that neither the platform nor the installer of any layout uses. It must be known before genconf reveals the layout. */
 export function bootstrapPort(layouts: readonly Layout[]): number {
   const taken = new Set(layouts.flatMap((layout) => [...layout.masterPorts, ...layout.publicPorts]));
   let port = firstPort;

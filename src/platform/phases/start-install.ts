@@ -4,11 +4,11 @@ import type { Layout } from "../layout.ts";
 import type { Phase } from "./phase.ts";
 import { runRemoteScript } from "./remote-script.ts";
 
-/** What nodes install from. */
+/** The source that the nodes install from. */
 export interface InstallSource {
-  /** Of the bootstrap server. */
+  /** URL of the bootstrap server. */
   readonly url: string;
-  /** As the artifact's `--version` has it. */
+  /** As reported by the artifact's `--version`. */
   readonly release: string;
 }
 
@@ -17,9 +17,9 @@ const setUpSeconds = 2 * 60 * 60;
 const reportSeconds = 30 * 60;
 
 /**
- * What the install unit runs. A unit has neither HOME nor USER. Its status and log outlive it and the machine's reboot; after a reboot in the
- * middle it begins again where that is possible. The install script, and what goes on after it, need the bootstrap server, so the node tells
- * the server when both have ended, well or not. The server's URL is a secret: it stands in no argument list.
+ * The script that the install unit runs. A unit has neither HOME nor USER. The script's status and log outlive it and a reboot; after a reboot in the
+ * middle it starts again if possible. The install script and the units that follow it need the bootstrap server, so the node reports to the server
+ * only when both have ended, successfully or not. The server's URL is a secret, so it appears in no argument list.
  */
 export const installRunner = (layout: Layout, role: Role, { url, release }: InstallSource): string => `#!/bin/sh
 cd ${installPaths.folder} || exit 1
@@ -85,7 +85,7 @@ systemctl disable ${installUnits.install} 2>/dev/null
 exit "$status"
 `;
 
-/** Puts each program's stand-in first on the path; the node's own is `$real` in it. */
+/** Puts each program's replacement first on the path; in it, `$real` is the node's own program. */
 const shims = (programs: Readonly<Record<string, string>>): string =>
   Object.entries(programs)
     .map(
@@ -104,8 +104,8 @@ export PATH
     .join("");
 
 /**
- * Begins the installation unless it is under way, so that it can be asked again after a lost answer. Where it ended well, in an earlier boot
- * or just now, only the bootstrap server is told so; a failure is tried again.
+ * Starts the installation unless it is already running, so that the script can run again after a lost answer. If the installation has already
+ * succeeded, in an earlier boot or just now, the script only reports that to the bootstrap server. It retries a failed installation.
  */
 export const startInstallScript = (layout: Layout, role: Role, source: InstallSource): string => `
 main() {

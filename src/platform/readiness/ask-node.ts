@@ -11,16 +11,16 @@ import { nodeScript } from "./node-script.ts";
 export interface NodeAnswer {
   readonly node: NodeRecord;
   readonly verdict: NodeVerdict;
-  /** Absent where the node could not be asked. */
+  /** Undefined if the node could not be queried. */
   readonly report: NodeReport | undefined;
-  /** Whether the answer was awaited for less than the usual time, because the deadline is near. */
+  /** Whether the answer had less than the usual time, because the deadline is near. */
   readonly isCutShort?: boolean;
 }
 
 /** How long a node may take to answer. */
 export const askLimitMs = 60_000;
 
-/** Asks a node how far it is. A node that can't be reached now is waited for; one with another host key, or a missing key, is an error. */
+/** Queries a node's progress. A node that can't be reached now is waited for; a changed host key or a missing key is an error. */
 export async function askNode(
   node: NodeRecord,
   connections: ConnectionPool,

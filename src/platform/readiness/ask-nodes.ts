@@ -8,14 +8,14 @@ import type { NodeAnswer } from "./ask-node.ts";
 export interface NodesRequest {
   readonly connections: ConnectionPool;
   readonly clock: Clock;
-  /** Clock time. */
+  /** Deadline as clock time. */
   readonly deadlineMs: number;
 }
 
 const nodesAtOnce = 32;
 const othersPatienceMs = 1000;
 
-/** All nodes at once. When one has failed, those that haven't answered a moment later are not awaited. */
+/** Queries all nodes concurrently. Once one has failed, it stops waiting for nodes that don't answer within a moment. */
 export async function askNodes(
   nodes: readonly NodeRecord[],
   request: NodesRequest,

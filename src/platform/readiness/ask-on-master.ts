@@ -6,24 +6,24 @@ import type { WebAnswer } from "./ask-web.ts";
 
 export interface SuperuserQuestion {
   readonly layout: Layout;
-  /** JSON; holds the password. */
+  /** JSON that contains the password. */
   readonly loginBody: string;
 }
 
 export interface SuperuserAnswers {
-  /** The login's; the token isn't in it. */
+  /** The answer to the login, without the token. */
   readonly login: WebAnswer;
-  /** What the master says of its agents; undefined where the login gave no token. */
+  /** The master's list of agents; undefined if the login returned no token. */
   readonly agents: WebAnswer | undefined;
 }
 
 const limitMs = 45_000;
-/** Less than what is kept of a command's output. */
+/** Less than the part of a command's output that is kept. */
 const mostBytes = 3_000_000;
 
 /**
- * Logs in as the superuser, and asks for the agents, on the master itself over SSH: for platforms without TLS, where password and token would
- * otherwise cross the network in clear text. The password goes by standard input; the token never leaves the node.
+ * Logs in as the superuser and queries the agents on the master itself, over SSH. This is for platforms without TLS, where password and token would
+ * otherwise cross the network in clear text. The password travels by stdin; the token never leaves the node.
  */
 export async function askOnMaster(
   master: NodeRecord,
@@ -53,8 +53,8 @@ export async function askOnMaster(
 }
 
 /**
- * Prints `login STATUS`, and after a login that gave a token `agents STATUS` and the answer's body. A status of 000 means that there was no
- * answer. The shell has read the whole text before anything runs. Only builtins and standard input see password and token.
+ * Prints `login STATUS` and, after a login that returned a token, `agents STATUS` and the answer's body. A status of 000 means that there was no
+ * answer. The shell reads the whole text before anything runs. Only builtins and stdin carry password and token.
  */
 export const superuserScript = ({ layout, loginBody }: SuperuserQuestion): string => `
 umask 077
@@ -93,7 +93,7 @@ CLUSTER_E2E_END
 main </dev/null
 `;
 
-/** Undefined where the text has another form. */
+/** Undefined if the text has any other form. */
 export function parseSuperuserAnswers(stdout: string): SuperuserAnswers | undefined {
   const match = /^login (\d{3})\n(?:agents (\d{3})\n([^]*))?$/.exec(stdout);
   if (match === null) return undefined;

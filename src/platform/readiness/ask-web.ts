@@ -5,10 +5,10 @@ import type { ConnectionOptions } from "node:tls";
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { errorCode } from "../../system/error-code.ts";
 
-/** How a cluster's web servers are spoken to. */
+/** How to connect to a cluster's web servers. */
 export interface WebAccess {
   readonly isTlsEnabled: boolean;
-  /** The cluster's own certificate authority (PEM); present where TLS is enabled. */
+  /** The cluster's own certificate authority (PEM); present if TLS is enabled. */
   readonly certificateAuthority: string | undefined;
 }
 
@@ -27,8 +27,8 @@ const limitMs = 15_000;
 const mostBytes = 16_000_000;
 
 /**
- * Asks a master's web server, without a proxy, as SSH goes too. Its certificate must come from the cluster's authority and bear the node's
- * address as seen from here or, as the platforms have it, its private one. Resolves with why where there is no answer.
+ * Queries a master's web server, without a proxy, because SSH uses none either. Its certificate must come from the cluster's authority and contain
+ * the node's address as seen from here or, as the platforms issue it, its private address. If there is no answer, resolves with the reason.
  */
 export async function askWeb(
   node: NodeRecord,

@@ -2,16 +2,16 @@ import type { NodeReport } from "./node-report.ts";
 
 export type NodeVerdict =
   | { readonly kind: "ready" }
-  /** `reason` is what is waited for, for people. */
+  /** `reason` says, for users, what is being waited for. */
   | { readonly kind: "waiting"; readonly reason: string }
-  /** The installation cannot end well any more. */
+  /** The installation can no longer succeed. */
   | { readonly kind: "failed"; readonly reason: string; readonly log: readonly string[] };
 
 const waiting = (reason: string): NodeVerdict => ({ kind: "waiting", reason });
-// `timeout`'s status for a command that it ended.
+// The exit status of `timeout` for a command that it ended.
 const timedOut = 124;
 
-/** What a node's report means for waiting: the installer's end counts first, then the platform's own check. */
+/** Returns what a node's report means for the wait: the installer's result counts first, then the platform's own check. */
 export function judgeNode(report: NodeReport): NodeVerdict {
   const failure = failureOf(report);
   if (failure !== undefined) return { kind: "failed", reason: failure, log: report.log };
@@ -40,8 +40,8 @@ const isBusy = (state: string): boolean => state === "activating" || state === "
 const complaint = /^(critical|unknown|warning|error|fail)/i;
 
 /**
- * The first complaint of a check that answers in JSON (`{"checks": {NAME: {"output", "status"}}}`), else its first line that looks like one,
- * else its last line.
+ * Returns the first complaint of a check that answers in JSON (`{"checks": {NAME: {"output", "status"}}}`). Otherwise returns the first line that
+ * looks like a complaint, or else the last line.
  */
 function checkReason({ checkOutput, checkStatus }: NodeReport): string {
   const told = complaintIn(checkOutput);

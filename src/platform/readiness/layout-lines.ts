@@ -2,7 +2,7 @@ import { quote } from "../../ssh/quote.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 
-/** Shell lines that set `layout` to the name of the node's layout, or to nothing before an installation was begun. */
+/** Shell lines that set `layout` to the name of the node's layout, or to nothing if no installation has started. */
 export const layoutLines = (
   layouts: readonly Layout[],
 ): string => `layout=$(cat ${installPaths.layout} 2>/dev/null || :)

@@ -23,12 +23,12 @@ interface MastersCheck {
   readonly masters: readonly NodeRecord[];
   /** Agents and public agents together. */
   readonly agentCount: number;
-  /** Undefined: no login is tried. */
+  /** Undefined: try no login. */
   readonly login: Superuser | undefined;
   readonly connections: ConnectionPool;
 }
 
-/** What is still waited for. */
+/** Something that is still being waited for. */
 export interface Wait {
   /** A node's reference. */
   readonly subject: string;
@@ -36,13 +36,13 @@ export interface Wait {
 }
 
 export interface MastersChecker {
-  /** Resolves with all that is not there yet: nothing when every master answers, login works and all agents are registered. */
+  /** Resolves with everything that is still missing: nothing once every master answers, the login works and all agents are registered. */
   check(request: MastersCheck, signal: AbortSignal): Promise<readonly Wait[]>;
 }
 
 const mastersAtOnce = 9;
 
-/** Remembers the cluster's certificate authority, and since when it refuses the login, from one check to the next. */
+/** Remembers, from one check to the next, the cluster's certificate authority and since when it has refused the login. */
 export function createMastersChecker(clock: Clock): MastersChecker {
   const known: { certificateAuthority: string | undefined } = { certificateAuthority: undefined };
   const refusals = createRefusalWatch(clock);
@@ -62,7 +62,7 @@ export function createMastersChecker(clock: Clock): MastersChecker {
 
 const waitFor = (node: NodeRecord, reason: string): Wait => ({ subject: nodeReference(node), reason });
 
-/** Over SSH, whose host key is known: so the first answer can be trusted, though TLS can't be checked yet. */
+/** Reads it over SSH, where the host key is known, so the first answer can be trusted although TLS can't be verified yet. */
 async function readAuthority(
   node: NodeRecord,
   { layout, connections }: MastersCheck,
@@ -121,9 +121,9 @@ function agentWaits(master: NodeRecord, { layout, agentCount }: MastersCheck, an
   return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
 }
 
-/** Knows whether a login is refused for good: a platform that has just started may refuse the right password for a while. */
+/** Decides whether a refused login is final: a platform that has just started may refuse the right password for a while. */
 interface RefusalWatch {
-  /** Resolves whether it was refused at every try for long enough by now. */
+  /** Resolves with whether every try has been refused for long enough by now. */
   isFinal(isRefused: boolean): boolean;
 }
 
@@ -139,7 +139,7 @@ function createRefusalWatch(clock: Clock): RefusalWatch {
   };
 }
 
-/** Fails as `login-refused` where the platform has said for 30 s that name or password is wrong; anything else may pass. */
+/** Fails as `login-refused` once the platform has refused the name or password for 30 s; any other failure may be transient. */
 function loginWait(
   master: NodeRecord,
   { username }: Superuser,

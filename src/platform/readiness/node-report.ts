@@ -1,29 +1,29 @@
-/** What a node said of itself (node-script.ts). */
+/** A node's report about itself (node-script.ts). */
 export interface NodeReport {
-  /** Empty: no installation was begun. */
+  /** Empty: no installation has started. */
   readonly layout: string;
-  /** `running`, `exit <status>`; empty: the install script was not begun. */
+  /** `running` or `exit <status>`; empty: the install script has not started. */
   readonly status: string;
   /** systemd's ActiveState of the install unit. */
   readonly unit: string;
-  /** ActiveState of the units that go on after the install script, by name. */
+  /** ActiveState of the units that continue after the install script, by name. */
   readonly setup: Readonly<Record<string, string>>;
-  /** Undefined: the check was not run, or is not there yet. */
+  /** Undefined: the check has not run, or does not exist yet. */
   readonly checkStatus: number | undefined;
   readonly checkOutput: string;
-  /** Undefined: the platform has not said so yet. */
+  /** Undefined: the platform has not reported it yet. */
   readonly isTlsEnabled: boolean | undefined;
-  /** The last lines of what tells why an installation failed. */
+  /** The last lines of the log that explains why an installation failed. */
   readonly log: readonly string[];
 }
 
-/** What systemd calls a state, what a layout or a unit may be called. */
+/** Matches systemd's states and the names of layouts and units. */
 const word = /^[\w.@-]{0,100}$/;
 const installStatus = /^(running|exit \d{1,3})$/;
 const exitStatus = /^\d{1,3}$/;
 const longestLine = 2000;
 
-/** Reads what `nodeScript` printed. Lines and values of another form are passed over. */
+/** Parses what `nodeScript` printed. It skips lines and values of any other form. */
 export function parseNodeReport(stdout: string): NodeReport {
   const pairs = stdout.split("\n").flatMap(pairOf);
   const all = (key: string): string[] => pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
@@ -53,7 +53,7 @@ function pairOf(line: string): readonly { readonly key: string; readonly value: 
   return end < 0 ? [] : [{ key: line.slice(0, end), value: line.slice(end + 1) }];
 }
 
-/** Both layouts keep `ssl_enabled` there, as a boolean or as its text. */
+/** Both layouts keep `ssl_enabled` there, as a boolean or as a string. */
 function saysTls(config: string): boolean | undefined {
   return config === "" ? undefined : /"ssl_enabled"\s*:\s*"?true\b/i.test(config);
 }

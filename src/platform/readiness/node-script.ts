@@ -4,24 +4,26 @@ import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { layoutLines } from "./layout-lines.ts";
 
-/** How long one run of the node's own check may take. */
+/** Time limit for one run of the node's own check. */
 const checkSeconds = 20;
 const tailLines = 20;
-/** Of a log, and of a file whose one line is asked for: all answers together must stay far below what is kept of a command's output. */
+/**
+ * Limit for a log, and for a file of which one line is needed: all answers together must stay far below the part of a command's output that is kept.
+ */
 const tailBytes = 64_000;
 
 /**
- * What `wait` asks of a node, all in one round trip, as root. It prints lines `key=value`; after `log=` and `check=` stand whole lines of text,
- * up to the end of that list:
+ * Collects everything that `wait` needs from a node, in one round trip, as root. It prints lines `key=value`; after `log=` and `check=` come whole
+ * lines of text, until that list ends:
  *
- *     layout=cluster            nothing before an installation was begun
- *     status=exit 0             of the install script; `running`, or nothing
- *     unit=active               of the install unit: systemd's ActiveState
- *     setup.NAME=failed         ActiveState of a unit that goes on after the install script
- *     check.status=1            exit status of the node's own check; nothing while there is no such program
- *     config={"ssl_enabled": …} the platform's own word on TLS, in one line
+ *     layout=cluster            empty if no installation has started
+ *     status=exit 0             status of the install script; or `running`, or empty
+ *     unit=active               systemd's ActiveState of the install unit
+ *     setup.NAME=failed         ActiveState of a unit that continues after the install script
+ *     check.status=1            exit status of the node's own check; empty while that program doesn't exist
+ *     config={"ssl_enabled": …} the platform's own TLS setting, in one line
  *     check=…                   the check's output
- *     log=…                     the install log's last lines, where the installation failed
+ *     log=…                     the last lines of the install log, if the installation failed
  */
 export const nodeScript = `
 LC_ALL=C
@@ -75,7 +77,7 @@ function layoutCase(layout: Layout): string {
   ].join("\n");
 }
 
-/** The first check whose program exists, through the wrapper where the node has it. */
+/** Runs the first check whose program exists, through the wrapper if the node has it. */
 function checkChain(layout: Layout): string {
   const branches = layout.nodeChecks.map((words) => {
     const wrapper = layout.nodeCheckWrapper;

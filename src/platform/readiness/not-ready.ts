@@ -6,7 +6,7 @@ import type { Wait } from "./masters-checker.ts";
 
 const mostLines = 40;
 
-/** Fails as `install-failed`, with the end of the first node's log, where any node's installation has failed. */
+/** Fails as `install-failed`, with the end of the first failed node's log, if the installation has failed on any node. */
 export function assertNotFailed(answers: readonly NodeAnswer[]): void {
   const failures = answers.flatMap(({ node, verdict }) =>
     verdict.kind === "failed" ? [{ node: nodeReference(node), reason: verdict.reason, log: verdict.log }] : [],
@@ -22,7 +22,7 @@ export function assertNotFailed(answers: readonly NodeAnswer[]): void {
   );
 }
 
-/** What every node that isn't ready still lacks. */
+/** Lists what each unready node still lacks. */
 export function deadlinePassed(
   waits: readonly Wait[],
   answers: readonly NodeAnswer[],

@@ -6,7 +6,7 @@ import type { Wait } from "./masters-checker.ts";
 const mostSubjects = 3;
 const mostReasons = 4;
 
-/** Says what is waited for, once per change: the whole in one line, each node's own change in detail. */
+/** Reports what is being waited for, once per change: a summary in one line, and each node's own change as a detail. */
 export function createWaitTeller(progress: Progress): (waits: readonly Wait[], answers: readonly NodeAnswer[]) => void {
   const said = new Map<string, string>();
   return (waits, answers) => {

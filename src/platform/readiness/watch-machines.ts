@@ -3,9 +3,12 @@ import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Clock } from "../../system/clock.ts";
 
-/** The cluster as the backend has it, asked again from time to time. */
+/** The backend's record of the cluster, refreshed from time to time. */
 export interface MachineWatch {
-  /** The latest record; an older one while the backend fails in a way that may pass. Fails as `machine-failed` when a machine is gone or going. */
+  /**
+   * Returns the latest record, or an older one while the backend has a transient failure. Fails as `machine-failed` if a machine has ended or is
+   * ending.
+   */
   current(mustBeFresh: boolean, signal: AbortSignal): Promise<ClusterRecord>;
 }
 
@@ -16,7 +19,7 @@ export interface MachineWatchRequest {
 }
 
 const usualPauseMs = 15_000;
-/** Where a node doesn't answer, its end must be known soon. */
+/** If a node doesn't answer, its end must be noticed soon. */
 const shortPauseMs = 3000;
 
 export function createMachineWatch({ cluster, describe, clock }: MachineWatchRequest): MachineWatch {

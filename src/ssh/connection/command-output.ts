@@ -5,13 +5,13 @@ import type { Link } from "./link.ts";
 import { createOutputTail } from "./output-tail.ts";
 import { afterToken, processMark } from "../session/remote-line.ts";
 
-/** Of each stream; what came before is dropped. */
+/** Limit for each stream; earlier output is dropped. */
 const keptCharacters = 4 * 1024 * 1024;
-/** How much of stderr is searched for the process group before the search is given up. */
+/** How many characters of stderr are searched for the process group before the search ends. */
 const markReach = 64 * 1024;
-/** Kept of what stdout holds before the token. */
+/** How much of the output before the token is kept from stdout. */
 const noiseCharacters = 4 * 1024;
-/** What has no newline for so long is shown as a line all the same. */
+/** Text this long without a newline is shown as a line anyway. */
 const longestLine = 64 * 1024;
 
 interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden"> {
@@ -22,15 +22,15 @@ interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden
 export interface CommandOutput {
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** What stdout held where the command has not begun; undefined once it has. */
+  /** What stdout held if the command has not begun; undefined once it has. */
   readonly noise: () => string | undefined;
-  /** Of the remote process group. Resolves once the node has told it, which may be never. */
+  /** The id of the remote process group. Resolves once the node has sent it, which may be never. */
   readonly processId: Promise<number>;
 }
 
 /**
- * Reads both streams of a command from now on: kept for the result, told to `onOutput`, and line by line to the progress at level 3. What comes
- * before the command's token, from the login shell's start-up files, is dropped.
+ * Reads both streams of a command from now on. The output is kept for the result, passed to `onOutput`, and reported line by line as progress at
+ * level 3. Output before the command's token, from the login shell's start-up files, is dropped.
  */
 export function collectOutput(
   link: Link,
@@ -64,7 +64,7 @@ interface TextSink {
   end(): void;
 }
 
-/** Characters that are cut between two packets come whole with the later one. */
+/** Characters split between two packets are delivered whole with the second one. */
 function decodeInto(stream: NodeJS.ReadableStream, sink: TextSink): void {
   const decoder = new StringDecoder("utf8");
   stream.on("data", (chunk: Buffer) => sink.add(decoder.write(chunk)));
@@ -74,7 +74,7 @@ function decodeInto(stream: NodeJS.ReadableStream, sink: TextSink): void {
   });
 }
 
-/** Drops what stdout holds up to the line that has the token. */
+/** Drops everything on stdout up to and including the line with the token. */
 function noiseRemover(sink: TextSink, token: string): TextSink & { readonly noise: () => string | undefined } {
   const state: { noise: string | undefined } = { noise: "" };
   return {
@@ -90,7 +90,7 @@ function noiseRemover(sink: TextSink, token: string): TextSink & { readonly nois
   };
 }
 
-/** Takes the line of `remoteLine` that has the process group, and what stands before it, out of stderr. */
+/** Removes the line of `remoteLine` with the process group from stderr, together with everything before it. */
 function markRemover(sink: TextSink, token: string): TextSink & { readonly processId: Promise<number> } {
   const state: { pending: string | undefined } = { pending: "" };
   const processId = Promise.withResolvers<number>();

@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import type { ServerOffer } from "./server-offer.ts";
 import { fingerprint } from "./wire.ts";
 
-/** Where a connection goes, for messages. */
+/** The destination of a connection, for messages. */
 export interface Target {
   /** The node's reference, such as `agent_2`. */
   readonly name: string;
@@ -11,7 +11,7 @@ export interface Target {
   readonly user: string;
 }
 
-/** What ssh2 adds to its errors. https://github.com/mscdex/ssh2#client-events */
+/** The fields that ssh2 adds to its errors. https://github.com/mscdex/ssh2#client-events */
 interface Ssh2Error extends Error {
   readonly level?: string;
   readonly code?: string | number;
@@ -25,8 +25,8 @@ const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
 });
 
 /**
- * Why no connection came about. Refusal, silence, reset and unknown names pass by themselves while machines boot; a refused login or a
- * handshake that doesn't fit only where `mayStillBoot`. `offer` is what the server said last of what it offers.
+ * Explains why a connection failed. Refusals, timeouts, resets and unknown names are transient, because they occur while machines boot; a refused
+ * login or a failed handshake is transient only with `mayStillBoot`. `offer` is the last offer that the server sent.
  */
 export function connectFailure(
   target: Target,
@@ -49,7 +49,7 @@ interface FailureText {
   readonly hint?: string;
 }
 
-/** What the server would have to be told, as lines of OpenSSH's sshd_config. Each is known to this program, and to OpenSSH since 6.5. */
+/** What to change on the server, as lines of OpenSSH's sshd_config. This program and OpenSSH since 6.5 know each value. */
 const remedies: Readonly<Record<ServerOffer["part"], string>> = {
   "key exchange": "KexAlgorithms +curve25519-sha256@libssh.org",
   "host key": "HostKey /etc/ssh/ssh_host_ed25519_key",
@@ -81,7 +81,7 @@ function describeFailure(
       };
     case "handshake":
       if (offer !== undefined && /no matching/.test(error.message)) {
-        // Host keys may still be made; what else a server offers stands in its image.
+        // The server may still be making its host keys; everything else that it offers is fixed in its image.
         return { ...noAgreement(address, offer), transient: mayStillBoot && offer.part === "host key" };
       }
       return {
@@ -98,7 +98,7 @@ function describeFailure(
   }
 }
 
-/** ssh2 1.17 reads no packet above 35,000 bytes. During a login only a banner can be as long. */
+/** ssh2 1.17 rejects packets above 35,000 bytes. During a login only a banner can be that long. */
 const tooMuchAtOnce = (address: string): FailureText => ({
   message: `The SSH server of ${address} sends a banner that is too long, more than 35,000 bytes.`,
   hint: "Shorten or remove the Banner in the sshd_config of its image, or choose another image.",
@@ -108,7 +108,7 @@ const tooMuchAtOnce = (address: string): FailureText => ({
 const tryAgain =
   "Try again. If it comes again, the machine is overloaded or about to end: its console output may say more.";
 
-/** The connection was there and is gone. */
+/** For a connection that was open and then lost. */
 export function connectionLost(target: Target, error: Error | undefined): ClusterError {
   const reason = error === undefined ? "closed by the other side" : reasonOf(error);
   const message = `The connection to ${addressOf(target)} was lost: ${reason}.`;
@@ -120,14 +120,14 @@ export function connectionLost(target: Target, error: Error | undefined): Cluste
   });
 }
 
-/** The connection was there until this program itself let go of it. */
+/** For a connection that this program itself closed. */
 export function connectionClosed(target: Target): ClusterError {
   return new ClusterError("connection-failed", `The connection to ${addressOf(target)} is closed.`, {
     facts: factsOf(target),
   });
 }
 
-/** The connection stands, but the node gave no room for a command. */
+/** For an open connection on which the node refused a channel for a command. */
 export function channelRefused(target: Target, error: Error): ClusterError {
   const message = `${addressOf(target)} didn't take a command: ${error.message}.`;
   return new ClusterError("connection-failed", message, {

@@ -11,7 +11,7 @@ import type { ConnectionPool, Destination } from "./pool.ts";
 import { createTurns } from "../turns.ts";
 
 export interface PoolOptions {
-  /** Of the cluster's login key. Read at the first connection; missing, that fails as `key-missing`. */
+  /** Path of the cluster's login key. It is read at the first connection, which fails as `key-missing` if there is no such file. */
   readonly privateKeyFile: string;
   readonly knownHosts: KnownHosts;
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface PoolOptions {
 }
 
 const handshakesAtOnce = 32;
-/** Bridges the moment in which an sshd that was told to reload refuses connections. Whoever can wait longer retries by the error's own word. */
+/** Covers the moment in which an sshd that is reloading refuses connections. Callers that can wait longer retry when `error.transient` is set. */
 const hiccupMs = 1_000;
 const hiccupPauseMs = 200;
 
@@ -66,7 +66,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   };
 }
 
-/** A machine that comes back under another address is another destination. */
+/** A machine that returns with another address is another destination. */
 const keyOf = ({ id, ssh }: Destination): string => `${id} ${ssh.user}@${ssh.host} ${ssh.port}`;
 
 async function login(node: Destination, options: PoolOptions, signal: AbortSignal): Promise<Connection> {
@@ -105,7 +105,7 @@ const keyMissing = (path: string, problem: string, cause?: unknown): ClusterErro
     cause,
   });
 
-/** Another process may be creating the cluster and pin the key any moment, so asking again makes sense. */
+/** Transient, because another process may be creating the cluster and may pin the key at any moment. */
 const hostKeyUnknown = (name: string, path: string): ClusterError =>
   new ClusterError("connection-failed", `The host key of ${name} is not in ${path}.`, {
     hint: "Either the cluster is still being created, or it was created on another machine: use it there, or copy that file to this path.",
@@ -113,7 +113,7 @@ const hostKeyUnknown = (name: string, path: string): ClusterError =>
     facts: { node: name, path },
   });
 
-/** The opening itself goes on for those who share it. */
+/** The opening continues for the other callers that share it. */
 async function unlessAborted(opening: Promise<Connection>, signal: AbortSignal): Promise<Connection> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);

@@ -3,9 +3,9 @@ import { channelRefused, connectionLost } from "./connection-errors.ts";
 import type { Link } from "./link.ts";
 
 /**
- * Starts a shell line on the node, and hands its channel to `begin` in the very moment it opens: a fast node's answer, exit status included,
- * can come in one packet with the opening, and what nobody listens for then is lost. Resolves at once with what `begin` returns, which is no
- * promise; rejects as `connection-failed`, or with the reason of the signal, which must cover the link's loss too.
+ * Starts a shell line on the node and passes its channel to `begin` the moment it opens. A fast node can send its answer, even the exit status, in
+ * the same packet as the opening; without a listener it would be lost. Resolves at once with what `begin` returns, which is not a promise. Rejects as
+ * `connection-failed` or with the reason of the signal, which must also abort when the link is lost.
  */
 export function openChannel<Result>(
   link: Link,
@@ -18,7 +18,7 @@ export function openChannel<Result>(
     signal.addEventListener("abort", onAbort, { once: true });
     const onAnswer = (error: Error | undefined, channel: ClientChannel | undefined): void => {
       signal.removeEventListener("abort", onAbort);
-      // When it was aborted meanwhile, nobody waits for this channel any more.
+      // If the signal aborted in the meantime, nobody waits for this channel any more.
       if (signal.aborted) channel?.close();
       else if (channel === undefined) reject(error ?? connectionLost(link.target, undefined));
       else resolve(begin(channel));
@@ -29,15 +29,15 @@ export function openChannel<Result>(
         else onAnswer(channelRefused(link.target, error), undefined);
       });
     } catch (error) {
-      // ssh2 throws "Not connected" while a loss is on its way but not yet told.
+      // ssh2 throws "Not connected" between a loss and its report of the loss.
       onAnswer(connectionLost(link.target, error instanceof Error ? error : undefined), undefined);
     }
   });
 }
 
 /**
- * Writes all of a command's stdin, not faster than the node takes it, and ends it. Resolves early, without a word, when the command stops
- * listening. Rejects only with what the source itself throws, or with the signal's reason.
+ * Writes all of a command's stdin, no faster than the node reads it, and then closes it. Resolves early, without an error, if the command stops
+ * reading. Rejects only with an error of the source itself or with the signal's reason.
  */
 export async function feed(
   channel: ClientChannel,
@@ -52,7 +52,7 @@ export async function feed(
   channel.end();
 }
 
-/** ssh2 never calls back for what is written to a closed channel, so its end counts as well. */
+/** ssh2 never calls back for data written to a closed channel, so the channel's end counts too. */
 function drained(channel: ClientChannel, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => (): void => {

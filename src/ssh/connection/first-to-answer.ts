@@ -5,8 +5,8 @@ import { openSocket } from "./open-socket.ts";
 import type { Destination } from "./pool.ts";
 
 /**
- * The node whose SSH server speaks first: all are asked at once, none is logged in to. A single node isn't asked. Where none answers within
- * `limitMs`, that is `connection-failed`, transient.
+ * Returns the node whose SSH server greets first. It contacts all nodes concurrently without logging in, and returns a single node without contacting
+ * it. Fails as `connection-failed`, transient, if none answers within `limitMs`.
  */
 export async function firstToAnswer<Node extends Destination>(
   nodes: readonly [Node, ...Node[]],
@@ -26,7 +26,7 @@ export async function firstToAnswer<Node extends Destination>(
   }
 }
 
-/** An SSH server greets on its own. https://www.rfc-editor.org/rfc/rfc4253#section-4.2 */
+/** An SSH server sends its greeting unprompted. https://www.rfc-editor.org/rfc/rfc4253#section-4.2 */
 async function answer<Node extends Destination>(
   node: Node,
   connectTimeoutMs: number,

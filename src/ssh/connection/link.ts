@@ -5,20 +5,20 @@ import type { Connection } from "./connection.ts";
 import type { Target } from "./connection-errors.ts";
 import type { Turns } from "../turns.ts";
 
-/** An open ssh2 client with what running commands over it needs. */
+/** An open ssh2 client, with everything needed to run commands over it. */
 export interface Link {
   readonly client: Client;
   readonly target: Target;
   readonly clock: Clock;
   readonly progress: Progress;
-  /** Aborted, with the ClusterError that says why, as soon as the connection is gone. */
+  /** Aborts as soon as the connection is lost, with the ClusterError that says why. */
   readonly lost: AbortSignal;
   /**
-   * sshd allows ten sessions per connection (MaxSessions), and frees one only a moment after its command has ended. So half of them are for
-   * commands, and some of the rest for ending commands that were given up.
+   * sshd allows ten sessions per connection (MaxSessions) and frees a session only a moment after its command has ended. So commands may use half of
+   * them, and some of the others serve to end commands that were given up.
    */
   readonly commandTurns: Turns;
   readonly endingTurns: Turns;
-  /** Opens a second connection to the same node: this one may have no session left, as with `MaxSessions 1`. */
+  /** Opens a second connection to the same node, because this one may have no session left, as with `MaxSessions 1`. */
   readonly openAnother: (signal: AbortSignal) => Promise<Connection>;
 }

@@ -13,21 +13,21 @@ import { createTurns } from "../turns.ts";
 import { uploadOver } from "./upload.ts";
 
 export interface ConnectionOptions extends Target {
-  /** In OpenSSH's or PEM format. */
+  /** In OpenSSH or PEM format. */
   readonly privateKey: string;
-  /** ed25519 keys in wire form; the node must show one of them. */
+  /** ed25519 keys in wire format; the node must present one of them. */
   readonly hostKeys: readonly Buffer[];
-  /** Those that a second connection accepts; the same where this is left out. */
+  /** The keys that a second connection accepts; default: the same. */
   readonly laterHostKeys?: () => Promise<readonly Buffer[]>;
-  /** Told which of the accepted keys the node shows. */
+  /** Called with the accepted key that the node presents. */
   readonly onHostKey?: (key: Buffer) => void;
-  /** For TCP to connect. */
+  /** Time limit for the TCP connection. */
   readonly connectTimeoutMs: number;
-  /** From then to the finished login. */
+  /** Time limit from the TCP connection to the finished login. */
   readonly readyTimeoutMs: number;
-  /** Silence after which the node is asked for a sign of life; with three such questions unanswered it counts as lost. */
+  /** Silence after which a keepalive request is sent; after three unanswered requests the node counts as lost. */
   readonly keepaliveMs: number;
-  /** Whether a refused login is `transient`, because the node's users may not be made yet. */
+  /** Whether a refused login is `transient`, because the node's users may not exist yet. */
   readonly authenticationMayComeLater: boolean;
   readonly clock: Clock;
   readonly progress: Progress;
@@ -37,7 +37,7 @@ const commandsAtOnce = 5;
 const endingsAtOnce = 2;
 const farewellMs = 1_000;
 
-/** Logs in. Rejects as `connection-failed` or `host-key-changed`, or with the signal's reason. Nothing is sent to a host with another key. */
+/** Logs in. Rejects as `connection-failed` or `host-key-changed`, or with the signal's reason. Sends nothing to a host with another key. */
 export async function openConnection(options: ConnectionOptions, signal: AbortSignal): Promise<Connection> {
   const { Client: Ssh2Client } = await import("ssh2");
   const socket = await connectSocket(options, signal);
@@ -69,9 +69,9 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   return connectionOver(link, socket, lost);
 }
 
-/** What the server showed of itself. */
+/** What the server has sent about itself. */
 interface ServerSeen {
-  /** A host key that isn't accepted. */
+  /** A host key that was not accepted. */
   refused?: Buffer;
   offer?: ServerOffer;
 }
@@ -116,12 +116,12 @@ async function login({ client, socket, failure }: Attempt, config: ConnectConfig
     throw error;
   } finally {
     signal.removeEventListener("abort", onAbort);
-    // From now on a loss is told through the link.
+    // From now on the link reports a loss.
     failure.catch(() => {});
   }
 }
 
-/** Named outright, so that no round trip goes into asking which ways of login there are. */
+/** The method is named explicitly, which saves the round trip that asks for the available methods. */
 const loginMethod = (options: ConnectionOptions): PublicKeyAuthMethod => ({
   type: "publickey",
   username: options.user,
@@ -164,7 +164,7 @@ function connectionOver(link: Link, socket: Socket, lost: AbortController): Conn
   };
 }
 
-/** Says good-bye, and doesn't wait long for an answer. */
+/** Sends a disconnect message, and waits only briefly for an answer. */
 function closed(client: Client, socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) return resolve();

@@ -4,11 +4,11 @@ import type { Socket } from "node:net";
 export interface SocketTarget {
   readonly host: string;
   readonly port: number;
-  /** A machine that isn't up yet swallows packets: better to ask again soon than to wait for TCP's own, ever longer pauses. */
+  /** A machine that isn't up yet drops packets, so retrying soon is better than waiting for TCP's ever longer pauses. */
   readonly connectTimeoutMs: number;
 }
 
-/** A TCP connection. Rejects with the system's error (`code`), with `ETIMEDOUT` as its code after the time, or with the signal's reason. */
+/** Opens a TCP connection. Rejects with the system's error (`code`), with the code `ETIMEDOUT` after the time limit, or with the signal's reason. */
 export function openSocket({ host, port, connectTimeoutMs }: SocketTarget, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -21,7 +21,7 @@ export function openSocket({ host, port, connectTimeoutMs }: SocketTarget, signa
     };
     const fail = (reason: unknown): void =>
       settle(() => {
-        // An error that comes late must find a listener, or it ends the program.
+        // A late error needs a listener, or it ends the program.
         socket.on("error", () => {}).destroy();
         reject(reason);
       });

@@ -1,7 +1,7 @@
-/** Keeps the end of a text that comes in parts, so that a command that never stops talking can't fill the memory. */
+/** Keeps the end of a text that arrives in chunks, so that a command with endless output can't fill the memory. */
 export interface OutputTail {
   add(text: string): void;
-  /** The last `limit` characters of all that was added. */
+  /** Returns the last `limit` characters of the text. */
   text(): string;
 }
 

@@ -8,9 +8,9 @@ export interface Destination {
   readonly ssh: { readonly host: string; readonly port: number; readonly user: string };
 }
 
-/** The open connections of one cluster: one per node, opened at first need, reopened when lost. */
+/** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
 export interface ConnectionPool extends AsyncDisposable {
-  /** The node's connection. Many callers may share it. Fails as `connection-failed` (transient), `host-key-changed` or `key-missing`. */
+  /** Returns the node's connection, which callers may share. Fails as `connection-failed` (transient), `host-key-changed` or `key-missing`. */
   connect(node: Destination, signal: AbortSignal): Promise<Connection>;
   /** Takes over a connection that was opened for first contact. */
   adopt(node: Destination, connection: Connection): void;

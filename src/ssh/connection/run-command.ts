@@ -13,7 +13,7 @@ import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session
 import { createToken } from "../session/session-line.ts";
 
 const endingPatienceMs = 1_000;
-/** For the login too. */
+/** Includes the login. */
 const anotherLoginMs = 5_000;
 const roomPatienceMs = 10_000;
 
@@ -34,7 +34,7 @@ export async function runCommand(link: Link, command: RemoteCommand, signal: Abo
   }, end.signal);
 }
 
-/** A node whose sshd was set to fewer sessions, or is slow to free them, has room a little later. */
+/** A node whose sshd allows fewer sessions, or frees them slowly, has room a little later. */
 const roomRule = ({ clock }: Link): RetryRule => ({
   clock,
   deadlineMs: clock.now() + roomPatienceMs,
@@ -53,7 +53,7 @@ async function followCommand(link: Link, running: RunningCommand, end: AbortSign
   const ended = exitStatus(link, channel, end);
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);
-    // A command may end without having read all of its stdin; a source that fails ends the command.
+    // A command may end without reading all of its stdin; a failing source ends the command.
     const status = await Promise.race([ended, fed.then(() => ended)]);
     const noise = output.noise();
     if (noise !== undefined) throw await commandNotBegun(link, { status, said: noise + output.stderr() }, end);
@@ -78,14 +78,14 @@ function exitStatus(link: Link, channel: ClientChannel, end: AbortSignal): Promi
         reject(link.lost.aborted ? link.lost.reason : connectionLost(link.target, undefined));
       else resolve(seen.status);
     });
-    // A write that crosses the other side's close on the wire: the close tells all there is to tell.
+    // This happens when a write crosses the other side's close on the wire. The close event covers it.
     channel.on("error", () => {});
     if (end.aborted) onAbort();
     else end.addEventListener("abort", onAbort, { once: true });
   });
 }
 
-/** Linux's, whatever this machine's are. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
+/** Linux's numbers, whatever system this machine runs. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
 const signalNumbers: Readonly<Record<string, number>> = {
   SIGHUP: 1,
   SIGINT: 2,
@@ -112,8 +112,8 @@ async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8
 }
 
 /**
- * Best effort, and bounded: sshd leaves a command running whose channel was closed, so its process group is ended over another one, and over
- * another connection where this one has no session left.
+ * Best effort, with a time limit. sshd doesn't end a command whose channel was closed, so this ends its process group through another channel, or
+ * through another connection if this one has no session left.
  */
 async function endGroup(link: Link, told: Promise<number>, asRoot: boolean): Promise<void> {
   if (link.lost.aborted) return;

@@ -9,8 +9,9 @@ import { runCommand } from "./run-command.ts";
 const chunkBytes = 256 * 1024;
 
 /**
- * `Connection.upload` over an open link. The bytes go through the stdin of one command, which needs no sftp and can be root's: it writes beside
- * the target, checks the size, then renames. Missing folders are made (0755). Whatever fails, on either side, leaves no part of the file.
+ * `Connection.upload` over an open link. The bytes go through the stdin of a single command, which needs no sftp and can run as root: it writes
+ * beside the target, checks the size, and then renames. It creates missing folders (0755). A failure on either side leaves no part of the file
+ * behind.
  */
 export async function uploadOver(
   link: Link,
@@ -43,9 +44,8 @@ export async function uploadOver(
 }
 
 /**
- * $1 path, $2 mode, $3 size, $4 something random. The traps stand before the file does, so that no moment is left in which an end leaves it behind; both
- * remove it, because dash lets a signal's trap cut the one of the exit short.
- * The shells of old distributions run it too.
+ * $1 path, $2 mode, $3 size, $4 a random string. The traps are set before the file exists, so that an end at any moment removes it. Both traps remove
+ * it, because in dash a signal's trap can cut short the exit trap. The script also runs in the shells of old distributions.
  */
 const receive = `
 set -eC
@@ -89,7 +89,7 @@ async function openFile(path: string, fail: Fail): Promise<{ readonly file: File
   }
 }
 
-/** The node is told the size beforehand and takes nothing else, so a file that changes meanwhile fails on both sides. */
+/** The node receives the size in advance and accepts nothing else, so a file that changes in the meantime fails on both sides. */
 async function* fileChunks(file: FileHandle, size: number, fail: Fail): AsyncGenerator<Uint8Array, void, void> {
   const sent = { bytes: 0 };
   for (;;) {

@@ -2,17 +2,17 @@ import type { FileSink } from "bun";
 import type { Environment } from "../../system/environment.ts";
 
 export interface StdinFeed {
-  /** Goes first. */
+  /** Sent first. */
   readonly head: string;
-  /** Follows: this program's own stdin, or an open file. */
+  /** Sent next: this program's own stdin, or an open file. */
   readonly source: "inherit" | number;
   readonly sink: FileSink;
   readonly environment: Environment;
 }
 
 /**
- * Passes stdin on behind a text of ours, not faster than it is taken, until its end or the signal's. A `cat` of its own reads it: a read that
- * this process began on a terminal could not be taken back, and would keep it alive after the command has ended.
+ * Passes on stdin after a text of ours, no faster than the receiver reads it, until stdin ends or the signal aborts. A separate `cat` reads stdin: a
+ * read that this process began on a terminal could not be cancelled, and would keep the process alive after the command has ended.
  */
 export async function feedStdin({ head, source, sink, environment }: StdinFeed, signal: AbortSignal): Promise<void> {
   const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env: environment });
@@ -24,7 +24,7 @@ export async function feedStdin({ head, source, sink, environment }: StdinFeed, 
     for await (const chunk of cat.stdout) await pass(sink, chunk);
     await sink.end();
   } catch (error) {
-    // The taking side has gone, as `yes | program | head` makes it; its own end tells why.
+    // The receiver has gone, as in `yes | program | head`; its exit status says why.
     if (!signal.aborted && !isBrokenPipe(error)) throw error;
   } finally {
     stop();

@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/environment.ts";
 
-/** The path of this machine's `ssh`. Missing, that is `machine-not-set-up`. */
+/** Returns the path of this machine's `ssh`. Fails as `machine-not-set-up` if there is none. */
 export function findSsh(environment: Environment): string {
   const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
   if (path !== null) return path;

@@ -1,20 +1,20 @@
 import type { RemoteCommand } from "../connection/connection.ts";
 import { quote } from "../quote.ts";
 
-/** What is needed of a command to write its shell line. */
+/** The parts of a command that make up its shell line. */
 export type LineParts = Pick<RemoteCommand, "argv" | "cwd" | "environment" | "sudo">;
 
 /**
- * The line that the login shell is given. On both streams it first prints the command's token, so that whatever the shell's start-up files print
- * before is told apart from the command's own output, and so that it is known to have begun. On stderr the process id follows, which is also that
- * of the process group (sshd makes every command a session of its own): the whole group can be ended later. Shells other than POSIX ones stumble over
- * the first line: fish over `$$`, csh over the redirections, which it takes for files.
+ * Returns the line for the login shell. It first prints the command's token on both streams. The token separates the command's own output from
+ * whatever the shell's start-up files print, and proves that the command has begun. On stderr the process id follows, which is also the id of the
+ * process group (sshd gives every command a session of its own), so that the whole group can be ended later. Non-POSIX shells fail at the first line:
+ * fish at `$$`, csh at the redirections, which it takes for files.
  */
 export function remoteLine(command: LineParts, user: string, token: string): string {
   return `echo "${token} $$" >&2; echo ${token} 2>&1; ${body(command, user)}`;
 }
 
-/** The command as people should see it: without the mark, and with scripts cut down to their beginning. */
+/** Returns the command as people should see it: without the mark, and with scripts shortened to their beginning. */
 export function shownLine(command: LineParts, user: string): string {
   return body({ ...command, argv: command.argv.map(shownWord) }, user);
 }
@@ -38,7 +38,7 @@ function body(command: LineParts, user: string): string {
   return settings.length === 0 ? `exec sudo -n -H -- ${inner}` : `exec sudo -n -H -- sh -c ${quote([inner])}`;
 }
 
-/** Ends a process group: asks, and insists two seconds later. */
+/** Ends a process group: sends TERM, and KILL two seconds later. */
 export function endGroupCommand(processId: number): readonly string[] {
   const script = "kill -TERM -$1; (sleep 2; kill -KILL -$1) </dev/null >/dev/null 2>&1 &";
   return ["sh", "-c", script, "sh", String(processId)];
@@ -48,13 +48,13 @@ export function endGroupCommand(processId: number): readonly string[] {
 export const endGroupLine = (processId: number, asRoot: boolean): string =>
   `${asRoot ? "exec sudo -n --" : "exec"} ${quote(endGroupCommand(processId))}`;
 
-/** What follows the command's token in a stream; undefined while that has not come. */
+/** Returns what follows the command's token in a stream; undefined until the token arrives. */
 export function afterToken(text: string, token: string): string | undefined {
   const start = text.indexOf(`${token}\n`);
   return start === -1 ? undefined : text.slice(start + token.length + 1);
 }
 
-/** Finds the process group in stderr. Start-up files may have printed there before, perhaps without a line break at the end. */
+/** Finds the process group in stderr. Start-up files may have printed there first, perhaps without a line break at the end. */
 export function processMark(
   text: string,
   token: string,

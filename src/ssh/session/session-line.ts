@@ -2,33 +2,36 @@ import { randomBytes } from "node:crypto";
 import type { RemoteCommand } from "../connection/connection.ts";
 import { quote } from "../quote.ts";
 
-/** What a session and its script know each other by. */
+/** The values by which a session and its script find each other. */
 export interface SessionCarriage {
-  /** A random name that stands in the command line of every process that carries the session on its node, and in no other's. */
+  /** A random name in the command line of every process that carries the session on its node, and of no other process. */
   readonly token: string;
   readonly asRoot: boolean;
 }
 
 export const createToken = (): string => `e2e-${randomBytes(16).toString("hex")}`;
 
-/** The script with the last line by which the node knows that it has all of it. */
+/** Appends the last line, by which the node knows that it has received the whole script. */
 export const sealed = (script: string, token: string): string => `${script}# ${token}`;
 
-/** A shell line that prints exactly so many bytes of its stdin and leaves the rest; `head -c` takes more in some implementations. */
+/** Returns a shell line that prints exactly this many bytes of its stdin and leaves the rest; in some implementations `head -c` reads more. */
 export const takeBytes = (count: number): string => `dd bs=${count} count=1 iflag=fullblock 2>/dev/null`;
 
-/** A shell line that runs the sealed script that `read` prints, where `$1` is the token; one that was cut off on its way is not run. */
+/**
+ * Returns a shell line that runs the sealed script that `read` prints, where `$1` is the token. It doesn't run a script that was cut off on its way.
+ */
 export const runSealed = (read: string): string =>
   `s=$(${read}); case $s in *"# $1") eval "$s" ;; esac; echo "The command did not reach the node whole" >&2; exit 255`;
 
-/** A session without a terminal: the script comes ahead of the user's own stdin. It is then in the shell's memory only. */
+/** For a session without a terminal: the script comes ahead of the user's own stdin, and exists only in the shell's memory. */
 export function pipedLine(carriage: SessionCarriage, scriptBytes: number): string {
   return sessionLine(carriage, [], takeBytes(scriptBytes));
 }
 
 /**
- * A session with a terminal: stdin is the person's, so the script comes over another connection, opened at the same time, in a folder that is
- * made here and that nobody else can write to. As its name can be seen on the node, another user could make it first: that ends the session.
+ * For a session with a terminal: stdin belongs to the user, so the script comes over another connection, opened at the same time, into a folder that
+ * is created here and that nobody else can write to. The folder's name is visible on the node, so another user could create it first; in that case
+ * the session ends.
  */
 export function terminalLine(carriage: SessionCarriage): string {
   const wait = [
@@ -42,22 +45,24 @@ export function terminalLine(carriage: SessionCarriage): string {
   return sessionLine(carriage, wait, `cat "$2/script" && rm -rf -- "$2"`);
 }
 
-/** Brings the script to where `terminalLine` waits for it. It travels by stdin, and is written only into a folder of this very user's. */
+/**
+ * Sends the script to where `terminalLine` waits for it. The script travels by stdin, and is written only into a folder that belongs to this user.
+ */
 export function deliverCommand({ token }: SessionCarriage, script: string): RemoteCommand {
   const deliver = [
     `# delivers a session's script`,
     `umask 077; set -eC; ${chooseFolder}`,
     waitUntil(`[ -d "$d" ]`),
-    // Nothing of another name: a link in its place, made by another user, would lead to a folder of this very user's.
+    // The folder's real name must match: a link in its place, made by another user, could lead to another folder of this user.
     `cd -P -- "$d" && [ -O . ] && [ "$(basename -- "$PWD")" = "$1" ] && cat >part && mv -- part script`,
   ];
   return { argv: ["sh", "-c", deliver.join("\n"), "sh", token], stdin: script };
 }
 
 /**
- * Ends all processes of a session, with what they have started in their process groups: asks, and insists two seconds later. They are known
- * by the token as a whole argument; the brackets in the pattern keep the search from finding itself. A process chooses its own name, which may
- * hold spaces and brackets: the fields are counted from behind it.
+ * Ends all processes of a session and what they started in their process groups: sends TERM, and KILL two seconds later. It finds them by the token
+ * as a whole argument; the brackets in the pattern keep the search from finding itself. A process chooses its own name, which may contain spaces and
+ * brackets, so the fields are counted from behind the name.
  */
 export function endCommand({ token, asRoot }: SessionCarriage): RemoteCommand {
   const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
@@ -68,7 +73,7 @@ for g in $groups; do kill -TERM -"$g"; done
   return { argv: ["sh", "-c", script, "sh", pattern], sudo: asRoot, limitMs: 5_000 };
 }
 
-/** `read` prints the script in a shell in which `$1` is the token and `$2` the folder. Its words are all that can be seen of the session. */
+/** `read` prints the script in a shell in which `$1` is the token and `$2` the folder. Its words are all that is visible of the session. */
 function sessionLine({ token, asRoot }: SessionCarriage, before: readonly string[], read: string): string {
   const script = [
     ...before,
@@ -78,9 +83,9 @@ function sessionLine({ token, asRoot }: SessionCarriage, before: readonly string
   return `exec ${quote(["sh", "-c", script.join("\n"), "sh", token])}`;
 }
 
-/** Memory rather than disk, where there is one that everybody may write to. */
+/** Prefers memory to disk, if there is a memory folder that everyone may write to. */
 const chooseFolder = `d=/dev/shm; [ -w "$d" ] || d=/tmp; d=$d/$1`;
 
-/** Two seconds in small steps, then in larger ones up to two minutes. */
+/** Waits two seconds in small steps, then up to two minutes in larger ones. */
 const waitUntil = (test: string): string =>
   `i=0; until ${test}; do i=$((i+1)); [ "$i" -lt 700 ] || exit 255; if [ "$i" -lt 100 ]; then sleep 0.02; else sleep 0.2; fi; done`;

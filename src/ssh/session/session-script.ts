@@ -1,30 +1,33 @@
 import { quote } from "../quote.ts";
 import { checkedVariableName } from "../variable-name.ts";
 
-/** What a person's command runs in. No value of it ever stands in an argument list that is made here, on either side. */
+/** The environment of a user's command. No value of it ever appears in an argument list made here, on either side. */
 export interface SessionScript {
-  /** The first that fits is used. */
+  /** The first settings that fit are used. */
   readonly settings: readonly SessionSettings[];
-  /** One word is a shell line; several are run exactly as they are. */
+  /** A single word is a shell line; several words are run exactly as they are. */
   readonly words: readonly string[];
-  /** Stands behind the message that a working directory is not on the node: what to do about it. */
+  /** Says what to do if a working directory is missing on the node; printed after that message. */
   readonly missingFolderHint: string;
 }
 
 export interface SessionSettings {
-  /** Fits only where this absolute path exists on the node: asked there, which saves a round trip before the session. Undefined: fits always. */
+  /**
+   * These settings fit only if this absolute path exists on the node. The check runs there, which saves a round trip before the session. Undefined:
+   * they always fit.
+   */
   readonly whenExists: string | undefined;
-  /** A shell file on the node that is read first, where it exists. */
+  /** A shell file on the node to source first, if it exists. */
   readonly environmentFile: string | undefined;
-  /** Set after that file was read, so they win over it. */
+  /** Set after that file is read, so they override it. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Undefined: the home directory. One that doesn't exist ends the session with 255. */
+  /** Undefined: the home directory. A directory that doesn't exist ends the session with 255. */
   readonly workingDirectory: string | undefined;
 }
 
 /**
- * The shell text of a session. It stays the parent of the command (no `exec`), or a command that dies by a signal would end the whole session by
- * it, which ssh shows as 255 and not as 128 + n.
+ * Returns the shell text of a session. The shell stays the parent of the command (no `exec`). Otherwise a command that dies by a signal would end the
+ * whole session with it, which ssh reports as 255 instead of 128 + n.
  */
 export function renderSessionScript({ settings, words, missingFolderHint }: SessionScript): string {
   const [line, ...more] = words;

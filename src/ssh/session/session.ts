@@ -15,31 +15,34 @@ import { renderSessionScript } from "./session-script.ts";
 import type { SessionScript } from "./session-script.ts";
 
 export interface SessionRequest {
-  /** With a `Host` block of the name `host`: see renderSshConfig. */
+  /** Has a `Host` block named `host`; see renderSshConfig. */
   readonly sshConfigFile: string;
   /** The node's reference. */
   readonly host: string;
   readonly loginUser: string;
-  /** Whether the command runs as root: by `sudo -n` where the login user is another. */
+  /** Whether the command runs as root: with `sudo -n` if the login user isn't root. */
   readonly sudo: boolean;
   readonly script: SessionScript;
-  /** Whether the command gets a terminal: this program's own stdin must be one then. */
+  /** Whether the command gets a terminal; this program's own stdin must then be one. */
   readonly terminal: boolean;
-  /** Where the command's stdin, stdout and stderr are: this program's own, or open files. */
+  /** The command's stdin, stdout and stderr: this program's own, or open files. */
   readonly stdio: SessionStdio;
-  /** Of this program. */
+  /** This program's environment. */
   readonly environment: Environment;
-  /** A second way to the node. Used at once for a session with a terminal, otherwise only after one that was interrupted or ended with 255. */
+  /**
+   * Opens a second connection to the node. Used at once for a session with a terminal, otherwise only after a session that was interrupted or ended
+   * with 255.
+   */
   connect(signal: AbortSignal): Promise<Connection>;
 }
 
 type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
 
 /**
- * Runs a person's command through this machine's `ssh`. Resolves with the remote command's own status, 128 + n where it died by a signal, or with
- * 255 after a line of ssh's on stderr. Rejects with `connection-failed`, after what ssh had to say, where it did not log in or where the node has
- * gone away; with `host-key-changed` alone, without ssh's advice; where the way for the script fails; and on abort with the signal's reason, after
- * the remote processes were told to end.
+ * Runs a user's command through this machine's `ssh`. Resolves with the remote command's own status, with 128 + n if it died by a signal, or with 255
+ * after a line from ssh on stderr. Rejects with `connection-failed`, after ssh's own messages, if ssh did not log in or the node is gone; with
+ * `host-key-changed` alone, without ssh's advice; if the script can't be delivered; and on abort with the signal's reason, after it told the remote
+ * processes to end.
  */
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
   const carriage = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
@@ -49,13 +52,13 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
   using end = eitherSignal([signal, session.ended]);
   const carried = carry(session, request, end.signal);
   try {
-    // Once the script is under way only its failure is of interest; how it went, ssh tells.
+    // Once the script is on its way only a failure to deliver it matters; ssh reports the outcome.
     const status = await Promise.race([session.status, carried.then(() => session.status), rejection(signal)]);
     if (status !== sshFailed) {
       messages.release();
       return status;
     }
-    // So ends ssh on an interrupt from the keyboard too, perhaps before this program hears of it.
+    // ssh also ends this way after an interrupt from the keyboard, perhaps before this program receives it.
     await Promise.race([rejection(signal), Bun.sleep(interruptDelayMs)]);
     if (session.child.signalCode !== null) throw sshKilled(session.child.signalCode);
   } catch (error) {
@@ -72,7 +75,7 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
   return sshFailed;
 }
 
-/** What ssh exits with for failures of its own. */
+/** ssh's exit status for its own failures. */
 const sshFailed = 255;
 const interruptDelayMs = 50;
 const endingPatienceMs = 3_000;
@@ -80,13 +83,13 @@ const answerPatienceMs = 5_000;
 
 interface Session {
   readonly carriage: SessionCarriage;
-  /** What the script goes through: see session-line.ts. */
+  /** How the script is delivered; see session-line.ts. */
   readonly script: string;
   readonly child: Bun.Subprocess;
   readonly status: Promise<number>;
-  /** Aborted when ssh has ended. */
+  /** Aborts when ssh has ended. */
   readonly ended: AbortSignal;
-  /** The way that the script took to a session with a terminal. */
+  /** The connection that delivered the script to a session with a terminal. */
   readonly way: { connection?: Connection };
 }
 
@@ -114,7 +117,7 @@ function start(
   return { carriage, script, child, status, ended: ended.signal, way: {} };
 }
 
-/** Resolves when the script, and all of stdin behind it, is on its way, or when ssh has ended and it doesn't matter any more. */
+/** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
 async function carry(session: Session, request: SessionRequest, signal: AbortSignal): Promise<void> {
   try {
     await (request.terminal ? deliver(session, request, signal) : feed(session, request, signal));
@@ -148,14 +151,14 @@ async function deliver(
   });
 }
 
-/** Remote processes first, by way of the other connection: ssh alone, without a terminal, would leave them running. */
+/** Ends the remote processes first, over the other connection: without a terminal, ending ssh alone would leave them running. */
 async function endSession({ carriage, child, status, way }: Session, request: SessionRequest): Promise<void> {
   const patience = AbortSignal.timeout(endingPatienceMs);
   try {
     const connection = request.terminal ? way.connection : await request.connect(patience);
     await connection?.run(endCommand(carriage), patience);
   } catch {
-    // The node is out of reach, and so is what runs there.
+    // The node is out of reach, and so are its processes.
   }
   child.kill();
   const insist = setTimeout(() => child.kill("SIGKILL"), endingPatienceMs);
@@ -164,7 +167,7 @@ async function endSession({ carriage, child, status, way }: Session, request: Se
 }
 
 /**
- * Asked after a 255 that may be the command's own or ssh's: of a node that falls silent ssh says nothing below its LogLevel INFO. Undefined where
+ * Called after a 255, which may be the command's own or ssh's: below LogLevel INFO, ssh prints nothing about a node that falls silent. Undefined if
  * the node answers.
  */
 async function whyUnreachable(request: SessionRequest): Promise<unknown> {
