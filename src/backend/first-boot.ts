@@ -8,7 +8,7 @@ const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
 
 /**
  * Waits for cloud-init to end and checks its result. Many of its errors (such as a missing locale) mean little; the check is whether the deadline is
- * set. `cloud-init status --wait` would also work where it exists, but it starts Python, which takes ten seconds or more on an emulated machine. $1:
+ * set. `cloud-init status --wait` would also work where it exists, but it starts Python, which takes ten seconds or more on a translated machine. $1:
  * the deadline's unit, or nothing. $2: the folder where cloud-init keeps its state.
  */
 export const firstBootScript = `
