@@ -8,7 +8,7 @@ import { defineDriver } from "../commands/driver.ts";
 /** What only `cluster-cloud` has: regions, tags, instance types and the like. */
 export const cloudDriver = defineDriver({
   program: "cluster-cloud",
-  summary: "Creates and manages test clusters on cloud instances",
+  summary: "Create and manage test clusters on cloud instances",
   distributions,
   defaultDistribution,
   hasLifetime: true,
@@ -21,7 +21,10 @@ export const cloudDriver = defineDriver({
       : `${distribution} comes without SELinux`,
   machineId: /^i-[0-9a-f]{8,17}$/,
   placeOptions: backendOptions(cloudPlaceSchema, { region: "--cloud-region" }),
-  everywhere: flag({ flag: "--all-regions", summary: "Ask every region that is enabled for the account" }),
+  everywhere: flag({
+    flag: "--all-regions",
+    summary: "List the clusters of every region that is enabled for the account",
+  }),
   creationOptions: backendOptions(cloudSchema, {
     customTags: "--custom-tag",
     adminCidrs: "--admin-cidr",

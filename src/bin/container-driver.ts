@@ -15,7 +15,7 @@ import { defineDriver } from "../commands/driver.ts";
 /** What only `cluster-container` has: images, volumes and limits of containers. */
 export const containerDriver = defineDriver({
   program: "cluster-container",
-  summary: "Creates and manages test clusters of containers on this machine",
+  summary: "Create and manage test clusters of containers on this machine",
   distributions,
   defaultDistribution,
   defaultDistributionText,

@@ -11,13 +11,13 @@ import { defineDriver } from "../commands/driver.ts";
 /** What only `cluster-vm` has: disk images and the size of machines. */
 export const vmDriver = defineDriver({
   program: "cluster-vm",
-  summary: "Creates and manages test clusters of virtual machines on this machine",
+  summary: "Create and manage test clusters of virtual machines on this machine",
   distributions,
   defaultDistribution,
   defaultDistributionText,
   hasLifetime: false,
   canDestroy: true,
-  doctorSubject: "this machine and its QEMU",
+  doctorSubject: "this machine and QEMU",
   selinuxProblem: (distribution) =>
     /^(?:rocky|almalinux)-/.test(distribution)
       ? undefined

@@ -24,7 +24,7 @@ const nodeCount = count({ minimum: 0, maximum: mostNodes });
 const platformOptions = {
   extraConfig: option(fromFile(extraConfiguration), {
     flag: "--extra-config",
-    summary: "YAML file whose contents are added to a minimal default cluster configuration",
+    summary: "YAML file with settings to add to the minimal default cluster configuration",
   }),
   workspaceDir: option(value(workspaceFolder, "directory"), {
     flag: "--workspace-dir",
@@ -38,21 +38,21 @@ const platformOptions = {
   }),
   genconfDir: option(fromFile(genconfFolder), {
     flag: "--genconf-dir",
-    summary: "Folder whose files are copied into the installer's genconf folder before it runs",
+    summary: "Folder with files to copy into the installer's genconf folder before the installer runs",
   }),
   securityMode: option(choice(securityModes), {
     flag: "--security-mode",
-    summary: "Enterprise only; wins over a security mode in --extra-config",
+    summary: "Security mode (enterprise only); overrides the one in --extra-config",
   }),
   copyToMaster: option(fromFile(copyToMaster), {
     flag: "--copy-to-master",
     placeholder: "</absolute/local/path:/remote/path>",
-    summary: "File or folder that is copied to the masters before the installation",
+    summary: "File or folder to copy to the masters before the installation",
     repeatable: true,
   }),
   enableSelinuxEnforcing: flag({
     flag: "--enable-selinux-enforcing",
-    summary: "Put SELinux into enforcing mode before the installation",
+    summary: "Set SELinux to enforcing mode before the installation",
   }),
 };
 
@@ -60,7 +60,7 @@ const platformOptions = {
 export const createOptions = (driver: Driver) => ({
   variant: option(choice(variants), {
     flag: "--variant",
-    summary: "The variant; must be the artifact's own",
+    summary: "Variant of the cluster software; must match the artifact",
     required: true,
   }),
   masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", default: 1 }),
@@ -75,24 +75,27 @@ export const createOptions = (driver: Driver) => ({
   }),
   ...driver.creationOptions,
   ...platformOptions,
-  artifactSha256: option(value(parseSha256), { flag: "--artifact-sha256", summary: "Sum that the artifact must have" }),
+  artifactSha256: option(value(parseSha256), {
+    flag: "--artifact-sha256",
+    summary: "Expected SHA-256 checksum of the artifact",
+  }),
   sshKey: option(value(ownKey, "file"), {
     flag: "--ssh-key",
-    summary: "Private key of your own for the nodes, instead of one made for the cluster",
+    summary: "Your own private key for the nodes, instead of one generated for the cluster",
   }),
   wait: flag({ flag: "--wait", summary: "Also wait for the cluster software to start, as `wait` does" }),
   superuserPassword: option(text, {
     flag: "--superuser-password",
     summary:
-      "With --wait, for enterprise: the superuser's password (default: the default password; required if --extra-config holds another one's hash); \"-\" (recommended) reads a line from stdin or asks on a terminal",
+      'With --wait, the superuser\'s password (enterprise only); required if --extra-config contains the hash of a password other than admin; "-" (recommended) prompts on a terminal or reads a line from stdin',
     secret: true,
   }),
   dryRun: flag({
     flag: "--dry-run",
-    summary: `Show what would be made${driver.hasLifetime ? " and what it costs" : ""}; touch nothing`,
+    summary: `Show what would be created${driver.hasLifetime ? " and what it would cost" : ""}; change nothing`,
   }),
-  keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Leave the machines as they are when the creation fails" }),
-  timeout: timeout("How long the creation may take; with --wait, the waiting too", "60m", 60 * 60 * 1000),
+  keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the machines as they are if the creation fails" }),
+  timeout: timeout("Time limit for the creation; with --wait, it includes the wait", "60m", 60 * 60 * 1000),
   clusterId,
   output: outputFormat(["text", "json"]),
   verbose,

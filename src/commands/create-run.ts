@@ -20,9 +20,9 @@ export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonl
 export async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
   const login = await readLogin(input, context);
   const deadlineMs = context.clock.now() + input.timeout;
-  const [backend, installation] = await Promise.all([
-    driver.open(input, context, context.signal),
+  const [installation, backend] = await Promise.all([
     checkInstallation(installationRequest(input), context, context.signal),
+    driver.open(input, context, context.signal),
     assertWorkspace(input.workspaceDir),
   ]);
   const request = clusterRequest(driver, input, installation);
@@ -41,7 +41,7 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
   context.progress.note(`Cluster "${cluster.id}" is ready.`);
 }
 
-/** Asked for first: nobody should have to look whether the machines are there yet. */
+/** Asks for the password before anything else, so that nobody has to come back to type it. */
 async function readLogin(input: CreateInput, { stdin, signal }: Context): Promise<SuperuserLogin | undefined> {
   if (!input.wait || input.dryRun) return undefined;
   const given = input.superuserPassword;

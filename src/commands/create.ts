@@ -10,7 +10,8 @@ import type { Driver } from "./driver.ts";
 const positionals = {
   artifact: argument(value(artifactLocation, "file"), {
     name: "ARTIFACT_URL",
-    summary: "The release artifact, an installer generator script: an https://, http:// or file:// URL, or a path",
+    summary:
+      "The release artifact (an installer generator script), as a path or as an https://, http:// or file:// URL",
     required: true,
   }),
 };
@@ -19,23 +20,23 @@ export const createCommand = (driver: Driver) => {
   const options = createOptions(driver);
   return defineCommand({
     name: "create",
-    summary: "Creates a cluster",
+    summary: "Create a cluster",
     description:
-      "Makes the machines, prepares them and starts the installation of the artifact on all of them. It returns when the installation has started; `wait` tells when the platform is ready. If anything fails, or on Ctrl-C, all that was made is removed again, and the logs are kept.",
+      "Create the machines, prepare them and start the installation of the artifact on all of them. The command returns once the installation has started; to wait until the platform is ready, run `wait` or pass `--wait`. If anything fails, or on Ctrl-C, everything that was created is removed, and the logs are kept.",
     positionals,
     options,
     examples: [
       {
         words: "create --variant oss https://example.com/generate_config.sh",
-        summary: "One master, one agent, one public agent",
+        summary: "Create one master, one agent and one public agent",
       },
       {
         words: "create --variant oss --masters 3 --agents 5 -c nightly ./generate_config.sh",
-        summary: "A larger one, from a local artifact",
+        summary: "Create a larger cluster from a local artifact",
       },
       {
         words: "create --variant enterprise --license-key license.txt --dry-run ./generate_config.ee.sh",
-        summary: "Show what would be made",
+        summary: "Show what would be created",
       },
     ],
     check: async (given, problems, context) => {

@@ -10,21 +10,21 @@ import { clusterIdIfGiven, orDefaultClusterId } from "./options.ts";
 export const destroyCommand = (driver: Driver) =>
   defineCommand({
     name: "destroy",
-    summary: "Removes a cluster, or all of them",
+    summary: "Remove a cluster, or all of them",
     description:
-      "Ends all machines of a cluster, whatever state they are in, and removes what belongs to it. Its folder with the logs stays. `--all` asks before it does so; where it cannot ask, it needs `--yes`.",
+      "End all machines of a cluster, whatever their state, and remove everything that belongs to the cluster. The folder with its logs is kept. `--all` asks for confirmation first; without a terminal, it needs `--yes`.",
     positionals: {},
     options: {
       clusterId: clusterIdIfGiven,
-      all: flag({ flag: "--all", summary: "Every cluster that the list command shows" }),
-      yes: flag({ flag: "--yes", short: "-y", summary: "Do not ask" }),
+      all: flag({ flag: "--all", summary: "Remove every cluster that `list` shows" }),
+      yes: flag({ flag: "--yes", short: "-y", summary: "Do not ask for confirmation" }),
       ...driver.placeOptions,
       output: outputFormat(["text", "json"]),
       verbose,
     },
     examples: [
       { words: "destroy -c nightly", summary: "Remove the cluster `nightly`" },
-      { words: "destroy --all --yes", summary: "Remove every cluster without being asked" },
+      { words: "destroy --all --yes", summary: "Remove every cluster without confirmation" },
     ],
     check: (given, problems, context) => {
       if (!given.all) return;

@@ -12,13 +12,14 @@ const limitMs = 40_000;
 export const doctorCommand = (driver: Driver) =>
   defineCommand({
     name: "doctor",
-    summary: "Looks for what would stop the other commands",
-    description: `Checks ${driver.doctorSubject}, all at once, and says of each thing that is amiss what to do about it. Nothing is changed: it only asks. Ends with exit code 1 if a check failed.`,
+    summary: `Check ${driver.doctorSubject} for common problems`,
+    description:
+      "Run all checks at the same time and print how to fix each problem. The checks change nothing. The exit code is 1 if a check fails.",
     positionals: {},
     options: { ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
     examples: [
-      { words: "doctor", summary: "Before the first create" },
-      { words: "doctor -v", summary: "Also tell details, and how long each check took" },
+      { words: "doctor", summary: "Check everything before the first `create`" },
+      { words: "doctor -v", summary: "Also print details, and how long each check took" },
     ],
     run: async (input, context) => {
       const { machineChecks } = await import("../doctor/machine-checks.ts");

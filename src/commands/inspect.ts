@@ -9,13 +9,16 @@ import { clusterId } from "./options.ts";
 export const inspectCommand = (driver: Driver) =>
   defineCommand({
     name: "inspect",
-    summary: "Shows the details of a cluster",
-    description: `Shows the nodes with their IP addresses, the path of the SSH key that opens all of them${driver.hasLifetime ? ", the web UI's URL and the time left" : " and the web UI's URL"}. With \`--output ssh-config\` it prints a block that ssh, scp and rsync accept with \`-F\`.`,
+    summary: "Show the details of a cluster",
+    description: `Show the nodes with their IP addresses, the path of the SSH key for all nodes${driver.hasLifetime ? ", the web UI's URL and the time left" : ", and the web UI's URL"}. With \`--output ssh-config\`, print an SSH configuration: ssh and scp accept it with \`-F FILE\`, rsync with \`-e "ssh -F FILE"\`.`,
     positionals: {},
     options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json", "ssh-config"]), verbose },
     examples: [
-      { words: "inspect -c nightly", summary: "The nodes of the cluster `nightly`" },
-      { words: "inspect --output ssh-config > cluster.ssh", summary: "Then: ssh -F cluster.ssh master_0" },
+      { words: "inspect -c nightly", summary: "Show the nodes of the cluster `nightly`" },
+      {
+        words: "inspect --output ssh-config > cluster.ssh",
+        summary: "Save an SSH configuration for `ssh -F cluster.ssh master_0`",
+      },
     ],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");

@@ -12,19 +12,19 @@ import type { Driver } from "./driver.ts";
 export const listCommand = (driver: Driver) =>
   defineCommand({
     name: "list",
-    summary: "Lists all clusters",
-    description: `Shows every cluster with its state, its machines${driver.hasLifetime ? " and the time it has left" : " and its age"}. The state is that of the machines; whether the platform on them is ready is what \`wait\` tells.`,
+    summary: "List all clusters",
+    description: `Show every cluster with its state, its machines and ${driver.hasLifetime ? "the time it has left" : "its age"}. The state describes the machines only: run \`wait\` to find out whether the platform is ready.`,
     positionals: {},
     options: {
       ...driver.placeOptions,
       ...(driver.everywhere !== undefined && { everywhere: driver.everywhere }),
-      quiet: flag({ flag: "--quiet", short: "-q", summary: "Print cluster ids only, one a line" }),
+      quiet: flag({ flag: "--quiet", short: "-q", summary: "Print only the cluster ids, one per line" }),
       output: outputFormat(["text", "json"]),
       verbose,
     },
     examples: [
-      { words: "list", summary: "All clusters" },
-      { words: "list --output json", summary: "The same for a program" },
+      { words: "list", summary: "List all clusters" },
+      { words: "list --output json", summary: "List all clusters as JSON, for a program to read" },
     ],
     run: async (input, context) => {
       const backend = await driver.open(input, context, context.signal);

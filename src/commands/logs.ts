@@ -8,17 +8,17 @@ import { clusterId } from "./options.ts";
 export const logsCommand = (driver: Driver) =>
   defineCommand({
     name: "logs",
-    summary: "Collects the logs of all nodes",
+    summary: "Collect the logs of all nodes",
     description:
-      "Saves the logs of installer, platform and first boot of every node that answers, and the machines' console output, one file each, and prints the folder. It works at any time, also while the installation runs or after it failed.",
+      "Save the installer, platform and first-boot logs of every node that answers, and the console output of every machine. Each log is a file of its own. Print the folder that holds the files. The command works at any time, even while the installation runs or after it has failed.",
     positionals: {},
     options: {
       clusterId,
       ...driver.placeOptions,
       outputDir: option(directoryPath, {
         flag: "--output-dir",
-        summary: "Folder for the logs; made if it is not there",
-        defaultText: "a new one in the cluster's state folder",
+        summary: "Folder for the logs; created if it does not exist",
+        defaultText: "a new folder in the cluster's state folder",
       }),
       output: outputFormat(["text", "json"]),
       verbose,

@@ -34,14 +34,14 @@ export const node = (machineId: RegExp) =>
     }),
     {
       flag: "--node",
-      summary: "The node: its public or private IP address, its machine id, or <role>_<number> such as agent_0",
+      summary: "Node to run on: its public or private IP address, its machine id, or <role>_<number> such as agent_0",
       defaultText: "the first master that answers",
     },
   );
 
 export const skipHttpChecks = flag({
   flag: "--skip-http-checks",
-  summary: "Do not ask the masters over HTTP: for clusters whose web UI cannot be reached from here",
+  summary: "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
 });
 
 /** A folder that holds a checkout of the cluster software, read as a whole before anything else happens. */

@@ -12,7 +12,8 @@ const loginOptions = {
   loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
   loginPw: option(anyText, {
     flag: "--login-pw",
-    summary: 'Value of CLUSTER_LOGIN_PW on the node; "-" (recommended) reads a line from stdin or asks on a terminal',
+    summary:
+      'Value of CLUSTER_LOGIN_PW on the node; "-" (recommended) prompts on a terminal or reads a line from stdin',
     secret: true,
   }),
 };
@@ -21,13 +22,13 @@ const variableOptions = {
   environment: option(value(readVariable), {
     flag: "--env",
     placeholder: "<KEY>=<VALUE>",
-    summary: "Environment variable for the command; wins over all others",
+    summary: "Environment variable for the command; overrides all others",
     repeatable: true,
   }),
   environmentFile: option(value(readVariableFile, "file"), {
     flag: "--env-file",
     placeholder: "<file>",
-    summary: "File with a <KEY>=<VALUE> on each line, for the command; for secrets",
+    summary: "File with environment variables for the command, such as secrets; one `<KEY>=<VALUE>` per line",
     repeatable: true,
   }),
 };
@@ -35,20 +36,20 @@ const variableOptions = {
 export const runCommand = (driver: Driver) =>
   defineCommand({
     name: "run",
-    summary: "Runs a command on a node",
+    summary: "Run a command on a node",
     description:
-      "Runs any command on a node, by default on the first master that answers, as root and with the environment in which a test runner can be started. Terminal, stdin, signals and exit status pass through. Options of this program end at the first word of NODE_ARGS.\n\nOne word is a line for the node's shell: wrap the whole command in double quotes to use special characters such as single quotes. Several words are passed on exactly as they are.\n\nOther users of this machine can see the words of a command line, and a crash prints them: give secrets with --env-file FILE and --login-pw -.\n\nA failure of this program from connecting on ends with 255, as ssh's own do.",
+      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has begun to connect, it exits with 255, as ssh does.",
     positionals: { words: restArgument({ name: "NODE_ARGS", summary: "The command and its arguments" }) },
     options: {
       clusterId,
       ...loginOptions,
       syncDir: option(checkout, {
         flag: "--sync-dir",
-        summary: "Checkout that is synced to the masters first, as `sync` does",
+        summary: "Checkout to sync to the masters first, as `sync` does",
       }),
       noTestEnv: flag({
         flag: "--no-test-env",
-        summary: "Set no environment variables but those named here, and run in the home directory",
+        summary: "Set only the environment variables given by other options, and run in the home directory",
       }),
       ...variableOptions,
       ...driver.placeOptions,
@@ -56,10 +57,13 @@ export const runCommand = (driver: Driver) =>
       verbose,
     },
     examples: [
-      { words: "run bash", summary: "A shell on a master" },
-      { words: "run --node agent_0 journalctl -n 20", summary: "A command on an agent" },
-      { words: "run --env-file secrets.env --login-pw - pytest", summary: "With secrets that nobody else sees" },
-      { words: "run \"pytest -k 'not slow' | tee log\"", summary: "A line for the node's shell" },
+      { words: "run bash", summary: "Open a shell on a master" },
+      { words: "run --node agent_0 journalctl -n 20", summary: "Run a command on an agent" },
+      {
+        words: "run --env-file secrets.env --login-pw - pytest",
+        summary: "Run tests with secrets that no other user can see",
+      },
+      { words: "run \"pytest -k 'not slow' | tee log\"", summary: "Pass a command line to the node's shell" },
     ],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");

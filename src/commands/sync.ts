@@ -9,9 +9,9 @@ import { checkout, clusterId } from "./options.ts";
 export const syncCommand = (driver: Driver) =>
   defineCommand({
     name: "sync",
-    summary: "Syncs test and bootstrap files from a checkout to the masters",
+    summary: "Sync test and bootstrap files from a checkout to the masters",
     description:
-      "Sends the integration tests and the bootstrap library of a checkout of the cluster software's repository, open source or enterprise, to all masters at once. Only what has changed is sent; a master has either all of it or its former files.",
+      "Send the integration tests and the bootstrap library to all masters at the same time. They come from a checkout of the cluster software's repository, open source or enterprise. Only changed files are sent. A master gets either all of the changes or none of them.",
     positionals: {
       checkout: argument(checkout, {
         name: "CHECKOUT_DIR",

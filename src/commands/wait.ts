@@ -8,33 +8,33 @@ import { clusterId, skipHttpChecks, timeout } from "./options.ts";
 export const waitCommand = (driver: Driver) =>
   defineCommand({
     name: "wait",
-    summary: "Waits for the cluster software to start",
+    summary: "Wait for the cluster software to start",
     description:
-      "Returns when the installation has ended well on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise) and all agents are registered. It says per node what it waits for, and ends at once when an installation has failed.",
+      "Wait until the installation has succeeded on every node, every node's own check passes, every master answers over HTTP, the superuser can log in (enterprise only) and all agents are registered. Meanwhile, print for each node what is still missing. If an installation fails, stop at once.",
     positionals: {},
     options: {
       clusterId,
       ...driver.placeOptions,
       superuserUsername: option(text, {
         flag: "--superuser-username",
-        summary: "The superuser's name, for enterprise",
+        summary: "The superuser's name (enterprise only)",
         default: "admin",
       }),
       superuserPassword: option(text, {
         flag: "--superuser-password",
         summary:
-          'The superuser\'s password, for enterprise; "-" (recommended) reads a line from stdin or asks on a terminal',
+          'The superuser\'s password (enterprise only); "-" (recommended) prompts on a terminal or reads a line from stdin',
         default: "admin",
         secret: true,
       }),
-      timeout: timeout("How long to wait at most", "60m", 60 * 60 * 1000),
+      timeout: timeout("Time limit for the wait", "60m", 60 * 60 * 1000),
       skipHttpChecks,
       output: outputFormat(["text", "json"]),
       verbose,
     },
     examples: [
       { words: "wait", summary: "Wait for the cluster `default`" },
-      { words: "wait -c nightly --timeout 15m", summary: "Give up after a quarter of an hour (exit code 4)" },
+      { words: "wait -c nightly --timeout 15m", summary: "Give up after 15 minutes, with exit code 4" },
     ],
     run: async (input, context) => {
       const { waitForCluster } = await import("../cluster/wait-for-cluster.ts");

@@ -6,12 +6,12 @@ import { clusterId } from "./options.ts";
 export const webCommand = (driver: Driver) =>
   defineCommand({
     name: "web",
-    summary: "Opens the browser at the cluster's web UI",
+    summary: "Open the cluster's web UI in a browser",
     description:
-      "Opens the web UI of the first master and prints its URL. It may be unavailable until `wait` has returned. A cluster with TLS has a certificate authority of its own, which the browser does not know: trust its certificate, which the command names, or override the browser's protection.",
+      "Open the web UI of the first master and print its URL. The web UI may be unavailable until `wait` has returned. A cluster that uses TLS has its own certificate authority, which the browser does not know. The command prints the URL of that authority's certificate: trust the certificate, or override the browser's warning.",
     positionals: {},
     options: { clusterId, ...driver.placeOptions, verbose },
-    examples: [{ words: "web -c nightly", summary: "The web UI of the cluster `nightly`" }],
+    examples: [{ words: "web -c nightly", summary: "Open the web UI of the cluster `nightly`" }],
     run: async (input, context) => {
       const [{ findCluster }, { findWebUi }, { openBrowser }] = await Promise.all([
         import("../cluster/find-cluster.ts"),

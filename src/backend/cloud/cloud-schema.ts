@@ -23,27 +23,27 @@ export const cloudSchema = {
     read: readTag,
   },
   instanceType: {
-    summary: "Type of the instances",
+    summary: "Instance type of the nodes",
     default: defaultInstanceType,
     read: matching(/^[a-z0-9-]+\.[a-z0-9-]+$/, "is no instance type, such as m5.large"),
   },
   adminCidrs: {
-    summary: "Address range that may reach the nodes over SSH and the web UI",
-    defaultText: "the address this machine is seen from",
+    summary: "Address range that is allowed to reach the nodes over SSH and to open the web UI",
+    defaultText: "this machine's public address",
     repeatable: true,
     read: String,
   },
   subnetId: {
     summary: "Subnet for the nodes",
-    defaultText: "one of the default network",
+    defaultText: "a subnet of the default network",
     read: matching(/^subnet-[0-9a-f]{8,17}$/, "is no subnet id, such as subnet-0123456789abcdef0"),
   },
   image: {
-    summary: "Image of your own for the nodes; needs `sshUser`",
+    summary: "Your own image for the nodes; requires `sshUser`",
     read: matching(/^ami-[0-9a-f]{8,17}$/, "is no image id, such as ami-0123456789abcdef0"),
   },
   sshUser: {
-    summary: "The user that `image` lets in over SSH",
+    summary: "User for SSH logins to nodes that use `image`",
     read: parsed(parseUserName, "is no user's name, such as ec2-user"),
   },
 } as const;

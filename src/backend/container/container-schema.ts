@@ -9,7 +9,7 @@ import { engineNames } from "./engine/engine-kind.ts";
 export const containerPlaceSchema = {
   engine: {
     summary: "The container engine",
-    defaultText: "the first that answers, Docker before Podman",
+    defaultText: "the first that answers: Docker, then Podman",
     choices: engineNames,
     read: oneOf(engineNames),
   },
@@ -19,23 +19,23 @@ export const containerPlaceSchema = {
 export const containerSchema = {
   customVolumes: {
     placeholder: "</path/here:/path/on/nodes[:ro]>",
-    summary: "Folder or file of this machine that all nodes have too",
+    summary: "File or folder of this machine to mount on all nodes",
     repeatable: true,
     read: checked(volumeProblem),
   },
   memory: {
-    summary: "Memory that each node may use, such as 2g",
+    summary: "Memory limit of each node, such as 2g",
     defaultText: "no limit",
     read: checked(memoryProblem),
   },
   cpus: {
-    summary: "CPUs that each node may use, such as 1.5",
+    summary: "CPU limit of each node, such as 1.5",
     defaultText: "no limit",
     read: checked(cpusProblem),
   },
   nodeImage: {
-    summary: "Image of your own for the nodes, with systemd and sshd",
-    defaultText: "one that is built for the distribution, once",
+    summary: "Your own image for the nodes; must contain systemd and sshd",
+    defaultText: "an image that is built once for the distribution",
     read: checked(imageProblem),
   },
 } as const;

@@ -17,7 +17,7 @@ import type { VmOptions } from "./vm-options.ts";
 /** Options that only clusters of virtual machines have. */
 export const vmSchema = {
   memory: {
-    summary: "Memory of each node, such as 4g; without a unit, megabytes",
+    summary: "Memory of each node, such as 4g; a number without a unit means megabytes",
     default: defaults.memoryMegabytes,
     defaultText: `${defaults.memoryMegabytes} MB`,
     read: (given: string): number => megabytes(checked(memoryProblem)(given)),
@@ -28,27 +28,27 @@ export const vmSchema = {
     read: (given: string): number => Number(checked(cpusProblem)(given)),
   },
   diskSize: {
-    summary: "How large each node's disk may become, such as 40g",
+    summary: "Maximum size of each node's disk, such as 40g",
     default: defaults.diskMegabytes,
     defaultText: `${defaults.diskMegabytes / 1024}g`,
     read: (given: string): number => megabytes(checked(diskProblem)(given)),
   },
   accelerator: {
-    summary: "QEMU's accelerator: kvm, hvf or tcg; no other is tried",
-    defaultText: "the best that works",
+    summary: "QEMU accelerator: kvm, hvf or tcg; if set, no other is tried",
+    defaultText: "the best one that works",
     choices: accelerators,
     read: oneOf(accelerators),
   },
   image: {
     placeholder: "<path or URL>",
-    summary: "Disk image of your own for the nodes, with cloud-init; qcow2 or raw",
-    defaultText: "the distribution's, which is downloaded once",
+    summary: "Your own disk image for the nodes, in qcow2 or raw format; must contain cloud-init",
+    defaultText: "the distribution's image, downloaded once",
     completes: "file",
     read: readImage,
   },
   imageSha256: {
     placeholder: "<sum>",
-    summary: "SHA-256 sum of `image`; needed for a URL",
+    summary: "SHA-256 checksum of `image`; required if that is a URL",
     read: checked(sumProblem),
   },
 } as const;

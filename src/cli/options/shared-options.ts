@@ -6,7 +6,7 @@ import { choice } from "./value-types.ts";
 export const verbose = counted({
   flag: "--verbose",
   short: "-v",
-  summary: "Tell more: -v steps and timings, -vv API calls and remote commands, -vvv remote output as well",
+  summary: "Print more: -v adds steps and timings, -vv API calls and remote commands, -vvv remote output",
 });
 
 /** The option that cli/main reads to know how results and errors are written. Declare it under the name `output`. */
@@ -16,7 +16,7 @@ export function outputFormat<const Format extends string>(
   return option(choice<"text" | Format>(formats), {
     flag: "--output",
     placeholder: `<${formats.join("|")}>`,
-    summary: "How the result is written to stdout",
+    summary: "Format of the result on stdout",
     default: "text",
   });
 }

@@ -47,10 +47,9 @@ test("a command's help tells all that is declared", () => {
           --tag <KEY>:<VALUE>        Adds a tag (repeatable)
           --dry-run                  Touch nothing
       -c, --cluster-id <cluster_id>  The cluster's unique id (default: default)
-          --output <text|json>       How the result is written to stdout (default:
-                                     text)
-      -v, --verbose                  Tell more: -v steps and timings, -vv API calls
-                                     and remote commands, -vvv remote output as well
+          --output <text|json>       Format of the result on stdout (default: text)
+      -v, --verbose                  Print more: -v adds steps and timings, -vv API
+                                     calls and remote commands, -vvv remote output
       -h, --help                     Show this help
 
     Examples:
@@ -123,10 +122,10 @@ test("the manual page is roff that prints every text as it is", () => {
     The cluster's unique id (default: default)
     .TP
     .B \\-\\-output <text|json>
-    How the result is written to stdout (default: text)
+    Format of the result on stdout (default: text)
     .TP
     .B \\-v, \\-\\-verbose
-    Tell more: \\-v steps and timings, \\-vv API calls and remote commands, \\-vvv remote output as well
+    Print more: \\-v adds steps and timings, \\-vv API calls and remote commands, \\-vvv remote output
     .PP
     The smallest one:
     .PP
