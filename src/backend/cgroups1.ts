@@ -1,10 +1,10 @@
 import { ClusterError } from "../errors.ts";
 
-/** What a backend says where nodes have version 2 of the control groups and version 1 is needed. */
+/** The advice that a backend gives when a node has control groups version 2 and the platform needs version 1. */
 export const cgroups1Advice = (distributions: readonly string[]): string =>
   `Choose a \`linuxDistribution\` that has version 1: ${distributions.join(", ")}.`;
 
-/** Throws `machine-not-set-up` where the platform needs version 1 of the control groups, and the nodes would have version 2. */
+/** Throws `machine-not-set-up` if the platform needs control groups version 1 and the nodes would have version 2. */
 export function assertCgroups1(
   needsCgroups1: boolean,
   nodes: { readonly name: string; readonly cgroupVersion: 1 | 2 | undefined; readonly advice: string },

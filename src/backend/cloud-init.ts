@@ -1,22 +1,22 @@
-/** What a new machine must know of itself when it first boots, for backends whose machines read cloud-init user data. */
+/** The settings for a new machine's first boot, for backends whose machines read cloud-init user data. */
 export interface FirstBoot {
-  /** The image's own login user, or another, which is then made. */
+  /** The image's own login user, or another user for cloud-init to create. */
   readonly user: string;
   /** An `authorized_keys` line. */
   readonly publicKey: string;
-  /** For the very first connection only: any process on the machine can read user data. OpenSSH's format, ed25519. */
+  /** Used for the very first connection only, because any process on the machine can read user data. OpenSSH's format, ed25519. */
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
-  /** When the machine powers itself off; absent where it lives on. */
+  /** When the machine powers itself off; undefined if it never does. */
   readonly deadline: Date | undefined;
-  /** By what names machines find each other, where no name server knows them. */
+  /** The names under which machines find each other where no name server knows them. */
   readonly hosts?: readonly { readonly address: string; readonly name: string }[];
 }
 
 export const deadlineUnit = "cluster-e2e-deadline.service";
 
 /**
- * User data for cloud-init 0.7.9 (CentOS 7) and later: the login key, the first host key, sudo without a password and the deadline.
- * It is JSON behind cloud-init's first line: every JSON text is YAML, and nothing in it can be taken for something else.
+ * Returns user data for cloud-init 0.7.9 (CentOS 7) and later: the login key, the first host key, passwordless sudo and the deadline. It is JSON
+ * behind cloud-init's first line, because every JSON text is also YAML and leaves nothing open to misinterpretation.
  */
 export function userData(boot: FirstBoot): string {
   const scripts = [
@@ -24,7 +24,7 @@ export function userData(boot: FirstBoot): string {
     ...(boot.deadline === undefined ? [] : [deadlineSetup(boot.deadline)]),
   ];
   const configuration = {
-    // Images without the locale that cloud-init wants to set would be called broken.
+    // Without this, cloud-init reports an error on images that lack the locale it wants to set.
     locale: false,
     ssh_deletekeys: true,
     ssh_keys: {
@@ -41,28 +41,28 @@ export function userData(boot: FirstBoot): string {
         ssh_authorized_keys: [withoutComment(boot.publicKey)],
       },
     ],
-    // Images may write that file at every boot.
+    // Some images rewrite that file at every boot.
     ...(boot.hosts !== undefined && { manage_etc_hosts: false }),
     ...(scripts.length > 0 && { bootcmd: scripts.map((script) => ["sh", "-c", script]) }),
   };
   return `#cloud-config\n${JSON.stringify(configuration, undefined, 1)}\n`;
 }
 
-/** A key's comment is free text, and of no use there. */
+/** The comment of a key is free text and isn't needed here. */
 function withoutComment(publicKey: string): string {
   return publicKey.trim().split(/\s+/).slice(0, 2).join(" ");
 }
 
-/** Done at every boot: a line that is there already is not written again. */
+/** Runs at every boot, so it doesn't add a line that is already there. */
 function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
   const lines = hosts.map(({ address, name }) => `'${address} ${name}'`).join(" ");
   return `for line in ${lines}; do grep -qxF "$line" /etc/hosts || echo "$line" >>/etc/hosts; done`;
 }
 
 /**
- * A service that compares the clock with an absolute second, so that a reboot doesn't prolong the machine's life, without anything newer than
- * systemd 219. Set up before SSH, again on every boot. `DefaultDependencies=no`, or the first attempt at power-off would end the loop itself;
- * the force, because a service that ignores TERM holds up a plain power-off.
+ * Sets up a service that compares the clock with an absolute second, so that a reboot doesn't prolong the machine's life. It needs nothing newer than
+ * systemd 219. It starts before SSH, at every boot. `DefaultDependencies=no` keeps the first attempt at power-off from ending the loop itself.
+ * Power-off is forced because a service that ignores TERM holds up a plain power-off.
  */
 function deadlineSetup(deadline: Date): string {
   const seconds = Math.floor(deadline.getTime() / 1000);

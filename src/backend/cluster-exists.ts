@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
 
-/** The refusal of an id that another cluster of this machine has; `removal` is the command that removes that one. */
+/** Returns the error for an id that another cluster on this machine has; `removal` is the command that removes that cluster. */
 export function clusterExists(
   clusterId: string,
   { removal, cause }: { readonly removal: string; readonly cause?: unknown },

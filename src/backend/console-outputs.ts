@@ -4,10 +4,7 @@ import type { NamedText } from "../model/backend.ts";
 
 const atOnce = 8;
 
-/**
- * What each node wrote to its console, as far as it can be had before the signal is aborted. A node that `read` throws for, or gives nothing
- * for, has no part in it.
- */
+/** Collects what each node wrote to its console until the signal is aborted. Leaves out nodes for which `read` throws or returns nothing. */
 export async function consoleOutputs(
   nodes: ClusterRecord["nodes"],
   read: (node: NodeRecord) => Promise<string>,
@@ -19,7 +16,7 @@ export async function consoleOutputs(
     const text = await read(node).catch(() => "");
     if (text !== "") texts.push({ name: `${nodeReference(node)}.console.txt`, text });
   };
-  // Its own signal, never aborted: what was collected so far is worth having.
+  // A separate signal that is never aborted: the texts collected so far are worth keeping.
   await runAtOnce(nodes, atOnce, collect, new AbortController().signal);
   return texts;
 }

@@ -2,15 +2,14 @@ import { ClusterError } from "../errors.ts";
 import type { NodeShell } from "../model/creation.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 
-/** cloud-init also waits for the network and for packages: minutes are usual on slow machines. */
+/** cloud-init also waits for the network and for packages, which often takes minutes on slow machines. */
 export const usualFirstBootLimitMs = 10 * 60_000;
 const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
 
 /**
- * Waits for the end of cloud-init, and looks at what it did. Many of its errors (such as a locale that isn't there) mean little: what counts is
- * whether the deadline stands. `cloud-init status --wait` would do as well where it exists, but starts Python, which takes a translated machine ten
- * seconds and more.
- * $1: the deadline's unit, or nothing. $2: the folder that cloud-init keeps its state in.
+ * Waits for cloud-init to end and checks its result. Many of its errors (such as a missing locale) mean little; the check is whether the deadline is
+ * set. `cloud-init status --wait` would also work where it exists, but it starts Python, which takes ten seconds or more on a translated machine. $1:
+ * the deadline's unit, or nothing. $2: the folder where cloud-init keeps its state.
  */
 export const firstBootScript = `
 error=
@@ -31,8 +30,8 @@ fi
 `;
 
 /**
- * Resolves once the machine's first boot has ended, with cloud-init's complaints, if it had any that do no harm.
- * Throws `machine-failed` with the log's last lines where the machine isn't as it must be.
+ * Resolves when the machine's first boot has ended, with cloud-init's harmless complaints, if any. Throws `machine-failed` with the last lines of the
+ * log if the machine isn't set up correctly.
  */
 export async function awaitFirstBoot(
   shell: NodeShell,

@@ -2,16 +2,16 @@ import { nodeReference } from "../model/cluster-record.ts";
 import { generateKeyPair, type KeyPair } from "../ssh/keys.ts";
 import type { NodeName } from "../model/creation.ts";
 
-/** The host keys that one creation's machines have when they boot, until each gets its own at its first login. */
+/** The host keys that the machines of one creation have when they boot. Each machine gets its own key at its first login. */
 export interface FirstHostKeys {
-  /** The same pair for the same node, every time. */
+  /** Returns the same pair for the same node every time. */
   of(node: NodeName): KeyPair;
 }
 
-/** No node can pass for another one: it never sees the other's first key. */
+/** No node can impersonate another, because it never sees the other's first key. */
 export const hostKeyPerNode = (): FirstHostKeys => keysByName(nodeReference);
 
-/** For machines that get their user data together with the others of their role. */
+/** For machines that share their user data with the others of their role. */
 export const hostKeyPerRole = (): FirstHostKeys => keysByName(({ role }) => role);
 
 function keysByName(nameOf: (node: NodeName) => string): FirstHostKeys {

@@ -1,6 +1,6 @@
 /**
- * Prints the node's private IPv4 address. Nothing is sent: the kernel is asked which address it would send from; without a default route, the
- * host's first address is taken.
+ * Prints the node's private IPv4 address. Sends nothing: it asks the kernel which address it would send from. Without a default route, it takes the
+ * host's first address.
  */
 export const ipDetect = `#!/bin/sh
 PATH=$PATH:/usr/sbin:/sbin

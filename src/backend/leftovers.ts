@@ -6,13 +6,13 @@ interface Looked {
   readonly clusters: readonly ClusterRecord[];
   /** The folder of this machine's creations. */
   readonly root: string;
-  /** The command that removes a cluster. */
+  /** Returns the command that removes a cluster. */
   readonly removal: (clusterId: string) => string;
-  /** What else a backend finds wrong with a cluster that runs. */
+  /** Returns any other problem that a backend finds with a running cluster. */
   readonly troubleOf: (cluster: ClusterRecord) => Promise<string | undefined>;
 }
 
-/** The doctor's word on what creates that were cut short have left, and on clusters of which nothing runs. */
+/** Reports, for `doctor`, what interrupted creates left behind and clusters that have nothing running. */
 export async function leftovers(looked: Looked): Promise<Outcome> {
   const judged = await Promise.all(
     looked.clusters.map(async (cluster) => ({ cluster, what: await whatIsLeft(cluster, looked) })),
@@ -32,6 +32,6 @@ async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): 
   if (hasNodes && cluster.nodes.every((node) => node.state === "ended")) return "none of its nodes runs";
   const trouble = await troubleOf(cluster);
   if (hasNodes || trouble !== undefined) return trouble;
-  // A network alone, for one. A creation begins so, too.
+  // For example, only a network exists. A creation also begins like this.
   return (await isCreationUnderWay(cluster.directory)) ? undefined : "it has no nodes";
 }

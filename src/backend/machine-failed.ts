@@ -2,11 +2,13 @@ import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
 
 const shownLines = 8;
-/** Colours and the like. */
+/** Matches terminal escape sequences, such as colours, and control characters. */
 // oxlint-disable-next-line no-control-regex
 const controls = /\u001B\[[0-9;?]*[A-Za-z]|[^\P{Cc}\n]/gu;
 
-/** The end of a creation whose node ended by itself. `said` is what its console shows; `hint` what to do where the reason doesn't tell. */
+/**
+ * Returns the error for a creation whose node ended by itself. `said` is the output on its console; `hint` is what to do if the reason doesn't tell.
+ */
 export function machineFailed(
   node: NodeRecord,
   { said, hint }: { readonly said: string; readonly hint: string },

@@ -1,18 +1,18 @@
-/** Something with tags or labels of ours that isn't ours, since it doesn't say what ours say. Nothing acts on it; `doctor` and `-v` tell of it. */
+/** Something that carries our tags or labels but isn't ours, because their values don't fit. No command changes it; `doctor` and `-v` report it. */
 export interface Stranger {
-  /** Such as `instance i-0123456789abcdef0`; printable. */
+  /** A printable text, such as `instance i-0123456789abcdef0`. */
   readonly what: string;
-  /** Such as `its tag cluster-e2e:role is missing`; printable: names of tags, never what they hold. */
+  /** A printable text, such as `its tag cluster-e2e:role is missing`. It holds names of tags, never their values. */
   readonly why: string;
 }
 
 export const strangerText = ({ what, why }: Stranger): string =>
   `Left alone, since this program did not make it so: ${what}: ${why}.`;
 
-/** Somebody else's id as people can be shown it, whatever it is. */
+/** Makes any foreign id safe to print. */
 export const shownId = (id: unknown): string => (String(id).match(/[\w.:-]/g) ?? []).slice(0, 80).join("");
 
-/** What was found, and what it is called there; both by the names that it has here. */
+/** The texts found, and what they are called where they were found, both keyed by the names used here. */
 export interface FoundTexts {
   /** `tag` or `label`. */
   readonly kind: string;
@@ -24,8 +24,9 @@ type Values = Readonly<Record<string, unknown>>;
 type Complete<Some> = { readonly [Key in keyof Some]: NonNullable<Some[Key]> };
 
 /**
- * All of `required`, where each of them was found and has its shape, and each of `optional` has it that was found at all. Otherwise a text that
- * names those at fault. Both hold what was read, by the names that it has here; `undefined`: nothing of the right shape.
+ * Returns the parsed values if every required text is present and well-formed, and every optional text is well-formed where present. Otherwise
+ * returns a text that names the faulty ones. `required` and `optional` hold the parsed values, keyed by the names used here; `undefined` means
+ * missing or malformed.
  */
 export function complete<Required extends Values>(
   { kind, names, texts }: FoundTexts,

@@ -1,7 +1,7 @@
 import { type Outcome, warn } from "../model/check.ts";
 import type { Stranger } from "./stranger.ts";
 
-/** What the doctor says of leftovers, and of what only looks like ours. `advice`: what to do about that. */
+/** Adds things that only look like ours to the outcome of `doctor`'s leftovers check. `advice` says what to do about them. */
 export function withStrangers(outcome: Outcome, strangers: readonly Stranger[], advice: string): Outcome {
   if (strangers.length === 0) return outcome;
   const things = strangers.map(({ what, why }) => `${what}: ${why}`).join("; ");

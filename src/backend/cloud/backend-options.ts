@@ -4,7 +4,7 @@ import { cloudProblems } from "./cloud-problems.ts";
 import { cloudOptions, cloudPlaceSchema, cloudSchema } from "./cloud-schema.ts";
 import { defaultDistribution, distributions } from "./launch/distributions.ts";
 
-/** What clusters of the library's CloudBackend are made of. */
+/** Options for the clusters of the library's CloudBackend. */
 export interface CloudBackendOptions {
   /** Such as `us-west-2`. */
   readonly region: string;
@@ -14,15 +14,17 @@ export interface CloudBackendOptions {
   readonly instanceType?: string;
   /** Tags of instances and volumes: values by key. */
   readonly customTags?: Readonly<Record<string, string>>;
-  /** Address ranges that may reach the nodes over SSH and the web UI, such as `192.0.2.0/24`; default: the address this machine is seen from. */
+  /**
+   * Address ranges that may reach the nodes over SSH and the web UI, such as `192.0.2.0/24`; default: the address from which this machine is seen.
+   */
   readonly adminCidrs?: readonly string[];
-  /** Such as `subnet-0123456789abcdef0`; default: one of the default network. */
+  /** Such as `subnet-0123456789abcdef0`; default: a subnet of the default network. */
   readonly subnetId?: string;
-  /** An image of your own instead of the distribution's newest, with the user that it lets in over SSH. */
+  /** An image of your own instead of the distribution's newest, with the user for SSH logins. */
   readonly image?: { readonly id: string; readonly user: string };
 }
 
-/** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
 export function readCloudOptions(given: CloudBackendOptions): {
   readonly region: string;
   readonly distribution: string;
@@ -35,7 +37,7 @@ export function readCloudOptions(given: CloudBackendOptions): {
     image: image?.id,
     sshUser: image?.user,
   };
-  // A key may hold a colon here, which texts could not tell from the one before the value.
+  // A key may hold a colon here. As text, it couldn't be told from the colon before the value.
   const customTags = Object.entries(given.customTags ?? {}).map(([key, value]) => ({ key, value }));
   const values = readOptions(librarySchema, texts, (read) => cloudProblems({ ...read, customTags }));
   const { region, linuxDistribution } = values;

@@ -8,8 +8,8 @@ import { machineMakingChecks } from "./checks/machines.ts";
 import { permissionChecks } from "./checks/permissions.ts";
 
 /**
- * What `doctor` looks at in the cloud, in the order in which it is shown. Read-only requests and dry runs, begun by the first check that
- * wants their answer; the signal ends them all.
+ * Returns `doctor`'s checks of the cloud, in display order. They only send read-only requests and dry runs. The first check that needs an answer
+ * sends the request; the signal ends them all.
  */
 export function cloudChecks(
   defaults: CheckedDefaults,

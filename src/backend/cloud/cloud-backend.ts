@@ -30,9 +30,7 @@ export interface CloudPlace {
   readonly region: string;
 }
 
-/**
- * Clusters on EC2 instances of one region. Looks for credentials at once (`no-credentials`); the first request is sent by the first call.
- */
+/** Opens clusters on EC2 instances in one region. Looks for credentials at once (`no-credentials`); the first call sends the first request. */
 export async function createCloudBackend(
   { region }: CloudPlace,
   surroundings: Surroundings,
@@ -73,7 +71,7 @@ export async function createCloudBackend(
   };
 }
 
-/** Resolves the creation, and makes sure that its id is free. */
+/** Resolves the creation and makes sure that its id is free. */
 async function planCreation(
   api: CloudApi,
   { place, request }: { readonly place: Place; readonly request: CreationRequest<CloudOptions> },
@@ -91,7 +89,7 @@ async function planCreation(
   return new CloudCreation({ api, place, request, resolved }, surroundings);
 }
 
-/** Reads the clusters of a place, and tells of what only looks like one. */
+/** Reads the clusters of a place, and reports things that only look like a cluster. */
 const clusterReader =
   ({ progress }: Surroundings) =>
   (instances: readonly Instance[], place: Place): readonly ClusterRecord[] => {

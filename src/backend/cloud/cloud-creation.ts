@@ -46,16 +46,16 @@ export interface CloudPlan {
   readonly resolved: ResolvedCreation;
 }
 
-/** What has been asked for so far: all that a roll-back must know. */
+/** Everything requested so far, which is all that a rollback needs. */
 interface Made {
   readonly folder: CreationFolder;
   readonly expiresAt: Date;
   readonly group: GroupRequest;
-  /** Undefined: asked for, and the answer isn't known. */
+  /** Undefined: requested, but the answer isn't known. */
   groupId: string | undefined;
   readonly launches: LaunchLedger;
   launchedMs: number | undefined;
-  /** Machines that were told to end. */
+  /** Machines that the API was told to terminate. */
   ended: readonly string[];
 }
 
@@ -81,13 +81,13 @@ export class CloudCreation implements Creation {
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
 
-  /** The name of the security group, unique in its network, is what keeps two creates from one id. */
+  /** The security group's name is unique in its network, which keeps two creates from using one id. */
   async claim(folder: CreationFolder, signal: AbortSignal): Promise<void> {
     await this.#clearTheWay(signal);
     const { api } = this.#plan;
     const { clock, progress } = this.#surroundings;
     using step = progress.start("Make the security group");
-    // A group that is made after its removal was tried would stay: a request under way is waited for, even when interrupted.
+    // A group that is created after the attempt to remove it would stay. So this waits for a request under way, even when interrupted.
     using patient = withGrace(signal, groupGraceMs);
     signal.throwIfAborted();
     const made = this.#newMade(folder);
@@ -113,7 +113,7 @@ export class CloudCreation implements Creation {
   #newMade(folder: CreationFolder): Made {
     const { api, request, resolved } = this.#plan;
     const { clusterId, options } = request;
-    // In whole seconds, and by the API's clock: this machine's may be off.
+    // In whole seconds and by the API's clock, because this machine's clock may be wrong.
     const expiresAt = new Date(Math.floor((api.now() + lifetimeMs) / 1000) * 1000);
     const tags = {
       clusterId,
@@ -145,7 +145,7 @@ export class CloudCreation implements Creation {
     });
     const rules = { groupId, cidrs: resolved.cidrs, ports: [22, ...request.openPorts] };
     const tasks = [...launches, async () => openGroup(api, rules, clock, signal)];
-    // All are awaited, also after one has failed: what a roll-back must end is then known.
+    // Waits for all of them, even after one fails, so that a rollback knows what to terminate.
     await runAtOnce(tasks, tasks.length, async (task) => task(), signal);
     made.launchedMs = clock.now();
     step.done();
@@ -175,7 +175,7 @@ export class CloudCreation implements Creation {
     };
   }
 
-  /** Before the launch is answered, the ids are not known that tell our machines from another creation's. */
+  /** The ids that tell our machines from another creation's are unknown until the launch is answered. */
   async look(signal: AbortSignal): Promise<ClusterRecord> {
     const { api, place, request } = this.#plan;
     const { folder, launchedMs } = this.#claimed();
@@ -192,7 +192,7 @@ export class CloudCreation implements Creation {
     return clusters.find(({ id }) => id === this.#plan.request.clusterId) ?? this.#emptyCluster();
   }
 
-  /** No machine can be seen (yet, or any more). */
+  /** No machine is visible yet, or none is visible any more. */
   #emptyCluster(): ClusterRecord {
     const { place, request } = this.#plan;
     const { folder, expiresAt } = this.#claimed();
@@ -246,7 +246,7 @@ export class CloudCreation implements Creation {
     return leftoversText(await removeCreation(this.#plan.api, remains, this.#surroundings, signal), made.expiresAt);
   }
 
-  /** Where the answer was lost the group is asked for again, so that a request still under way can't leave one behind. */
+  /** If the answer was lost, requests the group again, so that a request still under way can't leave one behind. */
   async #learnGroup(made: Made, signal: AbortSignal): Promise<string | undefined> {
     try {
       return await createGroup(this.#plan.api, made.group, this.#surroundings.clock, signal);

@@ -1,15 +1,15 @@
-/** A general-purpose "large" one. */
+/** A general-purpose "large" type. */
 export const defaultInstanceType = "m5.large";
 
-/** What only a cloud cluster is asked for; checked at the command line (tagProblem, cidrProblem). */
+/** Options that only cloud clusters have. The command line checks them (tagProblem, cidrProblem). */
 export interface CloudOptions {
   readonly instanceType: string;
   readonly customTags: readonly CustomTag[];
-  /** Who may reach the nodes. Empty: the address that this machine is seen from. */
+  /** Address ranges that may reach the nodes. Empty: the address from which this machine is seen. */
   readonly adminCidrs: readonly string[];
-  /** Absent: one of the default network. */
+  /** Absent: a subnet of the default network. */
   readonly subnetId?: string;
-  /** An image of one's own, with the user it lets in. Absent: the newest of the distribution. */
+  /** The user's own image, with the user for SSH logins. Absent: the newest image of the distribution. */
   readonly image?: { readonly id: string; readonly user: string };
 }
 

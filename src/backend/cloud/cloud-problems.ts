@@ -2,7 +2,10 @@ import { cidrProblem } from "./launch/admin-cidrs.ts";
 import type { CloudValues } from "./cloud-schema.ts";
 import { tagProblem } from "./launch/tag-problem.ts";
 
-/** What is wrong with several values together, and with address ranges: what reads those takes longer to load than all of a start. */
+/**
+ * Finds problems with combinations of values and with address ranges. It is a file of its own because the code that reads ranges takes longer to load
+ * than the rest of a start.
+ */
 export function cloudProblems(values: Partial<CloudValues>): readonly string[] {
   const { adminCidrs = [], customTags = [], image, sshUser } = values;
   const ranges = adminCidrs.flatMap((range) => cidrProblem(range) ?? []);

@@ -5,7 +5,7 @@ import { parseRegion, parseUserName } from "../../model/parse-values.ts";
 import { defaultInstanceType } from "./cloud-options.ts";
 import type { CloudOptions, CustomTag } from "./cloud-options.ts";
 
-/** Where clusters are made and looked for. */
+/** Where to create clusters and look for them. */
 export const cloudPlaceSchema = {
   region: {
     summary: "The cloud region",
@@ -14,7 +14,7 @@ export const cloudPlaceSchema = {
   },
 } as const;
 
-/** What only clusters on cloud instances can be asked for. */
+/** Options that only clusters on cloud instances have. */
 export const cloudSchema = {
   customTags: {
     placeholder: "<TAG_KEY>:<TAG_VALUE>",

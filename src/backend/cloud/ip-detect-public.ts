@@ -1,8 +1,8 @@
 import { ipDetect } from "../ip-detect.ts";
 
 /**
- * Prints the node's public IPv4 address, or the private one where it has none. The metadata service is asked only on machines that cloud-init
- * knows to be the cloud's: elsewhere nobody answers at that address.
+ * Prints the node's public IPv4 address, or the private one if it has none. Asks the metadata service only on machines that cloud-init knows to be
+ * the cloud's, because elsewhere nothing answers at that address.
  */
 export const ipDetectPublic = `${ipDetect.trimEnd().replace(/\necho "\$address"$/, "")}
 if grep -qs DataSourceEc2 /var/lib/cloud/instance/datasource; then

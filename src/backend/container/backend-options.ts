@@ -4,7 +4,7 @@ import { containerOptions, containerPlaceSchema, containerSchema } from "./conta
 import { defaultDistribution, distributions } from "./launch/containerfiles.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 
-/** What clusters of the library's ContainerBackend are made of. */
+/** Options for the clusters of the library's ContainerBackend. */
 export interface ContainerBackendOptions {
   /** The engine: `docker` or `podman`; default: the first that answers, Docker before Podman. */
   readonly engine?: EngineName;
@@ -12,7 +12,7 @@ export interface ContainerBackendOptions {
   readonly linuxDistribution?: string;
   /** An image of your own with systemd and sshd, instead of one built for the distribution. */
   readonly nodeImage?: string;
-  /** What all nodes have of this machine: `/path/here:/path/on/the/nodes`, with `:ro` at its end where they only read. */
+  /** Files of this machine to mount into every node: `/path/here:/path/on/the/nodes`, with `:ro` at the end for read-only mounts. */
   readonly customVolumes?: readonly string[];
   /** Memory that each node may use, such as `2g`; default: no limit. */
   readonly memory?: string;
@@ -20,7 +20,7 @@ export interface ContainerBackendOptions {
   readonly cpus?: number;
 }
 
-/** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
 export function readContainerOptions(given: ContainerBackendOptions): {
   readonly engine: EngineName | undefined;
   readonly distribution: string;

@@ -8,7 +8,7 @@ import { leftoversCheck } from "./checks/leftovers.ts";
 import { volumeChecks } from "./checks/mounts.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 
-/** What `doctor` looks at where clusters are containers, in the order in which it is shown. One of them runs a container for a moment. */
+/** Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment. */
 export function containerChecks(
   engine: EngineName | undefined,
   surroundings: Surroundings,

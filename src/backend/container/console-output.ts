@@ -6,7 +6,7 @@ import type { Engine } from "./engine/engine.ts";
 const mostLines = 2000;
 const keptCharacters = 1_000_000;
 
-/** What each node wrote to its console, as far as it can be had before the signal is aborted. */
+/** Collects what each node wrote to its console until the signal is aborted. */
 export async function clusterConsoleOutput(
   engine: Engine,
   cluster: ClusterRecord,

@@ -21,7 +21,7 @@ import { toClusters } from "./records/records.ts";
 import { removeCreation } from "./remove-creation.ts";
 import { resolveCreation } from "./launch/resolve-creation.ts";
 
-/** Clusters of containers on this machine, of the engine that is named, or else found. Throws `machine-not-set-up` where there is none. */
+/** Opens clusters of containers on this machine with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
 export async function openContainerBackend(
   { engine: named }: { readonly engine: EngineName | undefined },
   surroundings: Surroundings,
@@ -39,7 +39,7 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
   };
   return {
     name: "container",
-    // Engines know nothing of each other's containers, as regions don't of each other's machines.
+    // Engines know nothing about each other's containers, just as regions don't know each other's machines.
     place: { kind: "engine", name: engine.kind.name, option: "engine" },
     ipDetect,
     ipDetectPublic: undefined,
@@ -48,7 +48,7 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
     plan: async (request, signal) => planCreation(engine, { root, request }, surroundings, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);
-      // What two creates of one id at the same moment leave for a moment: the one with nodes is the one.
+      // Two creates of one id at the same time briefly leave two clusters. The one with nodes counts.
       return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
     },
     findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),

@@ -42,7 +42,7 @@ export class ContainerCreation implements Creation {
   readonly #plan: ContainerPlan;
   readonly #surroundings: Surroundings;
   readonly #hostKeys = hostKeyPerNode();
-  /** `name`: since something was asked for. `first`, `launch`: since the id is ours. */
+  /** `name`: set once something was requested. `first`, `launch`: set once the id is ours. */
   readonly #made: { name?: CreationName; launch?: LaunchPlan; first?: CreatedNode } = {};
 
   constructor(plan: ContainerPlan, surroundings: Surroundings) {
@@ -131,7 +131,7 @@ export class ContainerCreation implements Creation {
     return this.#hostKeys.of(node).publicKey;
   }
 
-  /** A container has no more to do once it lets us in. */
+  /** A container is ready as soon as it accepts a login. */
   async finishBoot(): Promise<void> {}
 
   async whyUnreachable(): Promise<undefined> {
@@ -168,13 +168,13 @@ export class ContainerCreation implements Creation {
     return join(this.#plan.root, ".rights");
   }
 
-  /** After a failure, the next creation tries again what the engine gives: it may be less than it was, or more. */
+  /** After a failure, the next creation tests the engine's permissions again, because there may be fewer or more than before. */
   async #forgetRights(): Promise<void> {
     await rm(this.#rightsMemory, { force: true });
   }
 }
 
-/** Both are awaited, also after one has failed: nothing may still be in the making when a claim has failed. */
+/** Waits for both, even after one fails: nothing may still be under way when a claim has failed. */
 async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<readonly [One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);

@@ -1,15 +1,15 @@
-/** What only a container cluster is asked for; checked at the command line. */
+/** Options that only container clusters have. The command line checks them. */
 export interface ContainerOptions {
-  /** Of every node, as the engine's `--volume` wants them: `/host:/container[:mode]`. */
+  /** The volumes of every node, in the form of the engine's `--volume`: `/host:/container[:mode]`. */
   readonly volumes: readonly string[];
-  /** Of every node, as the engine's options want them, such as `2g` and `1.5`. Absent: no limit. */
+  /** The limits of every node, in the form of the engine's options, such as `2g` and `1.5`. Absent: no limit. */
   readonly memory?: string;
   readonly cpus?: string;
-  /** An image of one's own, with systemd and sshd. Absent: one built for the distribution. */
+  /** The user's own image, with systemd and sshd. Absent: an image built for the distribution. */
   readonly nodeImage?: string;
 }
 
-/** What is wrong with a creation's options, a sentence each, or `undefined`. */
+/** These functions return what is wrong with an option as one sentence, or `undefined`. */
 export const volumeProblem = (given: string): string | undefined =>
   /^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/.test(given)
     ? undefined

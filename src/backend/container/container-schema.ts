@@ -5,7 +5,7 @@ import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "./conta
 import type { ContainerOptions } from "./container-options.ts";
 import { engineNames } from "./engine/engine-kind.ts";
 
-/** Where clusters are made and looked for. */
+/** Where to create clusters and look for them. */
 export const containerPlaceSchema = {
   engine: {
     summary: "The container engine",
@@ -15,7 +15,7 @@ export const containerPlaceSchema = {
   },
 } as const;
 
-/** What only clusters of containers can be asked for. */
+/** Options that only clusters of containers have. */
 export const containerSchema = {
   customVolumes: {
     placeholder: "</path/here:/path/on/nodes[:ro]>",
@@ -51,7 +51,7 @@ export function containerOptions({ customVolumes, memory, cpus, nodeImage }: Con
   };
 }
 
-/** What is wrong with the volumes on this machine: the engine would make a folder that isn't there, as root. */
+/** Finds missing volumes on this machine, because the engine would create a missing folder as root. */
 export async function volumeProblems(volumes: readonly string[]): Promise<readonly string[]> {
   const { access } = await import("node:fs/promises");
   const paths = volumes.map((volume) => volume.slice(0, volume.indexOf(":")));
@@ -64,7 +64,7 @@ export async function volumeProblems(volumes: readonly string[]): Promise<readon
   return (await Promise.all(problems)).flat();
 }
 
-/** For the library, which can't look at files when it reads its options. */
+/** For the library, which can't look at files while it reads its options. */
 export async function assertVolumesExist(volumes: readonly string[]): Promise<void> {
   const problems = await volumeProblems(volumes);
   if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });

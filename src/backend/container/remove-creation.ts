@@ -16,7 +16,7 @@ const tries = 8;
 const pauseMs = 300;
 const atOnce = 6;
 
-/** Stops all containers of a creation, and leaves them to be looked at. */
+/** Stops all containers of a creation but keeps them, so that they can be examined. */
 export async function stopCreation(engine: Engine, name: CreationName, signal: AbortSignal): Promise<void> {
   const { containers } = await findCreation(engine, name, signal);
   const running = containers.filter(({ status }) => status === "running" || status === "paused");
@@ -26,8 +26,8 @@ export async function stopCreation(engine: Engine, name: CreationName, signal: A
 }
 
 /**
- * Removes all containers and networks of a creation, again while some are there: under load the engine finds devices busy and removals
- * already begun. Resolves with a sentence about what is left after that, if anything is.
+ * Removes all containers and networks of a creation. Retries while some remain, because an engine under load reports busy devices and removals
+ * already in progress. Resolves with a sentence about what is left after that, if anything.
  */
 export async function removeCreation(
   engine: Engine,
@@ -47,7 +47,7 @@ export async function removeCreation(
       });
     };
     await runAtOnce(containers, atOnce, async ({ id }) => remove([...engine.kind.removeWords, id]), signal);
-    // Without its network a container isn't known as ours any more: it goes last.
+    // Without its network, a container can no longer be recognized as ours, so the network goes last.
     if (problems.size === 0) await runAtOnce(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
     if (problems.size > 0) await clock.sleep(pauseMs, signal);
   }

@@ -3,25 +3,25 @@ import { defaultDistribution, distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 import { vmOptions, vmProblems, vmSchema } from "./vm-schema.ts";
 
-/** What clusters of the library's VmBackend are made of. */
+/** Options for the clusters of the library's VmBackend. */
 export interface VmBackendOptions {
-  /** The operating system of the nodes, such as `debian-12`, which is the default where the platform does not need another one. */
+  /** The operating system of the nodes, such as `debian-12`, which is the default unless the platform needs another one. */
   readonly linuxDistribution?: string;
   /** Memory of each node, such as `4g`; default: `2g`. */
   readonly memory?: string;
   /** CPUs of each node; default: 2. */
   readonly cpus?: number;
-  /** How large each node's disk may become, such as `40g`; default: `20g`. */
+  /** The maximum size of each node's disk, such as `40g`; default: `20g`. */
   readonly diskSize?: string;
-  /** `kvm`, `hvf` or `tcg`: QEMU uses this one only; default: the best that works. */
+  /** `kvm`, `hvf` or `tcg`: QEMU uses only this one; default: the best that works. */
   readonly accelerator?: Accelerator;
-  /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which needs the sum. */
+  /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which requires the SHA-256 sum. */
   readonly image?: string;
   /** The image's SHA-256 sum, hexadecimal. */
   readonly imageSha256?: string;
 }
 
-/** The options as a creation wants them; `bad-usage` with all that is wrong with them. */
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
 export function readVmOptions(given: VmBackendOptions): {
   readonly distribution: string;
   readonly options: VmOptions;

@@ -9,7 +9,7 @@ import { diskCheck, imageCheck, memoryCheck } from "./checks/host.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";
 import { openQemu } from "./qemu/qemu.ts";
 
-/** What `doctor` looks at where clusters are virtual machines, in the order in which it is shown. Only questions. */
+/** Returns `doctor`'s checks for clusters of virtual machines, in display order. They change nothing. */
 export function vmChecks(surroundings: Surroundings, architecture = hostArchitecture()): readonly Check[] {
   const qemu = openQemu(surroundings, architecture);
   const root = join(stateFolder(surroundings.environment), "vm");

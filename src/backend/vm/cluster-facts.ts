@@ -23,7 +23,7 @@ import { machinesFolder } from "./machines/machine-files.ts";
 
 const schemaVersion = 1;
 
-/** The text of `cluster.json` in a creation's folder: it is there as long as there is anything to destroy. */
+/** The content of `cluster.json` in a creation's folder. The file exists as long as there is anything to destroy. */
 export interface ClusterFacts {
   readonly schemaVersion: typeof schemaVersion;
   readonly clusterId: string;
@@ -35,7 +35,7 @@ export interface ClusterFacts {
   /** ISO 8601. */
   readonly createdAt: string | undefined;
   readonly createdBy: string;
-  /** Which start of this computer the machines were started in. */
+  /** The boot of this computer in which the machines were started. */
   readonly bootId?: string | undefined;
   /** In launch order. */
   readonly nodes: readonly NodeFacts[];
@@ -46,7 +46,7 @@ export interface NodeFacts {
   readonly role: Role;
   readonly index: number;
   readonly privateAddress: string;
-  /** Ports of 127.0.0.1 that lead to the node's 22, 80 and 443. */
+  /** Ports of 127.0.0.1 that lead to the node's ports 22, 80 and 443. */
   readonly ports: NodePorts;
 }
 
@@ -72,8 +72,8 @@ export async function removeClusterFacts(directory: string): Promise<void> {
 }
 
 /**
- * Every cluster in this folder of creations, also those whose facts are damaged, another version's or another user's: where machines may be, there is
- * something to destroy.
+ * Returns every cluster in this folder of creations, including those whose facts are damaged, from another version or another user's: where machines
+ * may exist, there is something to destroy.
  */
 export async function readClusters(root: string): Promise<readonly StoredCluster[]> {
   const names = await readdir(root).catch(() => []);
@@ -81,7 +81,7 @@ export async function readClusters(root: string): Promise<readonly StoredCluster
   return found.filter((cluster) => cluster !== undefined);
 }
 
-/** Links by the name of a cluster's folder to other places: nothing there is ours. */
+/** Returns links that have the name of a cluster's folder but lead elsewhere: nothing there is ours. */
 export async function foreignFolders(root: string): Promise<readonly Stranger[]> {
   const names = await readdir(root).catch(() => []);
   const found = await Promise.all(
@@ -98,7 +98,7 @@ async function readEitherWay(directory: string): Promise<StoredCluster | undefin
   return (await readCluster(directory)) ?? (await readRemains(directory));
 }
 
-/** A cluster of which no more is known than that it is there. */
+/** Returns a cluster about which nothing is known except that it exists. */
 async function readRemains(directory: string): Promise<StoredCluster | undefined> {
   const ids = creationOfDirectory(directory);
   if (ids === undefined || !(await hasMachines(directory))) return undefined;
@@ -107,7 +107,7 @@ async function readRemains(directory: string): Promise<StoredCluster | undefined
   return { directory, facts: { schemaVersion, ...ids, ...unknown, counts, nodes: [] } };
 }
 
-/** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
+/** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
 export function assertIdIsFree(
   clusters: readonly StoredCluster[],
   clusterId: string,
@@ -117,7 +117,7 @@ export function assertIdIsFree(
   if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(clusterId) });
 }
 
-/** What a link to another place leads to isn't ours to remove. */
+/** If the folder is a link to another place, its contents aren't ours to remove. */
 async function hasMachines(directory: string): Promise<boolean> {
   if (!(await isOwnFolder(directory))) return false;
   return stat(machinesFolder(directory)).then(
@@ -126,7 +126,7 @@ async function hasMachines(directory: string): Promise<boolean> {
   );
 }
 
-/** `undefined` where its facts can't be read. */
+/** Returns `undefined` if the cluster's facts can't be read. */
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   try {
     if (!(await isOwnFolder(directory))) return undefined;
@@ -137,7 +137,7 @@ export async function readCluster(directory: string): Promise<StoredCluster | un
   }
 }
 
-/** The text of `cluster.json` as JSON has it; `undefined` where it has another shape, or is another creation's than its folder. */
+/** Parses the JSON of `cluster.json`; returns `undefined` if it has another shape or belongs to a different creation than its folder. */
 export function parseClusterFacts(found: unknown, directory: string): ClusterFacts | undefined {
   const name = creationOfDirectory(directory);
   if (!isMapping(found) || name === undefined || found["schemaVersion"] !== schemaVersion) return undefined;

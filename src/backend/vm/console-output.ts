@@ -6,7 +6,7 @@ import { machineFiles } from "./machines/machine-files.ts";
 
 const mostBytes = 1_000_000;
 
-/** What each node wrote to its serial console (firmware, bootloader, kernel, services), and its QEMU to stderr. */
+/** Returns what each node wrote to its serial console (firmware, bootloader, kernel, services), and what its QEMU wrote to stderr. */
 export async function clusterConsoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]> {
   const { nodes, directory } = cluster;
   const [consoles, logs] = await Promise.all([
@@ -24,7 +24,7 @@ async function qemuLog(directory: string, node: NodeRecord): Promise<NamedText> 
 export const consoleOutput = async (directory: string, node: NodeRecord): Promise<string> =>
   endOf(machineFiles(directory, node).console);
 
-/** A machine writes as much as it likes: no more than this is read. */
+/** A machine may write without limit, so this reads only the end. */
 async function endOf(path: string): Promise<string> {
   await using file = await open(path, "r");
   const { size } = await file.stat();

@@ -5,7 +5,7 @@ import { whyTranslated } from "./qemu/accelerator.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
 
-/** What a creation would make, for people and as data. */
+/** Describes what a creation would create, for people and as data. */
 export function describePlan(
   { clusterId, counts, options }: CreationRequest<VmOptions>,
   { qemuVersion, accelerator, choice, image }: ResolvedCreation,

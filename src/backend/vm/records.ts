@@ -6,10 +6,10 @@ import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
 import { machineFiles } from "./machines/machine-files.ts";
 import { type Failure, machineLife, type MachineLife } from "./machines/machine-process.ts";
 
-/** Made on every node at its first boot. */
+/** cloud-init creates this user on every node at its first boot. */
 export const sshUser = "e2e";
 
-/** What is there of a cluster now: each machine's process is looked for. */
+/** Reads the cluster's current state and looks for each machine's process. */
 export async function observeCluster({ directory, facts }: StoredCluster): Promise<ClusterRecord> {
   const [bootId, lives, isAbandoned] = await Promise.all([
     readBootId(),
@@ -20,15 +20,15 @@ export async function observeCluster({ directory, facts }: StoredCluster): Promi
   return toCluster({ directory, facts }, lives, { isRestarted, isAbandoned });
 }
 
-/** What befell the creation. */
+/** What happened to the creation. */
 interface Fate {
-  /** This computer was, since the machines were started. */
+  /** Whether this computer was restarted since the machines were started. */
   readonly isRestarted: boolean;
-  /** Its program died in the midst of it: what it had not started yet, nobody will. */
+  /** Whether its program died before it was complete: nothing will start the rest. */
   readonly isAbandoned: boolean;
 }
 
-/** `lives` in the order of the facts' nodes. */
+/** `lives` is in the order of the facts' nodes. */
 export function toCluster(
   { directory, facts }: StoredCluster,
   lives: readonly MachineLife[],
@@ -45,7 +45,7 @@ export function toCluster(
     region: undefined,
     variant: facts.variant,
     distribution: facts.distribution,
-    // Machines that stopped stay until they are removed, so none of them is on its way out.
+    // Stopped machines stay until they are removed, so none of them is ending.
     state: isLive ? clusterState(nodes, facts.counts) : "incomplete",
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     expiresAt: undefined,

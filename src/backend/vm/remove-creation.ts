@@ -7,17 +7,18 @@ import { allProcessFiles, machinesFolder } from "./machines/machine-files.ts";
 import { endMachines } from "./machines/machine-process.ts";
 import { removeWires } from "./machines/private-network.ts";
 
-/** Starting many machines takes its time; a lock that was left under another name of this computer seems to be held for ever. */
+/** Starting many machines takes time. A lock left behind under another name of this computer seems to be held for ever. */
 const patienceMs = 5 * 60_000;
 
-/** Ends all machines of a creation, and leaves them to be looked at. */
+/** Ends all machines of a creation but keeps their files, so that they can be examined. */
 export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
   await endMachines(await allProcessFiles(directory), clock, signal);
 }
 
 /**
- * Held while a creation's machines are started, and while they are removed: another process may do the one during the other, and what is started
- * in a folder that is being removed would run on, known to nobody. Beside the folder, since that may be removed as well.
+ * Holds a lock while a creation's machines are started and while they are removed. Otherwise one process could remove them while another starts them,
+ * and a machine started in a folder that is being removed would run on unnoticed. The lock is beside the folder, since the folder may be removed as
+ * well.
  */
 export async function lockMachines(directory: string, clock: Clock, signal: AbortSignal): Promise<AsyncDisposable> {
   const path = `${directory}.lock`;
@@ -30,14 +31,15 @@ export async function lockMachines(directory: string, clock: Clock, signal: Abor
 }
 
 /**
- * Ends a creation's machines and removes what they had; its key and logs stay. What makes it findable goes last, so that a removal that was cut
- * short can be done again. Throws `engine-failed` where a machine doesn't end.
+ * Ends a creation's machines and removes their files, but keeps its key and logs. Removes last what makes the creation findable, so that an
+ * interrupted removal can be repeated. Throws `engine-failed` if a machine doesn't end.
  */
 export async function removeCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
   await using _ = await lockMachines(directory, clock, signal);
   const machines = await allProcessFiles(directory);
   await endMachines(machines, clock, signal);
-  // A QEMU whose starter was killed may just be beginning: without a disk it can't, and one that has opened it has its process file by now.
+  // A QEMU whose starter was killed may still be starting. Without a disk it can't start, and if it has already opened the disk, its process file
+  // exists by now.
   await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
   await endMachines(machines, clock, signal);
   await removeWires(directory);

@@ -13,25 +13,25 @@ import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
 import { hasSandbox } from "./qemu/sandbox.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 
-/** The first one with `-action`. */
+/** The first version with `-action`. */
 export const leastVersion = [6, 0] as const;
-/** The first one with `stream` networks. */
+/** The first version with `stream` networks. */
 export const streamVersion = [7, 2] as const;
 
-/** What of this machine a creation's options mean. */
+/** What a creation's options resolve to on this machine. */
 export interface ResolvedCreation {
   readonly qemuVersion: string;
   readonly accelerator: Accelerator;
   readonly choice: AcceleratorChoice;
   readonly isSandboxed: boolean;
-  /** Absent where machines have it built in. */
+  /** Absent if machines have it built in. */
   readonly firmware: Firmware | undefined;
   readonly image: MachineImage;
 }
 
 type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts" | "needsCgroups1">;
 
-/** Makes nothing. Throws `machine-not-set-up` or `capacity-lacking` where this machine can't serve. */
+/** Creates nothing. Throws `machine-not-set-up` or `capacity-lacking` if this machine isn't suitable. */
 export async function resolveCreation(
   qemu: Qemu,
   request: Resolving,
@@ -41,7 +41,7 @@ export async function resolveCreation(
   const { distribution, options } = request;
   assertCgroups1(request.needsCgroups1, {
     name: distribution,
-    // What an image of the user's own boots with shows on the node.
+    // The control groups of a user's own image are known only once a node runs.
     cgroupVersion: options.image === undefined ? cgroupVersionOf(distribution) : undefined,
     advice: cgroups1Advice(cgroups1Distributions),
   });

@@ -18,7 +18,7 @@ import { resolveCreation } from "./resolve-creation.ts";
 import { VmCreation } from "./vm-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
 
-/** Clusters of QEMU's virtual machines on this machine. All that is known of them lies in their folders. */
+/** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
 export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> {
   const { clock, environment } = surroundings;
   const qemu = openQemu(surroundings, hostArchitecture());

@@ -38,10 +38,13 @@ import { lockMachines, removeCreation, stopCreation } from "./remove-creation.ts
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 
-/** Translated code boots ten times slower, and all machines share this computer: both until we are let in, and from then on. */
+/**
+ * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the first login and the time from then
+ * on.
+ */
 const slowLimitMs = 40 * 60_000;
 const usualLoginLimitMs = 10 * 60_000;
-/** What a node writes to its disk at the least. */
+/** The minimum that a node writes to its disk. */
 const bytesPerNode = 1e9;
 
 export interface VmPlan {
@@ -57,14 +60,14 @@ interface Made {
   readonly image: ImageFacts;
   facts: LaunchPlan["facts"];
   accelerator: Accelerator;
-  /** The folder of the machines' sockets, once there is one. */
+  /** The folder of the machines' sockets, once it exists. */
   wires: string | undefined;
 }
 
 /** See Creation. */
 export class VmCreation implements Creation {
   readonly summary: CreationSummary;
-  /** A broken machine is reported within a second. */
+  /** Half a second, so that a broken machine is reported within a second. */
   readonly lookEveryMs = 500;
   readonly #plan: VmPlan;
   readonly #surroundings: Surroundings;
@@ -86,7 +89,7 @@ export class VmCreation implements Creation {
     return (this.#state.made ?? this.#plan.resolved).accelerator === "tcg";
   }
 
-  /** Writes down what will be made, while no other creation of this machine can do so. */
+  /** Saves what will be created, while no other creation on this machine can do so. */
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
     const { clusterId, options, counts, variant, webScheme } = request;
@@ -156,7 +159,7 @@ export class VmCreation implements Creation {
     };
   }
 
-  /** Where the hardware accelerator breaks before the first machine has booted, all are started again under tcg. */
+  /** If the hardware accelerator breaks before the first machine has booted, starts all machines again under tcg. */
   async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
     const made = this.#claimed();
     const { forced } = this.#plan.resolved.choice;
@@ -209,7 +212,7 @@ export class VmCreation implements Creation {
     if (this.#booted.size === facts.nodes.length) await this.#finish(directory);
   }
 
-  /** All machines run, and are connected. */
+  /** Called when all machines run and are connected. */
   async #finish(directory: string): Promise<void> {
     const { forced } = this.#plan.resolved.choice;
     if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.#surroundings.environment);
@@ -244,7 +247,7 @@ export class VmCreation implements Creation {
   }
 }
 
-/** The folder is removed when all nodes have booted: by then they are connected. Otherwise it goes with the creation. */
+/** Creates the folder of the sockets. It is removed when all nodes have booted, because they are connected by then, or else with the creation. */
 async function makeWires(directory: string): Promise<string> {
   const folder = await systemTemporaryFolder();
   try {

@@ -2,20 +2,20 @@
 export const accelerators = ["kvm", "hvf", "tcg"] as const;
 export type Accelerator = (typeof accelerators)[number];
 
-/** What only a cluster of virtual machines is asked for; checked at the command line. */
+/** Options that only clusters of virtual machines have. The command line checks them. */
 export interface VmOptions {
-  /** Of every node. */
+  /** The memory of every node. */
   readonly memoryMegabytes: number;
   readonly cpus: number;
-  /** How large the node's disk looks; it takes the room that is written to. */
+  /** The disk's size as the node sees it. It takes only as much space as the node writes. */
   readonly diskMegabytes: number;
-  /** The one to use, whatever happens. Absent: the best that works. */
+  /** The accelerator to use in any case. Absent: the best that works. */
   readonly accelerator?: Accelerator;
-  /** An image of one's own. Absent: the distribution's. */
+  /** The user's own image. Absent: the distribution's. */
   readonly image?: OwnImage;
 }
 
-/** A file by its absolute path, or a URL, which needs the sum. */
+/** A file by its absolute path, or a URL, which requires the sum. */
 interface OwnImage {
   readonly source: string;
   /** Hexadecimal. */
@@ -32,13 +32,13 @@ const unitMegabytes = new Map([
   ["t", 1024 * 1024],
 ]);
 
-/** Reads `2g`, `512m` or plain megabytes; `undefined` for what is none of these. */
+/** Reads `2g`, `512m` or plain megabytes; returns `undefined` for anything else. */
 export function readMegabytes(text: string): number | undefined {
   const [, number, unit = ""] = /^([1-9][0-9]{0,8})([mgt]?)$/i.exec(text) ?? [];
   return number === undefined ? undefined : Number(number) * (unitMegabytes.get(unit.toLowerCase()) ?? 1);
 }
 
-/** What is wrong with a creation's options, a sentence each, or `undefined`. */
+/** These functions return what is wrong with an option as one sentence, or `undefined`. */
 export const memoryProblem = (given: string): string | undefined =>
   (readMegabytes(given) ?? 0) >= leastMemoryMegabytes
     ? undefined
@@ -57,7 +57,7 @@ export const sumProblem = (given: string): string | undefined =>
 
 export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
-/** What an image and its sum are together. */
+/** Returns what is wrong with the combination of an image and its sum. */
 export function imageProblem(source: string | undefined, sha256: string | undefined): string | undefined {
   if (source === undefined) return sha256 === undefined ? undefined : "`imageSha256` is the sum of an `image`";
   if (isUrl(source)) return sha256 === undefined ? "`image`: what a URL leads to needs its `imageSha256`" : undefined;

@@ -14,7 +14,7 @@ import {
 } from "./vm-options.ts";
 import type { VmOptions } from "./vm-options.ts";
 
-/** What only clusters of virtual machines can be asked for. */
+/** Options that only clusters of virtual machines have. */
 export const vmSchema = {
   memory: {
     summary: "Memory of each node, such as 4g; a number without a unit means megabytes",
@@ -55,7 +55,7 @@ export const vmSchema = {
 
 export type VmValues = SchemaValues<typeof vmSchema>;
 
-/** What is wrong with several values together. */
+/** Finds problems with combinations of values. */
 export function vmProblems({ image, imageSha256 }: Partial<VmValues>): readonly string[] {
   const problem = imageProblem(image, imageSha256);
   return problem === undefined ? [] : [problem];
@@ -73,7 +73,7 @@ export function vmOptions({ memory, cpus, diskSize, accelerator, image, imageSha
   };
 }
 
-/** What is wrong with an image on this machine. */
+/** Finds problems with an image file on this machine. */
 export async function imageFileProblems(image: string | undefined): Promise<readonly string[]> {
   if (image === undefined || isUrl(image)) return [];
   const { access } = await import("node:fs/promises");
@@ -83,7 +83,7 @@ export async function imageFileProblems(image: string | undefined): Promise<read
   );
 }
 
-/** The machines' disks name the image by its absolute path. */
+/** Resolves the path, because the machines' disks name the image by its absolute path. */
 function readImage(given: string): string {
   if (given === "") throw new ClusterError("bad-usage", "the value is empty");
   if (isUrl(given) || given.startsWith("/")) return given;

@@ -1,25 +1,25 @@
 import { ClusterError, type ErrorId, hasErrorId } from "../../../errors.ts";
 
-/** What the request was, for the words of its failure. */
+/** Describes the request, for the message of its failure. */
 export interface CallContext {
   readonly action: string;
   readonly region: string;
   readonly credentialSource: string;
   readonly profile: string | undefined;
-  /** Seconds by which this machine's clock is behind the API's (negative: ahead). */
+  /** How many seconds this machine's clock is behind the API's (negative: ahead). */
   readonly clockOffSeconds: number;
-  /** The address that requests go to, where it isn't the cloud maker's own. */
+  /** The address that requests go to, if it isn't the cloud provider's own. */
   readonly endpoint: string | undefined;
 }
 
 interface Advice {
-  /** EC2's codes; one that ends in `*` stands for all that begin so. */
+  /** EC2's codes. A code that ends in `*` matches every code with that prefix. */
   readonly codes: readonly string[];
-  /** What the API's own message must say too. */
+  /** A pattern that the API's own message must match too. */
   readonly message?: RegExp;
   readonly id: ErrorId;
   readonly transient?: boolean;
-  /** What happened, in our words; the API's own message follows. */
+  /** What happened, in our words. The API's own message follows it. */
   readonly what: (context: CallContext) => string;
   readonly hint: (context: CallContext, message: string) => string;
 }
@@ -48,7 +48,7 @@ const table: readonly Advice[] = [
   {
     codes: ["RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"],
     id: "credentials-refused",
-    // EC2's word for a session that has run out, too.
+    // EC2 also uses this code for an expired session.
     what: (context) =>
       clockHint(context) === undefined ? sessionExpired(context) : "The cloud refused the time of a request",
     hint: (context) => clockHint(context) ?? renewal(context),
@@ -155,7 +155,7 @@ function noNetwork(context: CallContext): string {
   return `Region ${context.region} has no network that the machines could be put in`;
 }
 
-/** Turns whatever a request threw into the one error that people can act on. */
+/** Turns anything that a request threw into one error that users can act on. */
 export function callFailure(error: unknown, context: CallContext): ClusterError {
   if (error instanceof ClusterError) return error;
   const { code, message, requestId } = factsOf(error);
@@ -181,18 +181,18 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
   });
 }
 
-/** The API's own code of a failed call, such as `InvalidGroup.Duplicate`; `undefined` where it isn't one. */
+/** Returns the API's own code of a failed call, such as `InvalidGroup.Duplicate`; `undefined` for any other error. */
 export function failureCode(error: unknown): string | undefined {
   const code = error instanceof ClusterError ? error.facts["code"] : undefined;
   return typeof code === "string" ? code : undefined;
 }
 
-/** Whether the API said no. Otherwise the request may have been carried out, and its answer lost. */
+/** Whether the API refused the request. If not, it may have carried out the request and the answer was lost. */
 export function wasRefused(error: unknown): boolean {
   return error instanceof ClusterError && (statusOf(error.cause) ?? 500) < 500;
 }
 
-/** Whether the API did not even look at what was asked. */
+/** Whether the API refused the credentials, without looking at the request itself. */
 export function isCredentialsRefused(error: unknown): boolean {
   return hasErrorId(error, "credentials-refused");
 }
@@ -222,7 +222,7 @@ function matches(pattern: string, code: string): boolean {
   return pattern.endsWith("*") ? code.startsWith(pattern.slice(0, -1)) : code === pattern;
 }
 
-/** An answer of the API has an HTTP status; a failure on the way has none. */
+/** An answer from the API has an HTTP status; a failure on the way has none. */
 function wasAnswered(error: unknown): boolean {
   return statusOf(error) !== undefined;
 }
@@ -246,7 +246,7 @@ function withoutEncoded(message: string): string {
   return message.replace(encoded, "").replace(/\.$/, "");
 }
 
-/** The part of a refusal that only `aws sts decode-authorization-message` can read; for the log. */
+/** Returns the part of a refusal that only `aws sts decode-authorization-message` can read, for the log. */
 export function encodedMessage(error: unknown): string | undefined {
   return error instanceof Error ? encoded.exec(error.message)?.[1] : undefined;
 }

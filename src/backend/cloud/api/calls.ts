@@ -1,6 +1,6 @@
 import type * as ec2 from "@aws-sdk/client-ec2";
 
-/** The actions of the API that this program uses, each with its request and its answer. */
+/** The API actions that this program uses, each with its request and its answer. */
 export interface Calls {
   readonly AuthorizeSecurityGroupIngress: Call<
     ec2.AuthorizeSecurityGroupIngressCommandInput,

@@ -3,13 +3,13 @@ import type { CloudApi } from "./api.ts";
 import { collectPages } from "./pages.ts";
 import { tagNames } from "../records/tags.ts";
 
-/** Which of our things: all, those of one cluster id, or those of one creation. */
+/** Selects everything of ours, or the things of one cluster id or of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
-/** One request takes at most so many values of a filter. */
+/** The number of filter values that one request accepts. */
 const mostIds = 200;
 
-/** One request, paged; terminated machines are in it for as long as the cloud remembers them (about an hour). */
+/** Sends one request, page by page. The result includes terminated machines for as long as the cloud remembers them (about an hour). */
 export async function describeInstances(
   api: CloudApi,
   selection: Selection | { readonly ids: readonly string[] },
@@ -22,7 +22,7 @@ export async function describeInstances(
   });
 }
 
-/** One request, paged. */
+/** Sends one request, page by page. */
 export async function describeGroups(
   api: CloudApi,
   selection: Selection,

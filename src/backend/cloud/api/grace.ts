@@ -1,6 +1,6 @@
 /**
- * A signal that is aborted `graceMs` after another one, with the same reason, until it is disposed of. For requests that must not be cut off
- * in the middle, because they can't be asked again under a token.
+ * Returns a signal that is aborted `graceMs` after the given one, with the same reason, unless it is disposed of first. Use it for requests that must
+ * not be cut off halfway because no token makes them safe to repeat.
  */
 export function withGrace(signal: AbortSignal, graceMs: number): Disposable & { readonly signal: AbortSignal } {
   const late = new AbortController();

@@ -8,15 +8,15 @@ import { type CredentialSource, findCredentials, type Identity } from "../creden
 import { boundedFetch, certificateAuthorities, requestTimeoutMs } from "./request-handler.ts";
 import { kept, orAborted, resolveCredentials } from "../credentials/resolve-credentials.ts";
 
-/** Tries of one request, the first included. */
+/** The number of attempts for one request, including the first. */
 const attempts = 8;
 
-/** The API of any region, with one set of credentials. */
+/** Opens the API of any region with one set of credentials. */
 export type OpenRegion = (region: string) => CloudApi;
 
 /**
- * Finds credentials, and makes sure that they can be had. Nothing is sent to the API itself yet; `region` is where services that give
- * credentials are asked. Throws `no-credentials`.
+ * Finds credentials and makes sure that they can be obtained. Sends nothing to the API itself yet; `region` is the region of the services that issue
+ * credentials. Throws `no-credentials`.
  */
 export async function openApi(region: string, surroundings: Surroundings, signal: AbortSignal): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, senders } = await import("./senders.ts");
@@ -56,7 +56,7 @@ interface ToldCall {
   readonly surroundings: Surroundings;
 }
 
-/** Sends, tells the log what came of it, and turns a failure into a ClusterError. */
+/** Sends a request, logs its outcome, and turns a failure into a ClusterError. */
 async function told<Answer extends { readonly $metadata: { readonly requestId?: string | undefined } }>(
   { action, region, source, offset, surroundings }: ToldCall,
   signal: AbortSignal,
@@ -84,7 +84,7 @@ async function told<Answer extends { readonly $metadata: { readonly requestId?: 
   }
 }
 
-/** From here on people are told what they wait for; most calls take a tenth of it. */
+/** After this time, progress shows what the program is waiting for. Most calls take a tenth of it. */
 const slowAfterMs = 5_000;
 
 function slowNote(tell: () => void): Disposable {
@@ -92,7 +92,7 @@ function slowNote(tell: () => void): Disposable {
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** Given by hand, not left to the SDK, so that the environment handed in is the one that counts. */
+/** Read here and not by the SDK, so that the environment passed in is the one that counts. */
 function endpointOf(environment: Environment): { readonly endpoint?: string } {
   const endpoint = environment["AWS_ENDPOINT_URL_EC2"] ?? environment["AWS_ENDPOINT_URL"] ?? "";
   return endpoint === "" ? {} : { endpoint };

@@ -1,9 +1,9 @@
-/** Where the next page of an answer begins; nothing for the first. */
+/** Where the next page of an answer begins; empty for the first page. */
 interface Position {
   readonly NextToken?: string;
 }
 
-/** Asks for page after page, and gathers what they hold. */
+/** Requests page after page and collects their items. */
 export async function collectPages<Item>(
   ask: (
     position: Position,

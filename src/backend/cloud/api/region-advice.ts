@@ -4,12 +4,12 @@ import { enabledRegions } from "../records/find-elsewhere.ts";
 import type { OpenRegion } from "./open-api.ts";
 
 const limitMs = 8_000;
-/** A region that every account has; asked about the others. */
+/** Every account has these regions, so they can be asked about the others. */
 const homeRegions = ["us-east-1", "us-west-2"] as const;
 
 /**
- * Runs a task in a region. Where it fails in a way that a region which isn't there, or isn't enabled, fails too (`AuthFailure`, or no answer at
- * all), asks a region that every account has, and throws `region-not-enabled` with the ones that are.
+ * Runs a task in a region. A region that doesn't exist or isn't enabled fails with `AuthFailure` or doesn't answer at all. If the task fails like
+ * that, asks a region that every account has, and throws `region-not-enabled` with a list of the enabled regions.
  */
 export async function withRegionAdvice<Result>(
   open: OpenRegion,

@@ -9,8 +9,8 @@ interface DirectRequest {
 }
 
 /**
- * Asks without any proxy: what is asked for here (this machine's own address, its own metadata) would be the proxy's otherwise. Bun's fetch
- * can't be kept from the proxy variables; its node:http doesn't read them.
+ * Sends a request without a proxy. Through a proxy, the answers (this machine's own address, its own metadata) would be the proxy's. Bun's fetch
+ * always reads the proxy variables; its node:http doesn't.
  */
 export async function requestDirectly(
   request: DirectRequest,

@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/environment.ts";
 
-/** For one request, headers and body; the SDK asks again after it. */
+/** The limit for one request, headers and body. The SDK retries after it. */
 export const requestTimeoutMs = 20_000;
 
 /**
- * A fetch for the SDK's fetch handler, which honours the proxy variables (the SDK's usual handler doesn't). The handler's own time limit only
- * rejects, while the request goes on and keeps the process alive: here the request itself is ended.
+ * Returns a fetch for the SDK's fetch handler. It honours the proxy variables, which the SDK's usual handler doesn't. When the handler's own time
+ * limit passes, it only rejects, while the request goes on and keeps the process alive; this fetch ends the request itself.
  */
 export function boundedFetch(authorities: string | undefined, onAnswer: (response: Response) => void): typeof fetch {
   const options = authorities === undefined ? {} : { tls: { ca: authorities } };
@@ -26,8 +26,8 @@ export function boundedFetch(authorities: string | undefined, onAnswer: (respons
 }
 
 /**
- * EC2 answers a lack of room as if it were a fault of its own (500), for which the SDK would go on asking. It is a plain no, so it is turned into
- * one. https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html#api-error-codes-table-server
+ * EC2 reports a lack of capacity as if it were its own fault (500), so the SDK would keep retrying. It is a refusal, so this turns it into one.
+ * https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html#api-error-codes-table-server
  */
 async function withoutFalseFaults(response: Response): Promise<Response> {
   if (response.status !== 500) return response;
@@ -36,7 +36,7 @@ async function withoutFalseFaults(response: Response): Promise<Response> {
   return new Response(text, { status, headers: response.headers });
 }
 
-/** The text of the certificate authorities in `AWS_CA_BUNDLE`, which the SDK doesn't read by itself. */
+/** Returns the text of the certificate authorities in `AWS_CA_BUNDLE`, which the SDK doesn't read by itself. */
 export async function certificateAuthorities(environment: Environment): Promise<string | undefined> {
   const path = environment["AWS_CA_BUNDLE"];
   if (path === undefined || path === "") return undefined;

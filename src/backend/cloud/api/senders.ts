@@ -32,8 +32,8 @@ type Senders = {
 };
 
 /**
- * One sender for each action. This file is the SDK's only door and is itself loaded late (`await import`): naming the commands here, rather
- * than loading the SDK as a whole, lets the build leave out its seven hundred others.
+ * One sender for each action. This file alone imports the SDK's commands, and it is itself loaded late (`await import`). Because it names the
+ * commands instead of loading the whole SDK, the build can leave out the other seven hundred.
  */
 export const senders: Senders = {
   AuthorizeSecurityGroupIngress: (client, input, options) =>

@@ -1,11 +1,11 @@
 import type { Clock } from "../../../system/clock.ts";
 import { failureCode } from "./api-errors.ts";
 
-/** How long the API may go on not knowing a thing that it has just made. https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html */
+/** How long the API may not know a thing that it has just created. https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html */
 export const visibilityLimitMs = 120_000;
 const pauseMs = 1_000;
 
-/** Asks again while the API says that it doesn't know a thing made a moment ago, by one of `codes`. */
+/** Retries while the API answers with one of `codes`: that it doesn't know a thing created a moment ago. */
 export async function untilVisible<Result>(
   task: () => Promise<Result>,
   codes: readonly string[],

@@ -4,12 +4,12 @@ import type { CloudApi } from "../api/api.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, findObstacle, isDenied, withCloud } from "./with-cloud.ts";
 
-/** With less life left, credentials may end in the middle of a create. */
+/** Credentials that expire sooner than this may expire in the middle of a create. */
 const shortLifeMs = 15 * 60_000;
-/** What the API accepts in a request's time; beyond it everything that this machine says about time is wrong too. */
+/** The largest clock difference that the API accepts in a request. Beyond it, everything that this machine says about time is wrong too. */
 const allowedSkewMs = 5 * 60_000;
 
-/** Whether the cloud lets this machine in: as whom, where, and by what time. */
+/** Checks whether the cloud lets this machine in: as which account, in which region, and with a correct clock. */
 export function accessChecks(facts: CloudFacts, region: string, clock: Clock): readonly Check[] {
   return [
     { name: "credentials", limitMs: cloudLimitMs, run: () => checkCredentials(facts) },
@@ -43,7 +43,7 @@ function judgeLife(api: CloudApi): Outcome {
   );
 }
 
-/** There is no client of the identity service here, but every security group says whose it is. */
+/** The program has no client for the identity service, but every security group names its owner. */
 async function tellAccount(facts: CloudFacts): Promise<Outcome> {
   const [group] = await facts.defaultGroups();
   if (group?.OwnerId === undefined)
@@ -66,12 +66,12 @@ async function checkClock(facts: CloudFacts, clock: Clock): Promise<Outcome> {
   if (!wasAnswered) return skip(`Not compared with the cloud's: ${await findObstacle(facts)}.`);
   const behindMs = (await facts.api()).now() - clock.now();
   const seconds = Math.round(Math.abs(behindMs) / 1000);
-  // The API tells its time in whole seconds.
+  // The API gives its time in whole seconds.
   if (seconds <= 1) return pass("Agrees with the cloud's");
   const text = `This machine's clock is ${seconds} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;
   if (Math.abs(behindMs) < allowedSkewMs) return pass(text);
   return fail(`${text}.`, "Set it right, best by time synchronisation: sudo timedatectl set-ntp true");
 }
 
-/** Failures that came from the API itself, and with them its time. */
+/** Failures that came from the API itself, so its time is known. */
 const answers: ReadonlySet<string> = new Set(["credentials-refused", "not-permitted", "region-not-enabled"]);

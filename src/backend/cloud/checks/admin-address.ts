@@ -19,7 +19,7 @@ interface Place {
   readonly environment: Environment;
 }
 
-/** The address that a create here would let in, and whether the clusters made here let it in now: people move, addresses change. */
+/** Checks which address a create would let in, and whether the clusters created here still let it in: people move and addresses change. */
 export function adminAddressCheck(facts: CloudFacts, place: Place): Check {
   return { name: "admin address", limitMs: cloudLimitMs, run: () => compare(facts, place) };
 }
@@ -50,11 +50,11 @@ function permission(groupId: string, address: string, region: string): string {
 interface LivingCluster {
   readonly id: string;
   readonly groupId: string;
-  /** Who may log in. */
+  /** The address ranges that may log in. */
   readonly cidrs: readonly string[];
 }
 
-/** Only those whose key is here: nobody logs in to others from here, wherever they let people in from. */
+/** Returns only clusters whose key is on this machine. Nobody logs in to other clusters from here, so their ranges don't matter. */
 async function clustersMadeHere(
   machines: readonly Machine[],
   groups: readonly Group[],

@@ -12,7 +12,7 @@ import { type GroupReading, readGroups } from "../records/read-groups.ts";
 import { type MachineReading, readMachines } from "../records/read-machines.ts";
 import { withRegionAdvice } from "../api/region-advice.ts";
 
-/** What `create` takes where its options say nothing. */
+/** The values that `create` uses for options that aren't given. */
 export interface CheckedDefaults {
   readonly region: string;
   readonly distribution: string;
@@ -21,28 +21,28 @@ export interface CheckedDefaults {
 
 type Ask<Answer> = (api: CloudApi, signal: AbortSignal) => Promise<Answer>;
 
-/** What several checks want to know of the cloud: each asked once, when first wanted, and shared. Only questions, no changes. */
+/** Facts about the cloud that several checks share. Each is requested once, when first needed. The requests change nothing. */
 export interface CloudFacts {
-  /** Throws what openApi throws: `no-credentials` above all. */
+  /** Throws the same errors as openApi, above all `no-credentials`. */
   readonly api: () => Promise<CloudApi>;
-  /** For a question that only one check has. As for all the others, throws `deadline-passed` when there is no answer in time. */
+  /** For a question that only one check asks. Like all the others, throws `deadline-passed` if no answer comes in time. */
   readonly inTime: <Answer>(ask: Ask<Answer>) => Promise<Answer>;
   /**
-   * The `default` security group of each network: they tell whose account it is, and the answer tells that credentials and region are good.
-   * Throws `region-not-enabled` where it is the region that is at fault.
+   * The `default` security group of each network. It names the account that owns it, and a successful answer shows that credentials and region are
+   * good. Throws `region-not-enabled` if the region is at fault.
    */
   readonly defaultGroups: () => Promise<readonly SecurityGroup[]>;
-  /** Ours, and those that only look like ours. */
+  /** Our machines, and those that only look like ours. */
   readonly instances: () => Promise<MachineReading>;
-  /** Ours, and those that only look like ours. */
+  /** Our groups, and those that only look like ours. */
   readonly groups: () => Promise<GroupReading>;
-  /** Those of the default network. */
+  /** The subnets of the default network. */
   readonly subnets: () => Promise<readonly Subnet[]>;
-  /** The newest of the default distribution. */
+  /** The newest image of the default distribution. */
   readonly image: () => Promise<LaunchImage>;
-  /** The zones that have the default instance type. */
+  /** The zones that offer the default instance type. */
   readonly zones: () => Promise<readonly string[]>;
-  /** The address that this machine is seen from. */
+  /** The address from which this machine is seen. */
   readonly address: () => Promise<string>;
 }
 
@@ -63,7 +63,7 @@ const request: Limit = {
   hint: "Check the network and the proxy variables; -vv shows what was asked for.",
 };
 
-/** Each fact is asked for once, when the first check needs it, and kept; what it fails with is kept too. */
+/** Requests each fact once, when the first check needs it, and keeps the result, even if it is a failure. */
 export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings, signal: AbortSignal): CloudFacts {
   const { region } = defaults;
   const opened = once(() => within(opening, (bounded) => openApi(region, surroundings, bounded), signal));
@@ -90,7 +90,7 @@ export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings
   };
 }
 
-/** Throws `deadline-passed` when the limit comes first: a fact that hangs must be told apart from the checks that wait for it. */
+/** Throws `deadline-passed` if the limit passes first, so that a hanging fact can be told apart from the checks that wait for it. */
 async function within<Value>(
   { what, limitMs, hint }: Limit,
   ask: (signal: AbortSignal) => Promise<Value>,

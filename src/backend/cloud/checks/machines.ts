@@ -3,7 +3,7 @@ import type { CheckedDefaults, CloudFacts } from "./facts.ts";
 import { metadataText } from "../launch/require-metadata2.ts";
 import { cloudLimitMs, failureOf, withCloud } from "./with-cloud.ts";
 
-/** Whether the region has what a `create` without further options makes its machines of. */
+/** Checks whether the region has everything that a `create` without options needs for its machines. */
 export function machineMakingChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
   const check = (name: string, ask: () => Promise<Outcome>): Check => ({
     name,

@@ -12,8 +12,8 @@ import type { CheckedDefaults, CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";
 
 /**
- * One check for each action that the program asks for. What it reads is tried by reading it, what it makes by a dry run. An action on a thing
- * that exists is not tried at all: the only things at hand belong to somebody.
+ * Returns one check for each action that the program uses. Tries read actions by reading and create actions by a dry run. Doesn't try actions on
+ * existing things at all, because the only ones available belong to somebody.
  */
 export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
   const check = (action: Action, ask: () => Promise<Outcome>): Check => ({
@@ -56,7 +56,7 @@ function denied(error: ClusterError): Outcome {
   );
 }
 
-/** Asked only to say more about a region that doesn't answer or lacks a cluster. */
+/** Used only to explain why a region doesn't answer or doesn't have a cluster. */
 async function tryRegions(facts: CloudFacts): Promise<Outcome> {
   const outcome = await dryRun(facts.inTime((api, signal) => api.call("DescribeRegions", { DryRun: true }, signal)));
   if (outcome.status !== "fail") return outcome;
@@ -66,7 +66,7 @@ async function tryRegions(facts: CloudFacts): Promise<Outcome> {
   );
 }
 
-/** Only doctor asks for offerings: a create without them gets its answer from the launch itself. */
+/** Only doctor asks for offerings. Without them, a create gets its answer from the launch itself. */
 async function tryOfferings(facts: CloudFacts): Promise<Outcome> {
   const outcome = await tryReading(facts.zones);
   if (outcome.status !== "fail") return outcome;
@@ -90,7 +90,7 @@ async function tryGroup(facts: CloudFacts): Promise<Outcome> {
   return dryRun(facts.inTime((api, signal) => api.call("CreateSecurityGroup", request, signal)));
 }
 
-/** The tags of a dry run: policies may ask for tags, and nobody must take what is described so for a cluster. */
+/** The tags of a dry run. Policies may require tags, and nothing tagged like this must be taken for a cluster. */
 const tags = { clusterId: "doctor", createdBy: version };
 
 async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<Outcome> {
@@ -113,7 +113,7 @@ async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<
   return dryRun(facts.inTime((api, signal) => api.call("RunInstances", { ...request, DryRun: true }, signal)));
 }
 
-/** What a machine could be made of; `undefined` where something is missing, which has a check of its own. */
+/** Finds what a machine could be created from; `undefined` if something is missing, which has a check of its own. */
 async function findPlace(facts: CloudFacts) {
   const wanted = [facts.image(), facts.subnets(), facts.zones(), facts.defaultGroups()] as const;
   const failures = await Promise.all(wanted.map(failureOf));
@@ -128,7 +128,7 @@ function groupOf(subnet: Subnet, groups: readonly SecurityGroup[]): SecurityGrou
   return groups.find((group) => group.VpcId === subnet.VpcId);
 }
 
-/** Asks whether something would be done. The API answers with a refusal either way; which one tells. */
+/** Asks whether an action would be carried out. The API answers with a refusal either way; the kind of refusal gives the result. */
 async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   const refusal = await failureOf(asked);
   if (refusal === undefined) {

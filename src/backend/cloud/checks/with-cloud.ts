@@ -2,12 +2,12 @@ import { type Outcome, skip } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { CloudFacts } from "./facts.ts";
 
-/** For checks that wait for facts of the cloud, which have shorter limits of their own. */
+/** The limit for checks that wait for facts about the cloud. The facts have shorter limits of their own. */
 export const cloudLimitMs = 35_000;
 
 /**
- * Runs a check that needs the cloud. It is skipped where credentials or region are at fault, since those have checks of their own, or where
- * a permission is lacking. The question goes out without waiting for what comes of the others.
+ * Runs a check that needs the cloud. Skips it if credentials or region are at fault, since those have checks of their own, or if a permission is
+ * missing. Sends the check's question without waiting for the answers to the others.
  */
 export async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>): Promise<Outcome> {
   const asked = Promise.allSettled([ask()]);
@@ -20,7 +20,7 @@ export async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>):
   throw reason;
 }
 
-/** Why nothing can be asked of the region, in words; `undefined` where it answers. */
+/** Returns the reason why the region can't be asked, in words; `undefined` if it answers. */
 export async function findObstacle(facts: CloudFacts): Promise<string | undefined> {
   const error = await failureOf(facts.defaultGroups());
   if (error === undefined || isDenied(error)) return undefined;
@@ -36,7 +36,7 @@ export async function findObstacle(facts: CloudFacts): Promise<string | undefine
   }
 }
 
-/** What a fact failed with; `undefined` where it is known. Bugs are thrown. */
+/** Returns the error that a fact failed with; `undefined` if the fact is known. Throws bugs. */
 export async function failureOf(fact: Promise<unknown>): Promise<ClusterError | undefined> {
   try {
     await fact;

@@ -11,20 +11,20 @@ export interface Identity {
   readonly expiration?: Date;
 }
 
-/** Where credentials come from. `undefined` for `provide`: the SDK's own chain finds them. */
+/** A source of credentials. If `provide` is `undefined`, the SDK's own chain finds them. */
 export interface CredentialSource {
-  /** In words, for messages: `profile "dev" (CLOUD_PROFILE)`. */
+  /** Names the source in messages: `profile "dev" (CLOUD_PROFILE)`. */
   readonly name: string;
   readonly profile: string | undefined;
   readonly provide: (() => Promise<Identity>) | undefined;
-  /** What to do where the source turns out to have none. */
+  /** What to do if the source turns out to have no credentials. */
   readonly hint: string;
 }
 
-/** Settings that providers which themselves ask services (SSO, roles) should use, such as our request handler. */
+/** Settings, such as our request handler, for providers that send requests themselves (SSO, roles). */
 export type InnerClient = Pick<EC2ClientConfig, "region" | "requestHandler">;
 
-/** Chooses the source by the variables that are set, without asking it yet. Throws `no-credentials`, naming what is missing. */
+/** Chooses the source by the variables that are set, without using it yet. Throws `no-credentials` and names what is missing. */
 export async function findCredentials(
   environment: Environment,
   innerClient: InnerClient,
@@ -83,7 +83,7 @@ async function fromProfile(
   return { name: `profile "${profile}" (${variable})`, profile, provide, hint: profileHint(environment, profile) };
 }
 
-/** `undefined` where the shared files have no default profile with credentials. One that is there and fails is an error of its own. */
+/** Returns `undefined` if the shared files have no default profile with credentials. A profile that exists but fails is an error of its own. */
 async function fromDefaultProfile(
   environment: Environment,
   innerClient: InnerClient,

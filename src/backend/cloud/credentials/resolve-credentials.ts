@@ -1,10 +1,10 @@
 import { ClusterError } from "../../../errors.ts";
 import type { CredentialSource, Identity } from "./credentials.ts";
 
-/** Renewed when so little of their life is left. */
+/** Credentials are renewed when they have less than this left. */
 const renewalMs = 5 * 60_000;
 
-/** The same provider, asked again only when what it gave is about to expire: a `credential_process` may ask a person. */
+/** Wraps a provider so that it is called again only when its credentials are about to expire: a `credential_process` may prompt a person. */
 export function kept(provide: () => Promise<Identity>): () => Promise<Identity> {
   const latest: { identity?: Identity } = {};
   return async () => {
@@ -16,10 +16,10 @@ export function kept(provide: () => Promise<Identity>): () => Promise<Identity> 
   };
 }
 
-/** For the SDK's own chain, which sets no limit itself. A profile may ask a person, who can interrupt. */
+/** For the SDK's own chain, which sets no limit itself. A profile has no limit because it may prompt a person, who can interrupt. */
 const chainLimitMs = 30_000;
 
-/** Asks the source. Throws `no-credentials` with its own words, or the signal's reason. */
+/** Gets credentials from the source. Throws `no-credentials` with the source's own message, or the signal's reason. */
 export async function resolveCredentials(
   source: CredentialSource,
   provide: () => Promise<Identity>,
@@ -40,7 +40,7 @@ export async function resolveCredentials(
   }
 }
 
-/** Providers take no signal: what they do after an abort is of no more interest. */
+/** Providers take no signal, so their result is ignored after an abort. */
 export async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

@@ -17,8 +17,8 @@ export function sharedFiles(environment: Environment): SharedFiles {
 }
 
 /**
- * Whether the default profile says where credentials are. The SDK alone cannot tell: it answers "could not resolve" both for a missing
- * profile, after which the next source is tried, and for one that fails, which must be reported.
+ * Whether the default profile says where credentials are. The SDK alone cannot tell, because it answers "could not resolve" in two cases: for a
+ * missing profile, where the next source is tried, and for a profile that fails, which must be reported.
  */
 export async function hasDefaultProfile(files: SharedFiles): Promise<boolean> {
   const { parseKnownFiles } = await import("@smithy/core/config");

@@ -1,24 +1,24 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { IpPermission } from "@aws-sdk/client-ec2";
 
-/** What is wrong with an address range such as `192.0.2.0/24` or `2001:db8::1`, or `undefined`. */
+/** Returns what is wrong with an address range such as `192.0.2.0/24` or `2001:db8::1`, or `undefined`. */
 export function cidrProblem(text: string): string | undefined {
   const { address, bits } = split(text);
   const longest = isIPv4(address) ? 32 : 128;
-  // A zone, such as %eth0, means something on one machine only.
+  // A zone, such as %eth0, has a meaning on one machine only.
   if ((!isIPv4(address) && !isIPv6(address)) || address.includes("%"))
     return `"${text}" is no address range, such as 192.0.2.0/24`;
   if (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)) return undefined;
   return `"${text}" has a prefix length that is not between 0 and ${longest}`;
 }
 
-/** The same range as EC2 wants it: an address alone is a range of one. */
+/** Returns the range in the form that EC2 requires: a single address becomes a range of one. */
 export function normalizeCidr(text: string): string {
   const { address, bits } = split(text);
   return `${address}/${bits === undefined ? (isIPv4(address) ? 32 : 128) : Number(bits)}`;
 }
 
-/** Rules that let each of the ranges in to each of the TCP ports. */
+/** Returns rules that admit each of the ranges to each of the TCP ports. */
 export function admissions(cidrs: readonly string[], ports: readonly number[]): IpPermission[] {
   const ranges = [...new Set(cidrs.map(normalizeCidr))];
   const version4 = ranges.filter((range) => isIPv4(split(range).address)).map((CidrIp) => ({ CidrIp }));

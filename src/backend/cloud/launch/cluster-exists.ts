@@ -2,8 +2,8 @@ import { ClusterError } from "../../../errors.ts";
 import type { MachineReading } from "../records/read-machines.ts";
 
 /**
- * Throws `cluster-exists` where machines of this cluster id are there. Those that are ending don't count, nor those past their deadline, which
- * the sweep ends; `leaving` are creations that are about to be removed.
+ * Throws `cluster-exists` if machines of this cluster id exist. Ignores machines that are ending, and those past their deadline, which the sweep
+ * terminates; `leaving` are creations that are about to be removed.
  */
 export function assertIdIsFree(
   { machines }: Pick<MachineReading, "machines">,
@@ -22,13 +22,13 @@ export function assertIdIsFree(
   }
 }
 
-/** The refusal of an id that is taken; it says when the present one ends. */
+/** Returns the error for an id that is taken. It says when the present cluster ends. */
 export function clusterExists(present: {
   readonly clusterId: string;
   readonly region: string;
   readonly expiresAt: Date | undefined;
   readonly nowMs: number;
-  /** The security group that holds the name, where that is all that is known. */
+  /** The security group that holds the name, if nothing else is known. */
   readonly group?: string | undefined;
 }): ClusterError {
   const { clusterId, region, expiresAt, group } = present;

@@ -9,7 +9,7 @@ import { groupName } from "../records/group-name.ts";
 import { costText, maximumCost } from "./prices.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
-/** What a creation would make, for people and as data. */
+/** Describes what a creation would create, for people and as data. */
 export function describePlan(
   api: CloudApi,
   request: CreationRequest<CloudOptions>,

@@ -1,14 +1,14 @@
-/** Where a distribution's images come from, and what is known of them. */
+/** Where a distribution's images come from, and the known facts about them. */
 export interface ImageSource {
-  /** Only images of this owner, so that nobody's look-alike is launched. */
+  /** Only images of this owner are launched, so that nobody's look-alike is. */
   readonly owner: string;
   readonly names: string;
   readonly user: string;
   /** The version of the control groups that it boots with. */
   readonly cgroupVersion: 1 | 2;
-  /** Whether its cloud-init is known to get along with version 2 of the instance metadata alone. */
+  /** Whether its cloud-init is known to work with version 2 of the instance metadata alone. */
   readonly knowsMetadata2: boolean;
-  /** What is most like it, for where there is no image of it. */
+  /** The most similar distributions, for regions that have no image of this one. */
   readonly nearest: readonly [string, string];
 }
 
@@ -19,9 +19,9 @@ const debian = "136693071363";
 const canonical = "099720109477";
 const amazon = "137112412989";
 
-/** All facts on a distribution stand in its row. */
+/** Each row holds all facts about a distribution. */
 export const sources: Readonly<Record<string, ImageSource>> = {
-  // cloud-init 19.4: the first one with any of it, and not known to work.
+  // cloud-init 19.4 is the first version with any support for it, and isn't known to work.
   "centos-7": {
     owner: "125523088429",
     names: "CentOS Linux 7 x86_64*",
@@ -152,7 +152,7 @@ export const sources: Readonly<Record<string, ImageSource>> = {
   },
 };
 
-/** Values of `--linux-distribution`. */
+/** The values of `--linux-distribution`. */
 export const distributions: readonly string[] = Object.keys(sources);
 export const defaultDistribution = "centos-7";
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;

@@ -10,17 +10,19 @@ export interface LaunchImage {
   readonly id: string;
   readonly name: string;
   readonly user: string;
-  /** The root volume's device name, such as `/dev/xvda`, and its least size in GiB. */
+  /** The root volume's device name, such as `/dev/xvda`, and its minimum size in GiB. */
   readonly rootDevice: string;
   readonly leastGigabytes: number;
   /**
-   * Whether machines can be launched with version 2 of the instance metadata alone. Else version 1 stays open until the first login: cloud-init
-   * may need it to find the user data, and these are the only way in.
+   * Whether machines can be launched with version 2 of the instance metadata alone. If not, version 1 stays open until the first login: cloud-init
+   * may need it to find the user data, and without user data nobody can log in.
    */
   readonly knowsMetadata2: boolean;
 }
 
-/** The newest image of the distribution, or the very image asked for. Throws `image-not-found`, or `bad-usage` for an unknown distribution. */
+/**
+ * Finds the newest image of the distribution, or the image that the user chose. Throws `image-not-found`, or `bad-usage` for an unknown distribution.
+ */
 export async function findImage(
   api: CloudApi,
   distribution: string,
@@ -35,7 +37,7 @@ export async function findImage(
   });
   const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
   if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
-  // Of an image of the user's own nothing is known but what it says of itself.
+  // Nothing is known about a user's own image except what it says about itself.
   const isKnown = chosen === undefined && sourceOf(distribution).knowsMetadata2;
   return launchImage(newest, chosen?.user ?? sourceOf(distribution).user, isKnown);
 }
@@ -59,7 +61,7 @@ function queryOf(source: ImageSource): DescribeImagesCommandInput {
   };
   return {
     Owners: [source.owner],
-    // CentOS 7's images are deprecated, and can be launched all the same.
+    // CentOS 7's images are deprecated but can still be launched.
     IncludeDeprecated: true,
     Filters: Object.entries(filters).map(([Name, value]) => ({ Name, Values: [value] })),
   };

@@ -12,12 +12,12 @@ import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
 import { type TagValues, toTags } from "../records/tags.ts";
 import { untilVisible } from "../api/visibility.ts";
 
-/** Room for the artifact, what it unpacks, and images. */
+/** Room for the artifact, its unpacked files, and images. */
 const rootGigabytes = 60;
-/** Answers that another zone may give otherwise. `Unsupported`: the zone doesn't have the instance type. */
+/** Refusals that may not apply in another zone. `Unsupported`: the zone doesn't have the instance type. */
 const zoneFull = ["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"];
 
-/** All that the machines of one cluster have in common. */
+/** Everything that the machines of one cluster have in common. */
 export interface LaunchPlan {
   readonly clusterId: string;
   readonly directory: string;
@@ -26,18 +26,18 @@ export interface LaunchPlan {
   /** Tried in this order. */
   readonly subnets: readonly LaunchSubnet[];
   readonly groupId: string;
-  /** The machines of one request all get the same. */
+  /** All machines of one request get the same user data. */
   readonly userDataOf: (role: Role) => string;
   readonly tags: TagValues;
   readonly customTags: readonly CustomTag[];
 }
 
-/** What has been asked for so far, by name: what a roll-back must end. */
+/** The launches requested so far, by name: a rollback must terminate their machines. */
 export type LaunchLedger = Map<string, SavedLaunch>;
 
 /**
- * Launches all machines of one role by one request, all or none; in the next subnet where one has no room. Each request is on the disk, and
- * in the ledger, before it is sent. Returns the machines' ids.
+ * Launches all machines of one role with one request, all or none. If a subnet has no room, tries the next one. Writes each request to the disk and
+ * to the ledger before sending it. Returns the machines' ids.
  */
 export async function launchRole(
   api: CloudApi,
@@ -62,7 +62,7 @@ export async function launchRole(
   return [];
 }
 
-/** What a zone without room answered. */
+/** The answer of a zone without room. */
 interface Refusal {
   readonly zone: string;
   readonly code: string;
@@ -91,13 +91,13 @@ async function ask(
     await settle(ids);
     return ids;
   } catch (error) {
-    // An earlier try of the same request, whose answer was lost, may have had credentials that were still good.
+    // An earlier attempt of the same request, whose answer was lost, may have had credentials that were still good.
     if (wasRefused(error) && !isCredentialsRefused(error)) await settle([]);
     throw error;
   }
 }
 
-/** The request for the machines of one role in one subnet; also what a dry run asks for. */
+/** Returns the request for the machines of one role in one subnet; a dry run uses it too. */
 export function launchRequest(
   plan: LaunchPlan,
   part: { readonly role: Role; readonly count: number; readonly subnet: LaunchSubnet },
@@ -115,7 +115,7 @@ export function launchRequest(
     MaxCount: part.count,
     UserData: Buffer.from(plan.userDataOf(part.role)).toString("base64"),
     InstanceInitiatedShutdownBehavior: "terminate",
-    // Hop limit 1 keeps containers on a node from the metadata, and with it from whatever role the node has.
+    // Hop limit 1 keeps containers on a node from the metadata, and so from any role that the node has.
     MetadataOptions: {
       HttpTokens: plan.image.knowsMetadata2 ? "required" : "optional",
       HttpPutResponseHopLimit: 1,
@@ -177,7 +177,7 @@ function noRoom(
   );
 }
 
-/** Adds how many machines were asked for to the refusal of the account's limit. */
+/** Adds the number of requested machines to the error about the account's limit. */
 function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role; readonly count: number }): unknown {
   if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
   const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=", 2) as [string, string]);

@@ -1,2 +1,2 @@
-/** A cloud cluster ends this long after its launch, always. */
+/** Every cloud cluster ends this long after its launch. */
 export const lifetimeMs = 2 * 60 * 60 * 1000;

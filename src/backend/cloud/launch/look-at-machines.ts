@@ -17,13 +17,14 @@ export interface Watching {
   readonly creationId: string;
   readonly machineIds: readonly string[];
   readonly place: Place;
-  /** Clock time at which the API had answered that it launched them all. */
+  /** The clock time at which the API had confirmed all launches. */
   readonly launchedMs: number;
 }
 
 /**
- * Looks at all machines of a creation by one request. Throws `machine-failed` when one of them ended, and `cluster-exists` where an elder creation
- * of the same id shows up. A machine whose tags are not all there, as in the first moments, counts as not seen yet. `undefined`: none can be seen.
+ * Looks at all machines of a creation with one request. Throws `machine-failed` if one of them ended, and `cluster-exists` if an older creation of
+ * the same id shows up. A machine whose tags aren't complete yet, as in the first moments, counts as not seen. Returns `undefined` if no machine is
+ * visible.
  */
 export async function lookAtMachines(
   api: CloudApi,
@@ -33,14 +34,14 @@ export async function lookAtMachines(
 ): Promise<ClusterRecord | undefined> {
   const instances = await describeInstances(api, { clusterId: watching.clusterId }, signal);
   assertElder(readMachines(instances).machines, watching, api);
-  // Read by themselves: what others claim to be doesn't matter to them.
+  // Read separately, so that other machines' claims don't affect them.
   const launched = instances.filter(({ InstanceId = "" }) => watching.machineIds.includes(InstanceId));
   const own = readMachines(launched).machines.filter(({ creationId }) => creationId === watching.creationId);
   assertPresent(own, watching, clock.now() - watching.launchedMs);
   return clustersOf(own, watching.place)[0];
 }
 
-/** Two networks can hold one id each at the same moment; then the later creation yields. */
+/** Two networks can each hold the same id at the same moment. Then the later creation yields. */
 function assertElder(machines: readonly Machine[], watching: Watching, api: CloudApi): void {
   const launchedMs = (creationId: string): number =>
     Math.min(

@@ -18,7 +18,7 @@ export interface LaunchSubnet {
   readonly zone: string;
 }
 
-/** The default network's subnets, one a zone, the emptiest first; or the one that was chosen. Throws `no-default-network`. */
+/** Returns the default network's subnets, one per zone, the emptiest first, or the subnet that the user chose. Throws `no-default-network`. */
 export async function findSubnets(
   api: CloudApi,
   chosen: string | undefined,
@@ -42,13 +42,13 @@ export async function findSubnets(
 export interface GroupRequest {
   readonly clusterId: string;
   readonly vpcId: string;
-  /** Those of the creation: they tell our own group from another's. */
+  /** The tags of the creation: they tell our own group from another's. */
   readonly tags: TagValues;
 }
 
 /**
- * Makes the cluster's one security group, and returns its id. Its name, which is unique in the network, is the lock between two creates.
- * Throws `cluster-exists` where another creation holds it.
+ * Creates the cluster's one security group and returns its id. Its name is unique in the network and serves as the lock between two creates. Throws
+ * `cluster-exists` if another creation holds it.
  */
 export async function createGroup(
   api: CloudApi,
@@ -75,7 +75,7 @@ export async function createGroup(
   }
 }
 
-/** The group that is in the way: ours, if the answer to the first ask was lost. */
+/** Returns the group that already has the name. It is ours if the answer to the first request was lost. */
 async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, signal: AbortSignal): Promise<string> {
   const tries = [1, 2, 3, 4, 5];
   for (const _ of tries) {
@@ -91,7 +91,7 @@ async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, sign
         group: shownId(group.GroupId),
       });
     }
-    // It was made so short a time ago that it can't be described yet.
+    // It was created so recently that it can't be described yet.
     await clock.sleep(1000, signal);
   }
   throw clusterExists({ clusterId: request.clusterId, region: api.region, expiresAt: undefined, nowMs: api.now() });
@@ -108,7 +108,7 @@ async function groupNamed(
   return answer.SecurityGroups?.[0];
 }
 
-/** Lets the nodes talk to each other about everything, and the ranges reach the ports. */
+/** Lets the nodes talk to each other on every port, and lets the ranges reach the given ports. */
 export async function openGroup(
   api: CloudApi,
   rules: { readonly groupId: string; readonly cidrs: readonly string[]; readonly ports: readonly number[] },
@@ -121,7 +121,7 @@ export async function openGroup(
   try {
     await untilVisible(ask, ["InvalidGroup.NotFound"], clock, signal);
   } catch (error) {
-    // The group is this creation's own: the rules can only be there because the answer to the first ask was lost.
+    // The group is this creation's own. The rules can only exist because the answer to the first request was lost.
     if (failureCode(error) !== "InvalidPermission.Duplicate") throw error;
   }
 }

@@ -1,11 +1,11 @@
 import { lifetimeMs } from "./lifetime.ts";
 
-/** The day whose prices these are. */
+/** The date of these prices. */
 const pricesAsOf = "2025-06-01";
 
 /**
- * US dollars an hour, on demand, Linux, in us-west-2. Source: https://aws.amazon.com/ec2/pricing/on-demand/
- * Another type's price is unknown to this program.
+ * US dollars per hour, on demand, Linux, in us-west-2. Source: https://aws.amazon.com/ec2/pricing/on-demand/
+ * The program doesn't know the price of any other type.
  */
 const hourly: Readonly<Record<string, number>> = {
   "t3.small": 0.0208,
@@ -32,10 +32,10 @@ const hourly: Readonly<Record<string, number>> = {
   "r5.2xlarge": 0.504,
 };
 
-/** Other regions, storage and the public address cost more than the table says; this covers them nearly everywhere. */
+/** Other regions, storage and the public address cost more than the table says. This covers them nearly everywhere. */
 const surcharge = 1.25;
 
-/** US dollars at most for that many machines over a cluster's whole lifetime; `undefined` where the type's price is unknown. */
+/** Returns the maximum cost in US dollars of that many machines over a cluster's whole lifetime; `undefined` if the type's price is unknown. */
 export function maximumCost(instanceType: string, machines: number): number | undefined {
   const price = hourly[instanceType];
   if (price === undefined) return undefined;

@@ -3,10 +3,13 @@ import type { Progress } from "../../../system/progress.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { LaunchImage } from "./images.ts";
 
-/** Closes version 1 of a machine's instance metadata, once nothing on it needs that any more. */
+/** Closes version 1 of a machine's instance metadata once nothing on the machine needs it any more. */
 export type RequireMetadata2 = (machineId: string, name: string, signal: AbortSignal) => Promise<void>;
 
-/** For the machines of one creation: what isn't permitted is warned of once. Nothing is asked of machines that were launched so. */
+/**
+ * For the machines of one creation. Warns only once about a missing permission. Sends no request for machines that were launched with version 2
+ * alone.
+ */
 export function metadata2Requirer(
   api: CloudApi,
   image: Pick<LaunchImage, "knowsMetadata2">,
@@ -33,7 +36,7 @@ const isRefusal = (error: unknown): error is ClusterError =>
 const warning = (error: ClusterError): string =>
   `Version 1 of the instance metadata stays open on these machines, so any program on them can read what it holds: ${error.message} Have ec2:ModifyInstanceMetadataOptions allowed, or choose a distribution whose images are known to do without.`;
 
-/** For people: what a creation of machines of this image does. */
+/** Describes, for people, what a creation does with the metadata of machines from this image. */
 export const metadataText = (image: Pick<LaunchImage, "knowsMetadata2">): string =>
   image.knowsMetadata2
     ? "version 2 only"

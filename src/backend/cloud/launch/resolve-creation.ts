@@ -9,7 +9,7 @@ import { cgroups1Distributions, cgroupVersionOf } from "./distributions.ts";
 import { findImage, type LaunchImage } from "./images.ts";
 import { findSubnets, type LaunchSubnet } from "./network.ts";
 
-/** The things of the cloud that a creation's options mean. */
+/** What a creation's options resolve to in the cloud. */
 export interface ResolvedCreation {
   readonly image: LaunchImage;
   /** Tried in this order; never empty. */
@@ -17,7 +17,7 @@ export interface ResolvedCreation {
   readonly cidrs: readonly string[];
 }
 
-/** Asks for image, subnets and this machine's address at once. Makes nothing. */
+/** Looks up the image, the subnets and this machine's address concurrently. Creates nothing. */
 export async function resolveCreation(
   api: CloudApi,
   request: Pick<CreationRequest<CloudOptions>, "distribution" | "options" | "needsCgroups1">,
@@ -27,7 +27,7 @@ export async function resolveCreation(
   const { adminCidrs, image, subnetId } = request.options;
   assertCgroups1(request.needsCgroups1, {
     name: request.distribution,
-    // What an image of the user's own boots with shows on the node.
+    // The control groups of a user's own image are known only once a node runs.
     cgroupVersion: image === undefined ? cgroupVersionOf(request.distribution) : undefined,
     advice: cgroups1Advice(cgroups1Distributions),
   });

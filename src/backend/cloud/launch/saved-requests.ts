@@ -9,8 +9,8 @@ import { isInstanceId } from "../records/instance-id.ts";
 import { readTags } from "../records/tags.ts";
 
 /**
- * A launch as it was asked for, and what is known of its outcome. The whole request is kept, not its token alone: asking again must be
- * identical. `undefined` machines: perhaps launched, the answer is not known.
+ * A launch as it was requested, and what is known about its outcome. Keeps the whole request, not only its token, because a retry must be identical.
+ * If machines are `undefined`, they were perhaps launched but the answer isn't known.
  */
 export interface SavedLaunch {
   readonly name: string;
@@ -18,7 +18,7 @@ export interface SavedLaunch {
   readonly machineIds: readonly string[] | undefined;
 }
 
-/** Puts the launch into the creation's folder, for good, before it is asked for; and again when its outcome is known. */
+/** Saves the launch durably in the creation's folder before the request is sent, and again when its outcome is known. */
 export async function saveLaunch(directory: string, launch: SavedLaunch): Promise<void> {
   const folder = folderOf(directory);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -27,11 +27,11 @@ export async function saveLaunch(directory: string, launch: SavedLaunch): Promis
 
 interface SavedLaunches {
   readonly launches: readonly SavedLaunch[];
-  /** Names of those of which nobody can tell any more what they had asked for: damaged, another version's, or another creation's. */
+  /** Names of files whose launches can't be known any more: damaged, from another version, or of another creation. */
   readonly unreadable: readonly string[];
 }
 
-/** What a creation that was cut short had asked for. */
+/** Reads what an interrupted creation had requested. */
 export async function readLaunches(directory: string): Promise<SavedLaunches> {
   const folder = folderOf(directory);
   const names = (await namesIn(folder))
@@ -47,8 +47,8 @@ export async function readLaunches(directory: string): Promise<SavedLaunches> {
 }
 
 /**
- * A launch as its file has it; `undefined` for any other shape. The request is sent again as it is: so it must be a launch's, tagged as one of the
- * creation that this folder belongs to.
+ * Parses a launch from its file; returns `undefined` for any other shape. The request is sent again as it is, so it must be a launch request whose
+ * tags belong to the creation that owns this folder.
  */
 export function parseLaunch(
   found: unknown,
@@ -67,7 +67,7 @@ export function parseLaunch(
   return { name, request, machineIds };
 }
 
-/** As far as our own code reads it; the rest is the API's to judge. */
+/** Checks only what our own code reads; the API judges the rest. */
 function isLaunchRequest(
   request: Readonly<Record<string, unknown>>,
 ): request is SavedLaunch["request"] & typeof request {

@@ -2,7 +2,7 @@ import { BlockList, isIPv4 } from "node:net";
 import type { Environment } from "../../../system/environment.ts";
 import { checkAddress } from "./check-address.ts";
 
-/** What may be the reason why nodes don't answer: this machine's address isn't among those let in. `undefined`: that isn't it. */
+/** Explains why nodes may not answer: this machine's address isn't among those let in. Returns `undefined` if that isn't the reason. */
 export async function silenceText(
   environment: Environment,
   cidrs: readonly string[],
@@ -13,7 +13,7 @@ export async function silenceText(
   return `This machine is seen from ${address} now, and the cluster lets in ${cidrs.join(", ")} only.`;
 }
 
-/** Whether one of the ranges, each `address/bits` of either family, holds the address. */
+/** Whether any of the ranges (`address/bits`, IPv4 or IPv6) holds the address. */
 export function isAdmitted(address: string, cidrs: readonly string[]): boolean {
   const admitted = new BlockList();
   for (const cidr of cidrs) {

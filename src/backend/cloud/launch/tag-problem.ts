@@ -1,16 +1,16 @@
 import type { CustomTag } from "../cloud-options.ts";
 import { tagNames } from "../records/tags.ts";
 
-/** EC2 allows 50 tags on a thing; some are ours, and `Name` comes by itself. */
+/** EC2 allows 50 tags per resource. Some of them are ours, and `Name` is added to every resource. */
 const limit = 50 - Object.keys(tagNames).length - 1;
 const reserved = ["aws:", "cluster-e2e:"] as const;
 
 /**
- * What is wrong with one more custom tag beside `others`, or `undefined`.
- * Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions
+ * Returns what is wrong with one more custom tag beside `others`, or `undefined`. Source:
+ * https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions
  */
 export function tagProblem(key: string, value: string, others: readonly CustomTag[]): string | undefined {
-  // A key ends at the first colon, so a reserved prefix is looked for in the whole text.
+  // A key ends at the first colon, so this looks for a reserved prefix in the whole text.
   const prefix = reserved.find((candidate) => `${key}:${value}`.toLowerCase().startsWith(candidate));
   if (key === "") return "a tag needs a key: <TAG_KEY>:<TAG_VALUE>";
   if (prefix !== undefined) return `tag "${key}:${value}" begins with the reserved "${prefix}"`;

@@ -4,10 +4,10 @@ import { consoleOutputs } from "../../console-outputs.ts";
 import { failureCode } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 
-/** The API has no request for several machines, and throttles clients that ask for more than these in a row. */
+/** The API has no request for several machines, and it throttles clients that send more than this many requests in a row. */
 const mostMachines = 100;
 
-/** What each machine wrote to its console, as far as it can be had before the signal is aborted. */
+/** Collects what each machine wrote to its console until the signal is aborted. */
 export async function clusterConsoleOutput(
   api: CloudApi,
   cluster: ClusterRecord,
@@ -29,7 +29,7 @@ async function consoleOutput(api: CloudApi, id: string, signal: AbortSignal): Pr
   try {
     return await ask(api, { InstanceId: id, Latest: true }, signal);
   } catch (error) {
-    // Older machine types can tell only what they once buffered.
+    // Older machine types can only return what they buffered earlier.
     if (failureCode(error) !== "UnsupportedOperation") throw error;
     return await ask(api, { InstanceId: id }, signal);
   }

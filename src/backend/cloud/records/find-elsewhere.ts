@@ -7,7 +7,7 @@ import { readMachines } from "./read-machines.ts";
 
 const limitMs = 8_000;
 
-/** Other enabled regions that have a cluster with this id. Best effort: regions that don't answer in time count as having none. */
+/** Finds other enabled regions that have a cluster with this id. Best effort: a region that doesn't answer in time counts as having none. */
 export async function findElsewhere(
   open: OpenRegion,
   here: string,
@@ -23,7 +23,7 @@ export async function findElsewhere(
   return { places: found.filter((region) => region !== undefined).toSorted(), silent: [] };
 }
 
-/** The names of the regions that the account can use. */
+/** Returns the names of the regions that the account can use. */
 export async function enabledRegions(api: CloudApi, signal: AbortSignal): Promise<readonly string[]> {
   const answer = await api.call("DescribeRegions", {}, signal);
   return (answer.Regions ?? []).map((region) => parseRegion(region.RegionName)).filter((name) => name !== undefined);

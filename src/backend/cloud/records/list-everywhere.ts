@@ -7,7 +7,7 @@ import type { OpenRegion } from "../api/open-api.ts";
 
 const limitMs = 20_000;
 
-/** The clusters of all enabled regions, asked side by side. A region that doesn't answer is named, never left out in silence. */
+/** Lists the clusters of all enabled regions concurrently. A region that doesn't answer is named, never left out silently. */
 export async function listEverywhere(
   open: OpenRegion,
   here: string,

@@ -18,7 +18,10 @@ export interface GroupReading {
   readonly strangers: readonly Stranger[];
 }
 
-/** Reads what the API tells of security groups with our tags. A group's name can't be changed: only one with a cluster's name is that cluster's. */
+/**
+ * Reads the API's descriptions of security groups with our tags. A group's name can't be changed, so a group belongs to a cluster only if it has that
+ * cluster's name.
+ */
 export function readGroups(described: readonly SecurityGroup[]): GroupReading {
   const groups: Group[] = [];
   const strangers: Stranger[] = [];
@@ -30,7 +33,7 @@ export function readGroups(described: readonly SecurityGroup[]): GroupReading {
   return { groups, strangers };
 }
 
-/** A group, or what is wrong with it. */
+/** Returns a group, or what is wrong with it. */
 function readGroup(group: SecurityGroup): Group | string {
   const tags = readTags(group.Tags);
   const required = { clusterId: parseClusterId(tags.clusterId), creationId: parseCreationId(tags.creationId) };

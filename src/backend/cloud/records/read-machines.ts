@@ -20,7 +20,7 @@ import { isInstanceId } from "./instance-id.ts";
 import { complete, shownId, type Stranger } from "../../stranger.ts";
 import { readTags, tagNames } from "./tags.ts";
 
-/** A machine whose tags say which node of which cluster it is, and all that they say. */
+/** A machine whose tags say which node of which cluster it is, with everything else they say. */
 export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | "webScheme" | "expiresAt"> {
   readonly id: string;
   readonly clusterId: string;
@@ -30,7 +30,7 @@ export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | 
   readonly counts: Counts | undefined;
   readonly distribution: string | undefined;
   readonly state: NodeState;
-  /** On its way out for good; one that was only stopped isn't. */
+  /** The machine is being terminated; false for one that was only stopped. */
   readonly isShuttingDown: boolean;
   readonly stateReason: string | undefined;
   readonly launchedAt: Date | undefined;
@@ -43,13 +43,13 @@ export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | 
 
 export interface MachineReading {
   readonly machines: readonly Machine[];
-  /** Those that have ended are left out. */
+  /** Leaves out machines that have ended. */
   readonly strangers: readonly Stranger[];
 }
 
 /**
- * Reads what the API tells of machines with our tags: anybody who may tag can put them on any machine, so only those whose tags are of the
- * shape that this program gives them are ours. Of two that say they are the same node, the one in the cluster's security group is, or the elder.
+ * Reads the API's descriptions of machines with our tags. Anyone who may tag can put our tags on any machine, so only machines whose tags have the
+ * shape that this program writes are ours. If two claim to be the same node, the one in the cluster's security group wins, or else the older one.
  */
 export function readMachines(instances: readonly Instance[]): MachineReading {
   const machines: Machine[] = [];
@@ -74,7 +74,7 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
   return { machines, strangers };
 }
 
-/** Tags can be copied to an instance that is older than the cluster, but not everybody who may tag can also put it into a security group. */
+/** Tags can be copied to an instance that is older than the cluster, but not everyone who may tag can also put the instance into a security group. */
 function byTrust(a: Instance, b: Instance): number {
   const byGroup = Number(isInItsGroup(b)) - Number(isInItsGroup(a));
   const ageOf = ({ LaunchTime }: Instance): number => LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
@@ -86,7 +86,7 @@ function isInItsGroup({ Tags, SecurityGroups = [] }: Instance): boolean {
   return SecurityGroups.some(({ GroupName }) => GroupName === name);
 }
 
-/** A machine, or what is wrong with it. */
+/** Returns a machine, or what is wrong with it. */
 function readMachine(instance: Instance): Machine | string {
   const tags = readTags(instance.Tags);
   const required = {
@@ -129,7 +129,7 @@ function readMachine(instance: Instance): Machine | string {
   };
 }
 
-/** Each may be missing. */
+/** Either address may be missing. */
 function addressesOf(instance: Instance): Pick<Machine, "publicAddress" | "privateAddress"> | undefined {
   const { PublicIpAddress, PrivateIpAddress } = instance;
   const publicAddress = parseIpv4(PublicIpAddress);
@@ -139,7 +139,7 @@ function addressesOf(instance: Instance): Pick<Machine, "publicAddress" | "priva
   return isWrong ? undefined : { publicAddress, privateAddress };
 }
 
-/** A stopped machine counts as ending: ours are never started again. */
+/** A stopped machine counts as ending, because ours are never started again. */
 export function nodeState(instance: Instance): NodeState {
   switch (instance.State?.Name) {
     case "running":

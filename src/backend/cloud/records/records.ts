@@ -6,19 +6,19 @@ import { lifetimeMs } from "../launch/lifetime.ts";
 import { maximumCost } from "../launch/prices.ts";
 import { type Machine, readMachines } from "./read-machines.ts";
 
-/** Where clusters are read for: records name the region and this machine's folder. */
+/** Where to read clusters: their records name the region and this machine's folder. */
 export interface Place {
   readonly region: string;
   /** The folder of this region's creations. */
   readonly root: string;
 }
 
-/** What the machines that the API knows make up; see clustersOf. */
+/** Groups the machines that the API knows into clusters; see clustersOf. */
 export function toClusters(instances: readonly Instance[], place: Place): readonly ClusterRecord[] {
   return clustersOf(readMachines(instances).machines, place);
 }
 
-/** What machines make up. A creation whose machines have all ended is no cluster any more. */
+/** Groups machines into clusters. A creation whose machines have all ended is no longer a cluster. */
 export function clustersOf(machines: readonly Machine[], place: Place): readonly ClusterRecord[] {
   const byCreation = Map.groupBy(machines, ({ clusterId, creationId }) => `${clusterId} ${creationId}`);
   return [...byCreation.values()]
@@ -28,7 +28,7 @@ export function clustersOf(machines: readonly Machine[], place: Place): readonly
 }
 
 /**
- * The cluster with this id. There can be two for a moment, one of which is on its way out; otherwise the elder is the one, because the later
+ * Returns the cluster with this id. For a moment there can be two, if one of them is ending. If neither is, the older one counts, because the later
  * creation yields.
  */
 export function pickCluster(clusters: readonly ClusterRecord[], clusterId: string): ClusterRecord | undefined {
@@ -36,7 +36,7 @@ export function pickCluster(clusters: readonly ClusterRecord[], clusterId: strin
   return named.find((cluster) => cluster.state !== "ending") ?? named.at(-1);
 }
 
-/** The eldest machine speaks for the cluster. */
+/** The oldest machine speaks for the cluster. */
 function toCluster(members: readonly Machine[], place: Place): ClusterRecord {
   const [eldest] = members;
   if (eldest === undefined) throw new TypeError("A cluster without machines");

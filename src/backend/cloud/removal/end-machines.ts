@@ -5,10 +5,10 @@ import type { CloudApi } from "../api/api.ts";
 import type { SavedLaunch } from "../launch/saved-requests.ts";
 import { untilVisible } from "../api/visibility.ts";
 
-/** One request takes at most so many. */
+/** The number of machines that one request accepts. */
 const chunkSize = 500;
 
-/** Tells machines to end. Those that the API doesn't know yet are asked for again; those that ended already do no harm. */
+/** Terminates machines. Retries those that the API doesn't know yet; those that have already ended do no harm. */
 export async function terminate(
   api: CloudApi,
   ids: readonly string[],
@@ -30,9 +30,9 @@ export async function terminate(
 }
 
 /**
- * Ends whatever these launches made. Where an answer isn't known the very same request is sent again: it launches nothing twice, and tells
- * what it had launched (or launches it now, for a moment). Returns the ids of all machines that were told to end. When it throws, all that
- * could be learnt about were told to end.
+ * Terminates every machine that these launches created. If an answer isn't known, sends the very same request again: it launches nothing twice and
+ * returns what it had launched (or launches it now, for a moment). Returns the ids of all machines that the API was told to terminate. If it throws,
+ * it has already terminated every machine that it could learn about.
  */
 export async function endLaunches(
   api: CloudApi,
@@ -60,7 +60,7 @@ async function learnMachines(api: CloudApi, launch: SavedLaunch, signal: AbortSi
     const answer = await api.call("RunInstances", launch.request, signal);
     return (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
   } catch (error) {
-    // A plain no, such as a group that is gone: then nothing was launched by it before either, or it has ended since.
+    // A definite refusal, for example because the group is gone. So the request launched nothing earlier, or those machines have since ended.
     if (wasRefused(error) && !isCredentialsRefused(error)) return [];
     throw error;
   }

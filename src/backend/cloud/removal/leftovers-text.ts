@@ -1,6 +1,6 @@
 import type { Leftovers } from "./remove-creation.ts";
 
-/** What could not be removed, and how it goes away by itself; `undefined` where nothing is left. */
+/** Says what could not be removed and how it goes away by itself; `undefined` if nothing is left. */
 export function leftoversText(left: Leftovers, expiresAt: Date | undefined): string | undefined {
   const machines = left.machineIds.length === 0 ? [] : [`machines ${left.machineIds.join(", ")}`];
   const groups = left.groupIds.map((id) => `security group ${id}`);

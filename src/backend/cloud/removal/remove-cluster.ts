@@ -13,10 +13,9 @@ import { readTags } from "../records/tags.ts";
 const nothingSaved = { launches: [], unreadable: [] };
 
 /**
- * Ends the cluster's machines, waits until they are gone, and removes their group. They are found by the creation's tag, not by the record,
- * whose machines may be forgotten by now; those of a creation that was cut short also by the requests in its folder, as
- * far as those can be read. Throws `cloud-failed` where
- * something is left.
+ * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds them by the creation's tag and not by the record,
+ * because the API may have forgotten the record's machines by now. For an interrupted creation, also uses the requests in its folder, as far as they
+ * can be read. Throws `cloud-failed` if something is left.
  */
 export async function removeCluster(
   api: CloudApi,
@@ -25,7 +24,7 @@ export async function removeCluster(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = surroundings;
-  // Every machine of a creation that came to its end has been seen with its tag.
+  // In a completed creation, every machine has been seen with its tag.
   const { launches, unreadable } = (await isAbandonedCreation(directory))
     ? await readLaunches(directory)
     : nothingSaved;
@@ -41,7 +40,7 @@ export async function removeCluster(
   if (text !== undefined) throw new ClusterError("cloud-failed", text, { facts: { ...left } });
 }
 
-/** When its machines end by themselves; asked for again after that, it would launch new ones. */
+/** When its machines end by themselves. After that, sending the request again would launch new ones. */
 function expiryOf({ request }: SavedLaunch): Date | undefined {
   return parseMoment(readTags(request.TagSpecifications?.[0]?.Tags).expiresAt);
 }

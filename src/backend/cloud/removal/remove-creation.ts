@@ -9,7 +9,7 @@ import { nodeState, readMachines } from "../records/read-machines.ts";
 import { removeGroup } from "./remove-group.ts";
 import { visibilityLimitMs } from "../api/visibility.ts";
 
-/** How long machines may take to end. Usually it is under a minute. */
+/** How long machines may take to end. It usually takes less than a minute. */
 const endingLimitMs = 6 * 60_000;
 const groupLimitMs = 60_000;
 const longestPauseMs = 5_000;
@@ -17,7 +17,7 @@ const longestPauseMs = 5_000;
 export interface Remains {
   readonly clusterId: string;
   readonly creationId: string;
-  /** Machines that were told to end; others whose tags say that they are this creation's are found and ended too. */
+  /** Machines that the API was told to terminate. Others whose tags name this creation are found and terminated too. */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
 }
@@ -56,7 +56,7 @@ export async function removeCreation(
 const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains): boolean =>
   thing.clusterId === remains.clusterId && thing.creationId === remains.creationId;
 
-/** Polls until every machine of the creation is gone, the unseen ones included. Returns those that still are there at the limit. */
+/** Polls until every machine of the creation is gone, including those not seen yet. Returns the machines that remain when the limit passes. */
 async function awaitEnd(
   api: CloudApi,
   remains: Remains,
@@ -85,7 +85,7 @@ async function awaitEnd(
   }
 }
 
-/** Those with the creation's tag, and those that were told to end though the tag was changed, or can't be seen yet. */
+/** Returns the machines with the creation's tag, plus those that were told to end but have a changed tag or aren't visible yet. */
 async function describeRemains(
   api: CloudApi,
   { remains, told }: { readonly remains: Remains; readonly told: ReadonlySet<string> },

@@ -4,7 +4,7 @@ import type { CloudApi } from "../api/api.ts";
 
 const pauseMs = 2_000;
 
-/** Deletes a security group. One that is gone is well; one that ending machines still use is asked for again within the limit. */
+/** Deletes a security group. A missing group counts as deleted; a group that ending machines still use is retried within the limit. */
 export async function removeGroup(
   api: CloudApi,
   groupId: string,

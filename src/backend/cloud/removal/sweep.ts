@@ -9,13 +9,13 @@ import { removeCreation } from "./remove-creation.ts";
 import { removeGroup } from "./remove-group.ts";
 import { type Stranger, strangerText } from "../../stranger.ts";
 
-/** What of ours is in the region, as the API tells it now. */
+/** Everything of ours in the region, as the API reports it now. */
 export interface Inventory {
   readonly machines: readonly Machine[];
   readonly groups: readonly Group[];
 }
 
-/** Machines that have ended are among them for as long as the API tells of them. */
+/** Includes machines that have ended, for as long as the API reports them. */
 export async function takeInventory(
   api: CloudApi,
   signal: AbortSignal,
@@ -29,8 +29,8 @@ export async function takeInventory(
 }
 
 /**
- * What ended clusters left: machines past their deadline, and groups past theirs that no machine uses. By id, never by name. A machine must be
- * in its cluster's security group as well: tags alone, which others may change, must not be enough to end it.
+ * Finds what ended clusters left: machines past their deadline, and groups past theirs that no machine uses. Identifies them by id, never by name. A
+ * machine must also be in its cluster's security group, because others may change tags, so tags alone must not be enough to end it.
  */
 export function findLeftovers(
   { machines, groups }: Inventory,
@@ -46,8 +46,8 @@ export function findLeftovers(
 }
 
 /**
- * Removes what ended clusters left in the region. Best effort: what fails is left to the next create. Nothing of a cluster under way is
- * touched, since its deadline lies ahead.
+ * Removes what ended clusters left in the region. Best effort: leaves failures to the next create. Doesn't touch running clusters, since their
+ * deadline lies ahead.
  */
 export async function sweep(
   api: CloudApi,
@@ -83,7 +83,7 @@ export async function sweep(
   ]);
 }
 
-/** Ended creations of the very id that is wanted, whose machines are still about to end: their group, and so the name, must be waited for. */
+/** Finds ended creations with the requested id whose machines are still ending. The create must wait until their group, and so the name, is free. */
 function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
   const creations = machines
     .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup)

@@ -3,7 +3,7 @@ import type { ContainerFacts } from "./facts.ts";
 
 const limitMs = 20_000;
 
-/** Whether there is an engine, and we may use it. What it fails with is a ClusterError that says what to do. */
+/** Checks whether an engine exists and we may use it. Failures are ClusterErrors that say what to do. */
 export function engineCheck(facts: ContainerFacts): Check {
   return { name: "engine", limitMs, run: async () => judge(facts) };
 }

@@ -9,17 +9,17 @@ import { findReach, readEngineFacts } from "../engine/engine-facts.ts";
 import type { EngineName } from "../engine/engine-kind.ts";
 import { creationsRoot, readInventory } from "../records/inventory.ts";
 
-/** For checks that wait for the engine. */
+/** The limit for checks that wait for the engine. */
 const engineLimitMs = 20_000;
 
-/** What several checks want to know of the engine: each asked once, when first wanted, and shared. */
+/** Facts about the engine that several checks share. Each is requested once, when first needed. */
 export interface ContainerFacts {
   readonly engine: () => Promise<Engine>;
   readonly told: () => Promise<EngineFacts>;
   readonly reach: () => Promise<Reach>;
-  /** The folder of the creations that this machine has made with it. */
+  /** The folder of the creations that this machine has made with the engine. */
   readonly root: () => Promise<string>;
-  /** Ours, and what only looks like ours. */
+  /** Everything of ours, and what only looks like ours. */
   readonly inventory: () => ReturnType<typeof readInventory>;
 }
 
@@ -41,7 +41,7 @@ export function containerFacts(
   };
 }
 
-/** A check that is skipped where the engine can't be asked, since that has a check of its own. */
+/** Returns a check that is skipped if the engine doesn't answer, since that has a check of its own. */
 export function checkOfEngine(
   name: string,
   facts: ContainerFacts,

@@ -5,14 +5,14 @@ import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
 const neededBytes = 5e9;
-/** A master, an agent and a public agent with the sample platform use about one. */
+/** A master, an agent and a public agent with the sample platform use about 1 GB. */
 const usualMemoryBytes = 2e9;
 const systemdTree = "/sys/fs/cgroup/systemd";
 const inotifyFile = "/proc/sys/fs/inotify/max_user_instances";
-/** A node uses about five; the kernel's default is 128 for all of root's together. */
+/** A node uses about five. The kernel's default is 128 for all of root's together. */
 const usualInotifyInstances = 256;
 
-/** What the machine under the engine must have, and the way from here to its containers. */
+/** Checks the machine that the engine runs on, and the way from here to its containers. */
 export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
   return [
     checkOfEngine("node addresses", facts, (_, { kind }) => checkReach(facts, kind)),
@@ -56,7 +56,7 @@ function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outco
   );
 }
 
-/** Under cgroups 1 the nodes' systemd needs the tree that a host's systemd would have made. */
+/** With cgroups 1, the nodes' systemd needs the tree that a host's systemd would have created. */
 async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
   const reach = await facts.reach().catch(() => undefined);
   const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion)} where nothing else is asked for`;

@@ -5,7 +5,7 @@ import { destroyCommand } from "../engine/engine.ts";
 import { toClusters } from "../records/records.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
-/** What creates that were cut short have left, clusters of which no container runs, and what only looks like ours. */
+/** Reports what interrupted creates left behind, clusters without a running container, and things that only look like ours. */
 export function leftoversCheck(facts: ContainerFacts): Check {
   return checkOfEngine("leftovers", facts, async (_, engine) => {
     const [root, inventory] = await Promise.all([facts.root(), facts.inventory()]);

@@ -17,8 +17,8 @@ const target = "/cluster-e2e-mount";
 const enforceFile = "/sys/fs/selinux/enforce";
 
 /**
- * Whether nodes can read the volumes that they are given, and what this machine's SELinux means for that. The first is tried, with a folder
- * in the user's home: a virtual machine shows its containers some folders only, and an engine elsewhere none of ours.
+ * Checks whether nodes can read their volumes, and how this machine's SELinux affects that. The first check mounts a folder in the user's home,
+ * because a virtual machine shares only some folders with its containers, and an engine elsewhere shares none of ours.
  */
 export function volumeChecks(
   facts: ContainerFacts,
@@ -47,7 +47,7 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   const made = await temporaryFolder(home).catch(() => undefined);
   if (made === undefined) return skip(`Not checked: no folder can be made in ${home}.`);
   await using folder = made;
-  // At an interrupt, and after this check's limit, the program ends without waiting for what is under way here.
+  // On an interrupt, and after this check's limit, the program ends without waiting for work under way here.
   signal.addEventListener("abort", () => rmSync(folder.path, { recursive: true, force: true }), { once: true });
   const text = randomBytes(16).toString("hex");
   await writeFile(join(folder.path, "note"), text);
@@ -70,7 +70,7 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
 
 async function ownImage(engine: Engine, signal: AbortSignal): Promise<string | undefined> {
   const words = ["images", `--filter=reference=${builtImages}`, "--format={{.Repository}}:{{.Tag}}"];
-  // Podman tells all names of an image of which one is meant.
+  // Podman lists all names of the image, even if only one was asked for.
   return (await engine.ask({ words }, signal)).split("\n").find((name) => name.startsWith(`${builtImages}:`));
 }
 
@@ -79,7 +79,7 @@ const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
     ? "The folders must be readable for this machine's root."
     : `Share them with the machine in which ${kind.title} runs: Docker Desktop does under Settings, Resources, File sharing; podman machine init takes --volume.`;
 
-/** `enforce` is what the kernel's file says; undefined where there is none. */
+/** `enforce` is the content of the kernel's file; undefined if there is none. */
 export function judgeSelinux(enforce: string | undefined): Outcome {
   if (enforce?.trim() !== "1") return pass("Not enforcing on this machine");
   return pass(

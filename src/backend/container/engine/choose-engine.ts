@@ -6,14 +6,14 @@ import { isPresent } from "./engine-errors.ts";
 import { type EngineKind, type EngineName, engineNames } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
 
-/** For one that answers at all. The doctor's checks leave time for each engine in turn. */
+/** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
 const probeLimitMs = 8_000;
-/** After so long people are told what is waited for. */
+/** After this time, progress shows what the program is waiting for. */
 const quietMs = 1_500;
 
 /**
- * The engine that was named, or else the first that answers and can serve: Docker, then Podman. A `docker` that is Podman's counts as Podman.
- * Throws `machine-not-set-up`, which says what was tried of each and what to do.
+ * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. A `docker` that is really Podman counts as Podman.
+ * Throws `machine-not-set-up`, which says what was tried for each engine and what to do.
  */
 export async function chooseEngine(
   named: EngineName | undefined,
@@ -38,14 +38,14 @@ export async function chooseEngine(
   throw noEngine(failures);
 }
 
-/** People may look for clusters of the engine that is left out, if it is on this machine. */
+/** If the skipped engine is on this machine, users may look for its clusters, so this tells them. */
 function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineSurroundings): void {
   const text = `${error.message} Using ${used.title}.`;
   if (isPresent(error)) progress.note(text);
   else progress.detail(1, text);
 }
 
-/** The engine of this name, and of no other; undefined where the program is another one's. Throws as `chooseEngine` does. */
+/** Returns the engine of this name and no other; undefined if the program belongs to another engine. Throws the same errors as `chooseEngine`. */
 export async function openOwn(
   name: EngineName,
   surroundings: EngineSurroundings,
@@ -55,7 +55,7 @@ export async function openOwn(
   return (await answers(engine, surroundings, signal)) ? engine : undefined;
 }
 
-/** Of `docker` it must be known whose it is. Root's Podman is not asked whether it runs without root, which takes it half a second. */
+/** Finds out which engine `docker` belongs to. Doesn't ask root's Podman whether it runs rootless, because the answer takes half a second. */
 async function openNamed(name: EngineName, surroundings: EngineSurroundings, signal: AbortSignal): Promise<Engine> {
   const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, surroundings);
   if ((name === "podman" && isRoot()) || (await answers(open(name), surroundings, signal))) return open(name);
@@ -74,12 +74,15 @@ function isRoot(): boolean {
   try {
     return userInfo().uid === 0;
   } catch {
-    // Node's knows users with a name only.
+    // Node's function fails for users without a name.
     return false;
   }
 }
 
-/** False for a program that is another engine's. Throws as the engine's commands do, and for a Podman without root, which never serves. */
+/**
+ * Returns false for a program that belongs to another engine. Throws the same errors as the engine's commands, and an error for rootless Podman,
+ * which is never usable.
+ */
 async function answers(
   engine: Engine,
   { progress }: Pick<EngineSurroundings, "progress">,

@@ -3,8 +3,8 @@ import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
 /**
- * The engines' command lines have no error codes, only words. This is the one place that reads them; none of one engine means something else
- * to the other. Docker's were the same from version 20 to 28; Podman's were seen with 4.3, and are in its sources up to 5.
+ * The engines' command lines have no error codes, only messages. This is the one place that reads them; no message of one engine means something else
+ * in the other. Docker's were the same from version 20 to 28. Podman's were seen in 4.3 and are in its sources up to 5.
  */
 const meanings = {
   forbidden: [/permission denied while trying to connect/, /connect: permission denied/],
@@ -47,7 +47,7 @@ export type EngineMeaning = keyof typeof meanings;
 export const means = (text: string, meaning: EngineMeaning): boolean =>
   meanings[meaning].some((pattern) => pattern.test(text.toLowerCase()));
 
-/** What is wrong with a command that failed, and what to do about it. */
+/** Explains why a command failed and what to do about it. */
 export function engineFailure(
   { name, title, advice }: EngineKind,
   words: readonly string[],
@@ -87,7 +87,7 @@ export function engineFailure(
   }
 }
 
-/** Whether a failure is the engine's refusal of a name that something else has. */
+/** Whether the engine refused a name because something else has it. */
 export const isNameTaken = (error: unknown): boolean =>
   error instanceof ClusterError && error.facts["meaning"] === ("nameTaken" satisfies EngineMeaning);
 
@@ -99,19 +99,19 @@ export function engineMissing({ name, advice }: EngineKind, cause: unknown): Clu
   });
 }
 
-/** Whether an engine that can't be used is on this machine all the same, as one that doesn't answer is, and may have clusters. */
+/** Whether an unusable engine is nevertheless on this machine and may have clusters. An engine that doesn't answer is. */
 export const isPresent = (error: unknown): boolean =>
   !(error instanceof ClusterError && (error.facts["program"] !== undefined || error.facts["rootless"] === true));
 
-/** What the line with the reason begins with, the most telling first: `docker start` says only after it which container was meant. */
+/** The beginnings of the line with the reason, the most telling first: `docker start` names the container only in a later line. */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
 function lastLine(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
   const telling = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
-  // A refused command line is followed by an advice to read the help.
+  // A refused command line is followed by advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
   const said = telling.find((line) => line !== undefined) ?? last;
-  // What Docker asks users who can't reach it is answered by our advice.
+  // Our own advice answers the question that Docker asks when it can't be reached.
   return said.replace(/ Is the docker daemon running\?$/, "").replace(/[.:\s]+$/, "");
 }

@@ -7,7 +7,7 @@ export async function readEngineFacts(engine: Engine, signal: AbortSignal): Prom
   return engine.kind.readFacts(await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal));
 }
 
-/** Throws `machine-not-set-up` where the engine can't serve. */
+/** Throws `machine-not-set-up` if the engine isn't usable. */
 export async function findReach(
   engine: Engine,
   facts: EngineFacts,
@@ -28,26 +28,26 @@ export async function findReach(
   throw elsewhere(engine, `its bridge's address ${gateway} is none of this machine's`);
 }
 
-/** Empty where the engine has no such thing, or doesn't tell. */
+/** Returns the address of the engine; empty if the engine has none or doesn't report it. */
 async function spokenTo(engine: Engine, signal: AbortSignal): Promise<string> {
   const words = engine.kind.addressWords;
   return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);
 }
 
-/** Of another machine, not of a socket's file or this machine's own loopback, as virtual machines have. */
+/** Whether the address belongs to another machine, and isn't a socket file or this machine's own loopback, which virtual machines use. */
 function isFar(address: string): boolean {
   const host = URL.parse(address)?.hostname ?? "";
   return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);
 }
 
-/** Empty where there is no such network, or none that tells. */
+/** Returns the bridge's address; empty if there is no such network, or none that reports an address. */
 async function bridgeAddress(engine: Engine, signal: AbortSignal): Promise<string> {
   const format = "--format={{range .IPAM.Config}}{{.Gateway}} {{end}}";
   const text = await engine.ask({ words: ["network", "inspect", format, "bridge"], accepts: () => true }, signal);
   return text.split(" ").find((address) => /^[0-9.]+$/.test(address)) ?? "";
 }
 
-/** Asked by taking a port there: a bridge to which no container is connected yet isn't among the interfaces that the runtime lists. */
+/** Tests this by opening a port there, because the runtime's list of interfaces lacks a bridge that has no container yet. */
 function isOwnAddress(address: string): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

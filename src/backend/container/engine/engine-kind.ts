@@ -1,39 +1,39 @@
 export const engineNames = ["docker", "podman"] as const;
 export type EngineName = (typeof engineNames)[number];
 
-/** All in which the engines differ, as data. What they agree on, most of their command lines, is written once, elsewhere. */
+/** All differences between the engines, as data. Whatever they agree on, which is most of their command lines, is written once elsewhere. */
 export interface EngineKind {
-  /** The program's name as well. */
+  /** The engine's name, which is also the program's. */
   readonly name: EngineName;
-  /** For people. */
+  /** The name shown to people. */
   readonly title: string;
-  /** The first version that can serve. */
+  /** The minimum version. */
   readonly leastVersion: readonly [major: number, minor: number];
-  /** The cheapest question that tells whether it answers and can serve. */
+  /** The cheapest command that shows whether the engine answers and is usable. */
   readonly probe: readonly string[];
-  /** Whether what the program answered to it is this engine's: a `docker` may be Podman's or containerd's, or speak to one. */
+  /** Whether the program's answer to the probe comes from this engine. A `docker` may belong to Podman or containerd, or connect to one of them. */
   isOwnAnswer(answer: object): boolean;
-  /** What `info` says. */
+  /** Reads the output of `info`. */
   readFacts(information: unknown): EngineFacts;
-  /** One of those that `network inspect` describes; nothing in it is judged yet. */
+  /** Reads one network from the output of `network inspect`, without judging any of it yet. */
   readNetwork(description: unknown): DescribedNetwork;
-  /** Of every container with a system of its own. */
+  /** Options for every container that runs a system of its own. */
   readonly systemWords: readonly string[];
-  /** Limits that containers can be given, the best first: which of them may be given is found by trying. */
+  /** Limits for containers, the best first. Only trying shows which of them the engine accepts. */
   readonly limits: readonly (readonly string[])[];
-  /** Asks for something that is another one each time the engine is started, where there is such a thing. */
+  /** A command whose output changes each time the engine starts, if there is one. */
   readonly runWords: readonly string[] | undefined;
-  /** Asks for the address that it is spoken to at, where what it tells of itself doesn't say where it is. */
+  /** A command that prints the engine's address, for an engine whose own description doesn't say where it is. */
   readonly addressWords: readonly string[] | undefined;
-  /** Removes a container at once, running or not. */
+  /** Options that remove a container at once, running or not. */
   readonly removeWords: readonly string[];
   readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;
 }
 
-/** Where it runs, as far as it says so itself. */
+/** Where the engine runs, as far as it says so itself. */
 export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown";
 
-/** What the engine tells of itself. */
+/** The engine's description of itself. */
 export interface EngineFacts {
   readonly version: string;
   readonly operatingSystem: string;
@@ -43,15 +43,15 @@ export interface EngineFacts {
   readonly hasAppArmor: boolean;
   readonly hasSelinux: boolean;
   readonly storageDriver: string;
-  /** Where it keeps images and containers, on the machine that it runs on. */
+  /** Where the engine keeps images and containers, on the machine that it runs on. */
   readonly rootFolder: string;
   readonly memoryBytes: number;
 }
 
-/** How this machine gets to the nodes: at their own addresses, or at ports of its loopback interface. */
+/** How this machine reaches the nodes: at their own addresses, or at ports of its loopback interface. */
 export type Reach = "direct" | "published";
 
-/** As `network inspect` has it, whatever the engine calls the parts. */
+/** A network from `network inspect`, with the same field names for every engine. */
 export interface DescribedNetwork {
   readonly id: unknown;
   readonly name: unknown;

@@ -6,7 +6,7 @@ import { isMapping } from "../../../system/is-mapping.ts";
 const docker: EngineKind = {
   name: "docker",
   title: "Docker",
-  // The first one with cgroups 2.
+  // The first version with cgroups 2.
   leastVersion: [20, 10],
   probe: ["version", "--format={{json .}}"],
   isOwnAnswer: (answer) => {
@@ -36,9 +36,9 @@ const docker: EngineKind = {
   },
   systemWords: [],
   limits: [[]],
-  // Made again with the daemon.
+  // The daemon creates this network again each time it starts.
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
-  // The context that is in use, or DOCKER_HOST.
+  // The context in use, or DOCKER_HOST.
   addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
   removeWords: ["rm", "--force", "--volumes"],
   advice: {
@@ -53,11 +53,11 @@ const docker: EngineKind = {
   },
 };
 
-/** Podman's from version 4.0. It has no daemon: on Linux its own program does all. */
+/** Podman's command line from version 4.0. It has no daemon: on Linux its own program does everything. */
 const podman: EngineKind = {
   name: "podman",
   title: "Podman",
-  // The first one that removes running containers without a wait.
+  // The first version that removes running containers without waiting.
   leastVersion: [4, 0],
   probe: ["info", "--format={{json .}}"],
   isOwnAnswer: (answer) => (answer as PodmanInformation).host !== undefined,
@@ -81,13 +81,13 @@ const podman: EngineKind = {
     const { id, name, labels } = isMapping(description) ? description : {};
     return { id, name, labels };
   },
-  // What it would do for systemd by itself, it does for some commands only; the nodes are made ready as for Docker.
+  // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for Docker.
   systemWords: ["--systemd=false"],
-  // Root's containers get a million files and processes, which root may not give them where it has no CAP_SYS_RESOURCE.
+  // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
   runWords: undefined,
   addressWords: undefined,
-  // Without a time it would ask the system inside to shut down, and wait for that.
+  // Without a time, Podman would ask the system inside to shut down and wait for that.
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
   advice: {
     install:
@@ -102,14 +102,14 @@ const podman: EngineKind = {
 
 export const engineKinds: Readonly<Record<EngineName, EngineKind>> = { docker, podman };
 
-/** On Linux an engine of this machine has its kernel. Elsewhere it always is in a virtual machine, which has another one. */
+/** On Linux, an engine on this machine has the same kernel. Elsewhere the engine always runs in a virtual machine with another kernel. */
 function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): EngineLocation {
   if (OperatingSystem === "Docker Desktop") return "virtual-machine";
   const isOther = KernelVersion !== undefined && KernelVersion !== release();
   return platform() === "linux" && isOther ? "elsewhere" : "unknown";
 }
 
-/** A `podman machine` is a Fedora CoreOS; what else is spoken to from afar is here only if it says that it is this machine. */
+/** A `podman machine` runs Fedora CoreOS. Any other remote engine is on this machine only if it says so. */
 function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost): EngineLocation {
   if (serviceIsRemote !== true) return "here";
   if (distribution?.variant === "coreos") return "virtual-machine";

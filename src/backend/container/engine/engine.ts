@@ -7,36 +7,36 @@ import type { Environment } from "../../../system/environment.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
-/** Questions are answered in milliseconds; under load, in seconds. */
+/** Questions are answered in milliseconds, or in seconds under load. */
 const askLimitMs = 60_000;
 const changeLimitMs = 180_000;
 
 interface EngineRequest {
-  /** What follows the program's name. Never a secret. */
+  /** The arguments after the program's name. They never hold a secret. */
   readonly words: readonly string[];
   readonly stdin?: Uint8Array;
-  /** Whether what went wrong is as good as done, by what the engine said. */
+  /** Whether the engine's message shows that the failure counts as success. */
   readonly accepts?: (stderr: string) => boolean;
-  /** Called with output as it comes. */
+  /** Called with output as it arrives. */
   readonly onOutput?: (chunk: string) => void;
-  /** Of what it prints, characters that are kept at least, where a node has a say in it: the end. */
+  /** How many characters of the output to keep at least, for output that a node can influence. The end is kept. */
   readonly keptCharacters?: number;
-  /** Milliseconds, for what may take longer than usual. */
+  /** Milliseconds, for commands that may take longer than usual. */
   readonly limitMs?: number;
 }
 
-/** The container engine's command line. Its failures are ClusterErrors; what it prints on stdout comes back without its last newline. */
+/** The container engine's command line. Its failures are ClusterErrors. Its methods return stdout without the trailing newline. */
 export interface Engine {
   readonly kind: EngineKind;
-  /** What a command for people needs, so that it speaks to this engine: empty where it would be chosen without being named. */
+  /** The option that a command shown to people needs to reach this engine; empty if the engine would be chosen without it. */
   readonly option: string;
-  /** Something that makes nothing, or whose half-done work is harmless. */
+  /** Runs a command that creates nothing, or whose half-done work is harmless. */
   ask(request: EngineRequest, signal: AbortSignal): Promise<string>;
-  /** Runs to its end, whatever is aborted meanwhile: what it made must be known. */
+  /** Runs to completion, even if something is aborted meanwhile, because its result must be known. */
   change(request: EngineRequest): Promise<string>;
 }
 
-/** As `ask`, of something that is answered with JSON. Throws `machine-not-set-up` for an answer of other kinds, such as a wrapper's greeting. */
+/** Like `ask`, for a command that answers with JSON. Throws `machine-not-set-up` for any other answer, such as a wrapper's greeting. */
 export async function askJson(engine: Engine, request: EngineRequest, signal: AbortSignal): Promise<object> {
   const text = await engine.ask(request, signal);
   const answer = parseJson(text);
@@ -58,17 +58,17 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** For people: how a cluster is removed from this engine. */
+/** Returns the command, for people, that removes a cluster from this engine. */
 export const destroyCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
 
-/** What an engine is spoken to with. */
+/** What a connection to an engine needs. */
 export interface EngineSurroundings {
   readonly environment: Environment;
   readonly progress: Progress;
 }
 
-/** Nothing is asked of it yet. `option`: see Engine. */
+/** Doesn't run any command yet. `option`: see Engine. */
 export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineSurroundings): Engine {
   const run = async (request: EngineRequest, limitMs: number, signal: AbortSignal): Promise<string> => {
     progress.detail(2, `${kind.name} ${request.words.join(" ")}`);

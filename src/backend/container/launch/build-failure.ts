@@ -1,20 +1,20 @@
-/** Why an image could not be built, as far as the build's output tells. */
+/** Why an image could not be built, as far as the build's output shows. */
 export interface BuildFailure {
-  /** What the failing tool said last. */
+  /** The last message of the failing tool. */
   readonly reason: string | undefined;
   /** The beginning of the step that failed, such as `RUN apt-get update`. */
   readonly step: string | undefined;
   readonly cause: "network" | "registry" | "runtime" | "unknown";
 }
 
-/** Reads the output of a failed `build`, of Docker with either of its builders or of Podman. */
+/** Reads the output of a failed `build` from either of Docker's builders or from Podman. */
 export function readBuildFailure(output: string): BuildFailure {
   const lines = output.split("\n").map(plainLine);
   const reason = tellingLine(lines);
   return { reason, step: failedStep(lines), cause: causeOf(lines, reason) };
 }
 
-/** Without what BuildKit puts before the lines of a step (`#12 3.456 `), and without colours. */
+/** Removes colours and the prefix that BuildKit puts before a step's lines (`#12 3.456 `). */
 const plainLine = (line: string): string =>
   line
     // oxlint-disable-next-line no-control-regex -- colours begin with one
@@ -22,7 +22,7 @@ const plainLine = (line: string): string =>
     .replace(/^#\d+ \d+\.\d+ /, "")
     .trim();
 
-/** What tools begin their last word with: the first kind that is found tells most. */
+/** How tools begin their final message. The first pattern that matches tells most. */
 const tellingPatterns = [
   /\b(?:crun|runc)(?:: | creating | run failed| create failed)/,
   /^(?:E|Err(?::\d+)?)[: ] ?\S/,
@@ -41,7 +41,7 @@ function tellingLine(lines: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** Without the whole command that the runtime was to run. */
+/** Removes the command that the runtime was about to run. */
 const shortened = (line: string): string =>
   line
     .replace(/^failed: /, "")
@@ -70,7 +70,7 @@ const signs: readonly (readonly [cause: BuildFailure["cause"], pattern: RegExp])
   ],
 ];
 
-/** What the last word tells counts most. */
+/** Prefers the cause that the final message shows. */
 function causeOf(lines: readonly string[], reason: string | undefined): BuildFailure["cause"] {
   const causeIn = (text: string): BuildFailure["cause"] | undefined =>
     signs.find(([, pattern]) => pattern.test(text))?.[0];

@@ -5,11 +5,11 @@ import type { ImagePreparation } from "../../../model/creation.ts";
 interface Source {
   readonly from: string;
   readonly family: keyof typeof recipes;
-  /** Of a systemd that knows nothing of cgroups 2. */
+  /** The distribution's systemd doesn't support cgroups 2. */
   readonly needsCgroups1?: true;
 }
 
-/** The published images that nodes are built on, by the distributions' names. */
+/** The published images that node images are built on, by distribution name. */
 const sources: Readonly<Record<string, Source>> = {
   "almalinux-8": { from: "docker.io/library/almalinux:8", family: "dnf" },
   "almalinux-9": { from: "docker.io/library/almalinux:9", family: "dnf" },
@@ -25,12 +25,12 @@ const sources: Readonly<Record<string, Source>> = {
 
 export const distributions: readonly string[] = Object.keys(sources);
 
-/** Stands for the one that suits the engine's machine, where nobody has named one. */
+/** Stands for the distribution that suits the engine's machine, if the user hasn't named one. */
 export const defaultDistribution = "by-host";
 const suiting = { "1": "centos-7", "2": "debian-12" } as const;
 export const defaultDistributionText = `${suiting["1"]} under cgroups 1, ${suiting["2"]} under cgroups 2`;
 
-/** The distribution of the nodes. Throws `machine-not-set-up` for one whose systemd can't boot on the engine's machine. */
+/** Returns the distribution of the nodes. Throws `machine-not-set-up` for one whose systemd can't boot on the engine's machine. */
 export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): string {
   if (asked === defaultDistribution) return suiting[cgroupVersion];
   if (cgroupVersion === "1" || sources[asked]?.needsCgroups1 !== true) return asked;
@@ -48,16 +48,16 @@ export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): str
 export const hostCgroupsAdvice =
   "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel's command line, or use virtual machines or the cloud, with a distribution that has version 1, such as almalinux-8.";
 
-/** The name of all images that are built here; each has a tag of its own. */
+/** The name of all images built here; each has its own tag. */
 export const builtImages = "localhost/cluster-e2e-node";
 
 export interface NodeRecipe {
-  /** The tag under which the image is kept: the same text gives the same tag. */
+  /** The name with the image's tag: the same text always gives the same tag. */
   readonly image: string;
   readonly containerfile: string;
 }
 
-/** How the distribution's node image is made, with what a platform needs in it. Throws `bad-usage` for an unknown distribution. */
+/** Returns how to build the distribution's node image, including what a platform needs in it. Throws `bad-usage` for an unknown distribution. */
 export function nodeRecipe(distribution: string, preparation: ImagePreparation | undefined): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {
@@ -67,20 +67,20 @@ export function nodeRecipe(distribution: string, preparation: ImagePreparation |
     });
   }
   const base = containerfileOf(source.from, recipes[source.family]);
-  // Comes last, so that the engine builds what is before it only once for all platforms.
+  // The preparation comes last, so that the engine builds the steps before it only once for all platforms.
   const containerfile = preparation === undefined ? base : `${base}${preparationStep(preparation)}`;
   const hash = createHash("sha256").update(containerfile).digest("hex").slice(0, 16);
   const names = [distribution, ...(preparation === undefined ? [] : [preparation.name]), hash];
   return { image: `${builtImages}:${names.join("-")}`, containerfile };
 }
 
-/** Not every builder reads scripts of several lines. */
+/** Encoded, because not every builder reads multi-line scripts. */
 const preparationStep = ({ script }: ImagePreparation): string => `# What the platform needs of its nodes.
 RUN echo ${Buffer.from(script).toString("base64")} | base64 -d | sh -s \\
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb /var/cache/dnf /var/cache/yum
 `;
 
-/** No service is started while packages are installed. */
+/** Keeps services from starting while packages are installed. */
 const apt = `RUN printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d \\
  && apt-get update \\
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \\
@@ -90,13 +90,16 @@ const apt = `RUN printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d && chmo
 # Ubuntu would start sshd at the first connection only.
 RUN systemctl disable ssh.socket 2>/dev/null; systemctl enable ssh.service`;
 
-/** curl is there already, as curl-minimal on some. */
+/** Leaves out curl because the images have it already, some as curl-minimal. */
 const dnf = `RUN dnf -y install ca-certificates dbus hostname iproute iputils kmod openssh-clients openssh-server procps-ng python3 \\
       sudo systemd tar which xz \\
  && dnf clean all
 RUN systemctl enable sshd.service`;
 
-/** CentOS 7 has ended: its packages are kept in the vault. By http, since the certificates of an old system may be too old for it. */
+/**
+ * CentOS 7 has reached its end of life, so its packages are in the vault. Uses http, because the certificates of an old system may be too old for the
+ * vault's.
+ */
 const yum = `RUN sed -i -e 's/^mirrorlist=/#&/' \\
       -e 's|^#* *baseurl=http://mirror.centos.org/centos/[$]releasever|baseurl=http://vault.centos.org/7.9.2009|' \\
       -e 's|^#* *baseurl=http://mirror.centos.org/altarch/[$]releasever|baseurl=http://vault.centos.org/altarch/7.9.2009|' \\
@@ -109,8 +112,8 @@ RUN systemctl enable sshd.service`;
 const recipes = { apt, dnf, yum } as const;
 
 /**
- * A container with a whole system: what can only fail or idle in one is masked, above all what a privileged one would do to the host's
- * devices and terminals. Identities are made per node: host keys come from outside, the machine id at boot.
+ * Builds a container with a whole system. Masks units that can only fail or idle in one, above all those that a privileged container would apply to
+ * the host's devices and terminals. Each node gets its own identity: host keys come from outside, and the machine id is created at boot.
  */
 function containerfileOf(from: string, packages: string): string {
   return `FROM ${from}

@@ -4,7 +4,7 @@ import { nodeCount } from "../../../model/cluster-shape.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
-/** What a creation would make, for people and as data. */
+/** Describes what a creation would create, for people and as data. */
 export function describePlan(
   { clusterId, counts, options }: CreationRequest<ContainerOptions>,
   { kind, facts, distribution, image, reach }: ResolvedCreation,

@@ -1,8 +1,8 @@
 import { type TarFile, tarStream } from "../../../system/files/tar.ts";
 
-/** What a node has before it starts, so that the first connection is strict from its first byte. */
+/** What a node gets before it starts, so that host key checking is strict from the very first connection. */
 export interface Identity {
-  /** OpenSSH's format, ed25519. For first contact only, which gives the node one that nobody else knows. */
+  /** OpenSSH's format, ed25519. For the first contact only, which gives the node a key that nobody else knows. */
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
   /** An `authorized_keys` line. */
   readonly publicKey: string;
@@ -11,8 +11,8 @@ export interface Identity {
 const variables = "etc/systemd/system/systemd-sysctl.service.d";
 
 /**
- * An archive to be unpacked at the node's root. cloud-init, where the image has it, would make other host keys: it must not run. Nor may what
- * sets the kernel's variables to the image's taste at boot: in a privileged container they are the host's.
+ * Returns an archive to unpack at the node's root. It disables cloud-init, if the image has it, because cloud-init would create other host keys. It
+ * also disables the service that sets kernel variables to the image's values at boot, because in a privileged container they are the host's.
  */
 export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: number): Promise<Uint8Array> {
   const files = [

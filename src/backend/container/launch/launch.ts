@@ -13,21 +13,21 @@ import type { SystemFlags } from "./system-flags.ts";
 const atOnce = 6;
 const publishedPorts = [22, 80, 443];
 
-/** All that the nodes of one cluster have in common. */
+/** Everything that the nodes of one cluster have in common. */
 export interface LaunchPlan {
   readonly clusterId: string;
   readonly counts: Counts;
   readonly options: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
-  /** Its name. */
+  /** The network's name. */
   readonly network: string;
   readonly labels: LabelValues;
   readonly system: SystemFlags;
 }
 
 /**
- * Makes the first node, which takes the cluster's id: the engine gives its name to one of two creates only. The other one fails as
+ * Creates the first node, which claims the cluster's id: of two creates, the engine gives the name to one only. The other fails with
  * `cluster-exists`.
  */
 export async function createFirstNode(engine: Engine, plan: LaunchPlan): Promise<CreatedNode> {
@@ -36,7 +36,7 @@ export async function createFirstNode(engine: Engine, plan: LaunchPlan): Promise
   return { ...first, id: await createNode(engine, plan, first) };
 }
 
-/** Starts the first node; makes and starts all others. */
+/** Starts the first node; creates and starts all others. */
 export async function launchNodes(
   engine: Engine,
   { plan, first, identityOf }: Launch,
@@ -58,7 +58,7 @@ export async function launchNodes(
 export interface Launch {
   readonly plan: LaunchPlan;
   readonly first: CreatedNode;
-  /** An archive, unpacked at the node's root before it starts. */
+  /** Returns an archive that is unpacked at the node's root before it starts. */
   readonly identityOf: (node: NodeName) => Promise<Uint8Array>;
 }
 
@@ -89,7 +89,7 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
     `--hostname=${hostname}`,
     `--network=${plan.network}`,
     `--network-alias=${hostname}`,
-    // Whatever the image says of itself.
+    // These override the image's own settings.
     "--user=0:0",
     `--entrypoint=${program}`,
     ...system.words,

@@ -4,8 +4,8 @@ import type { CreationName } from "../records/names.ts";
 import { type LabelValues, labelWords } from "../records/labels.ts";
 
 /**
- * A bridge of the cluster's own; the engine picks its addresses. Throws `capacity-lacking` where it has none left.  Its name is
- * this creation's alone: version 20 lets two networks made at the same moment have one name, and then starts no container in either.
+ * Creates a bridge for the cluster; the engine picks its addresses. Throws `capacity-lacking` if the engine has none left. The name contains the
+ * creation's id, because Docker 20 lets two networks created at the same moment have one name, and then starts no container in either.
  */
 export async function createNetwork(
   engine: Engine,

@@ -9,15 +9,15 @@ import { means } from "../engine/engine-errors.ts";
 
 const buildLimitMs = 20 * 60_000;
 
-/** The image that nodes will be made of, and how it is come by where the engine hasn't got it. */
+/** The image that nodes are created from, and how to get it if the engine doesn't have it. */
 export interface NodeImage {
   readonly name: string;
   readonly isPresent: boolean;
-  /** Absent for an image of the user's own, which is pulled. */
+  /** Absent for the user's own image, which is pulled. */
   readonly containerfile?: string;
 }
 
-/** Looks only. */
+/** Only looks for the image; doesn't get it. */
 export async function findNodeImage(
   engine: Engine,
   distribution: string,
@@ -37,7 +37,7 @@ async function isPresent(engine: Engine, image: string, signal: AbortSignal): Pr
   return /^(?:sha256:)?[0-9a-f]{64}$/.test(id);
 }
 
-/** Builds or pulls the image where it is missing, which takes minutes. Throws `image-not-found` where that fails. */
+/** Builds or pulls the image if it is missing, which takes minutes. Throws `image-not-found` if that fails. */
 export async function obtainNodeImage(
   engine: Engine,
   image: NodeImage,

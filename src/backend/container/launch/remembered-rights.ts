@@ -4,8 +4,8 @@ import type { EngineFacts } from "../engine/engine-kind.ts";
 import { findRights, possibleRights, type Rights } from "./system-flags.ts";
 
 /**
- * What containers are allowed, tried at the first creation only: a trial takes most of a second, and nothing else can begin meanwhile. `memory`, a
- * file, keeps the answer for as long as the engine runs, where that can be told from its next run.
+ * Returns what containers are allowed to do. Tests this at the first creation only, because a trial takes most of a second and nothing else can begin
+ * meanwhile. The file `memory` keeps the answer for as long as the engine runs, if one run can be told from the next.
  */
 export async function rememberedRights(
   engine: Engine,
@@ -21,7 +21,7 @@ export async function rememberedRights(
   const known = possibleRights(engine.kind, facts).find((rights) => run !== "" && text === memoryText(run, rights));
   if (known !== undefined) return known;
   const found = await findRights(engine, facts, image);
-  // Without it, the next creation tries again.
+  // If writing fails, the next creation tests again.
   if (run !== "") await writeFile(memory, memoryText(run, found), { mode: 0o600 }).catch(() => {});
   return found;
 }

@@ -9,12 +9,12 @@ import { findReach, readEngineFacts } from "../engine/engine-facts.ts";
 import type { EngineKind } from "../engine/engine-kind.ts";
 import { findNodeImage, type NodeImage } from "./node-image.ts";
 
-/** The things of the engine that a creation's options mean. */
+/** What a creation's options resolve to in the engine. */
 export interface ResolvedCreation {
   readonly kind: EngineKind;
   readonly facts: EngineFacts;
   readonly reach: Reach;
-  /** As the cluster's record tells it: of an image of the user's own it is the image's name. */
+  /** The distribution in the cluster's record; for a user's own image, the image's name. */
   readonly distribution: string;
   readonly image: NodeImage;
 }
@@ -24,7 +24,7 @@ type Resolving = Pick<
   "distribution" | "options" | "needsCgroups1" | "imagePreparation"
 >;
 
-/** Makes nothing. Throws `machine-not-set-up` where this engine can't serve, `bad-usage` where a volume isn't there. */
+/** Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a volume doesn't exist. */
 export async function resolveCreation(
   engine: Engine,
   { distribution: asked, options, needsCgroups1, imagePreparation }: Resolving,

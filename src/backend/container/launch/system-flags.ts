@@ -2,13 +2,13 @@ import { ClusterError } from "../../../errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 
-/** What a container with systemd needs to run: words for `create`, and the command that starts it. */
+/** What a container with systemd needs to run: options for `create`, and the command that starts it. */
 export interface SystemFlags {
   readonly words: readonly string[];
   readonly command: readonly string[];
 }
 
-/** What containers are allowed. */
+/** What containers are allowed to do. */
 export interface Rights {
   readonly isPrivileged: boolean;
   readonly words: readonly string[];
@@ -19,14 +19,14 @@ const everywhere = [
   "--tty",
   "--tmpfs=/run",
   "--tmpfs=/run/lock",
-  // A container engine inside of a node can't lay its layers over ours.
+  // A container engine inside a node can't put its overlay layers on top of ours.
   "--volume=/var/lib/docker",
   "--stop-signal=SIGRTMIN+3",
 ];
 
 /**
- * Under cgroups 1 (also the hybrid) systemd gets the host's tree. Under cgroups 2 it gets one of its own, which the engine
- * leaves writable for privileged containers only; where those can't be had, the node remounts it before systemd starts.
+ * With cgroups 1 (and the hybrid), systemd gets the host's tree. With cgroups 2 it gets a tree of its own, which the engine leaves writable for
+ * privileged containers only. If those aren't allowed, the node remounts the tree before systemd starts.
  */
 export function systemFlags(
   kind: Pick<EngineKind, "name" | "systemWords">,
@@ -43,7 +43,7 @@ export function systemFlags(
   return { words: [...words, "--cgroupns=private"], command };
 }
 
-/** What containers may be allowed, the most first. */
+/** Returns the possible sets of rights, the largest first. */
 export function possibleRights(
   { limits }: Pick<EngineKind, "limits">,
   { hasAppArmor, hasSelinux }: Pick<EngineFacts, "hasAppArmor" | "hasSelinux">,
@@ -61,9 +61,9 @@ export function possibleRights(
 }
 
 /**
- * The most that this engine gives containers. Tried, since nothing else tells: an engine that itself runs in a container often may not give
- * what it hasn't got. The least is not tried: where it doesn't work either, the node's own start says why. Throws what is no refusal, such as a
- * time-out or a full disk: it tells nothing of what would be given.
+ * Returns the largest set of rights that this engine grants. Only trying shows it: an engine that itself runs in a container often may not grant
+ * rights that it doesn't have. The smallest set is not tried: if that doesn't work either, the node's own start says why. Rethrows anything but a
+ * refusal, such as a time-out or a full disk, because it doesn't show what the engine would grant.
  */
 export async function findRights(engine: Engine, facts: EngineFacts, image: string): Promise<Rights> {
   const possible = possibleRights(engine.kind, facts);

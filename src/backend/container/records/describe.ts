@@ -4,10 +4,10 @@ import { labelNames } from "./labels.ts";
 import type { Described } from "./read-containers.ts";
 import type { DescribedNetwork } from "../engine/engine-kind.ts";
 
-/** Which of our things: all, those of one cluster id, or those of one creation. */
+/** Selects everything of ours, or the things of one cluster id or of one creation. */
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
-/** What the engine tells of things with labels of ours, stopped containers too. Which of them are ours, readContainers finds out. */
+/** Returns the engine's descriptions of things with our labels, including stopped containers. readContainers decides which of them are ours. */
 export async function describe(engine: Engine, selection: Selection, signal: AbortSignal): Promise<Described> {
   const [containers, networks] = await Promise.all([
     describeContainers(engine, selection, signal),
@@ -35,7 +35,7 @@ async function describeNetworks(
   return described.map((description) => engine.kind.readNetwork(description));
 }
 
-/** Ids, and of Podman's networks names. */
+/** Matches ids, and the names that Podman uses for networks. */
 const nameShape = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,255}$/;
 
 async function describeEach(
@@ -45,7 +45,7 @@ async function describeEach(
 ): Promise<readonly unknown[]> {
   const names = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
   if (names.length === 0) return [];
-  // One that was removed meanwhile is missing from the answer.
+  // Something that was removed meanwhile is missing from the answer.
   const accepts = (stderr: string): boolean => means(stderr, "gone");
   const answer = await askJson(engine, { words: [kind, "inspect", ...names], accepts }, signal);
   return Array.isArray(answer) ? (answer as readonly unknown[]) : [];

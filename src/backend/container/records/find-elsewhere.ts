@@ -6,7 +6,7 @@ import { type EngineName, engineNames } from "../engine/engine-kind.ts";
 import { creationsRoot, readInventory } from "./inventory.ts";
 import { toClusters } from "./records.ts";
 
-/** Other engines of this machine that have a cluster with this id, and those that could not be asked. Only an abort makes it fail. */
+/** Finds other engines on this machine that have a cluster with this id, and engines that could not be asked. It fails only on an abort. */
 export async function findElsewhere(
   { kind }: Pick<Engine, "kind">,
   clusterId: string,

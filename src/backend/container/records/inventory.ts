@@ -9,7 +9,7 @@ import { destroyCommand, type Engine } from "../engine/engine.ts";
 import { readContainers } from "./read-containers.ts";
 import type { Inventory } from "./records.ts";
 
-/** What of ours the engine has, and what only looks like it; `root` is the folder of this machine's creations. */
+/** Reads what the engine has of ours, and what only looks like it; `root` is the folder of this machine's creations. */
 export async function readInventory(
   engine: Engine,
   selection: Selection,
@@ -22,7 +22,7 @@ export async function readInventory(
   return { ...reading, abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)) };
 }
 
-/** Throws `cluster-exists` where something of this cluster id is there; `leaving` are creations that are about to be removed. */
+/** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
 export function assertIdIsFree(
   engine: Engine,
   inventory: Inventory,
@@ -34,7 +34,7 @@ export function assertIdIsFree(
   if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(engine, clusterId) });
 }
 
-/** The folder of the creations that this machine has made with the engine. */
+/** Returns the folder of the creations that this machine has made with the engine. */
 export const creationsRoot = (
   { kind }: Pick<Engine, "kind">,
   { environment }: { readonly environment: Environment },

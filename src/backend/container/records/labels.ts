@@ -1,14 +1,14 @@
 import { isMapping } from "../../../system/is-mapping.ts";
 
-/** The names of our labels, in one place. Everything that a command must know of a cluster is read back from them. */
+/** The names of our labels, in one place. Commands read everything that they need to know about a cluster from these labels. */
 export const labelNames = {
   clusterId: "cluster-e2e.cluster-id",
   creationId: "cluster-e2e.creation-id",
-  /** Of containers only, as the index. */
+  /** Containers have `role` and `index`; networks don't. */
   role: "cluster-e2e.role",
   /** The node's index within its role. */
   index: "cluster-e2e.index",
-  /** How many nodes of each role were asked for, such as `master=1 agent=2 public_agent=1`. */
+  /** The requested number of nodes of each role, such as `master=1 agent=2 public_agent=1`. */
   counts: "cluster-e2e.counts",
   variant: "cluster-e2e.variant",
   distribution: "cluster-e2e.distribution",
@@ -19,12 +19,12 @@ export const labelNames = {
 
 export type LabelValues = Readonly<Partial<Record<keyof typeof labelNames, string>>>;
 
-/** As words for the engine's command line. */
+/** Returns the labels as arguments for the engine's command line. */
 export function labelWords(values: LabelValues): readonly string[] {
   return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
 }
 
-/** Our own labels by the names that they have here, as images or anybody else may have made them up; those without a text are left out. */
+/** Returns our own labels, keyed by the names used here. Images or anyone else may have set them. Leaves out labels whose value isn't text. */
 export function readLabels(labels: unknown): LabelValues {
   if (!isMapping(labels)) return {};
   const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);

@@ -1,6 +1,5 @@
 import { nodeReference, type NodeRecord } from "../../../model/cluster-record.ts";
 
-/** One creation of a cluster. */
 export interface CreationName {
   readonly clusterId: string;
   readonly creationId: string;
@@ -10,6 +9,6 @@ export interface CreationName {
 export const networkName = ({ clusterId, creationId }: CreationName): string =>
   `cluster-e2e-${clusterId}-${creationId}`;
 
-/** Two creations of one cluster id can't both have it. */
+/** Two creations of one cluster id can't both have this name. */
 export const containerName = (clusterId: string, node: Pick<NodeRecord, "role" | "index">): string =>
   `cluster-e2e-${clusterId}-${nodeReference(node)}`;

@@ -18,7 +18,7 @@ import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { labelNames, readLabels } from "./labels.ts";
 import { containerName, networkName } from "./names.ts";
 
-/** What the labels of a cluster's network say of the cluster. */
+/** What the labels of a cluster's network say about the cluster. */
 export interface NetworkFacts {
   readonly clusterId: string;
   readonly creationId: string;
@@ -38,14 +38,14 @@ export interface NodeContainer extends Pick<NodeRecord, "role" | "index"> {
   readonly creationId: string;
   readonly reach: Reach;
   readonly createdAt: Date | undefined;
-  /** As the engine calls it: `created`, `running`, `exited` … */
+  /** The engine's name for the state: `created`, `running`, `exited` … */
   readonly status: string;
   readonly exitCode: number;
   readonly wasKilledForMemory: boolean;
   readonly error: string | undefined;
-  /** In the cluster's network; undefined while it has none. */
+  /** The address in the cluster's network; undefined if it has none. */
   readonly address: string | undefined;
-  /** Ports of 127.0.0.1 by those of the node that they lead to. */
+  /** Maps the node's ports to the ports of 127.0.0.1 that lead to them. */
   readonly ports: ReadonlyMap<number, number>;
 }
 
@@ -55,18 +55,18 @@ export interface ContainerReading {
   readonly strangers: readonly Stranger[];
 }
 
-/** What the engine tells of networks and containers with labels of ours. */
+/** The engine's descriptions of networks and containers with our labels. */
 export interface Described {
-  /** As `network inspect` has them, whatever the engine calls the parts. */
+  /** From `network inspect`, with the same field names for every engine. */
   readonly networks: readonly DescribedNetwork[];
-  /** As `container inspect` has them. */
+  /** From `container inspect`. */
   readonly containers: readonly unknown[];
 }
 
 /**
- * Reads which of them are ours. An image can carry labels of ours into any container that is made of it, but it can neither name the container nor
- * put it into a network. So a container is a node where its labels have our shapes, its name is that node's, and it is in the cluster's
- * network, which itself has the cluster's labels and name.
+ * Decides which of them are ours. An image can carry our labels into any container created from it, but it can neither name the container nor put it
+ * into a network. So a container is a node only if its labels have the expected shapes, it has that node's name, and it is in the cluster's network,
+ * which itself must have the cluster's labels and name.
  */
 export function readContainers({ networks, containers }: Described): ContainerReading {
   const own = readEach("network", networks, readNetwork);
@@ -74,7 +74,7 @@ export function readContainers({ networks, containers }: Described): ContainerRe
   return { networks: own.read, containers: nodes.read, strangers: [...own.strangers, ...nodes.strangers] };
 }
 
-/** The same, where the clusters' networks are known. */
+/** Does the same if the clusters' networks are already known. */
 export function readNodes(containers: readonly unknown[], networks: readonly NetworkFacts[]): Reading<NodeContainer> {
   const names = new Set(networks.map(networkName));
   return readEach("container", containers, (found) => readContainer(found, names));
@@ -107,7 +107,7 @@ function shownName(found: unknown): string {
   return shownId(nameOf(found["Name"] ?? found["name"]) ?? found["Id"] ?? found["id"]);
 }
 
-/** A network, or what is wrong with it. */
+/** Returns a network, or what is wrong with it. */
 function readNetwork({ id, name, labels }: DescribedNetwork): ClusterNetwork | string {
   const texts = readLabels(labels);
   const required = { clusterId: parseClusterId(texts.clusterId), creationId: parseCreationId(texts.creationId) };
@@ -123,7 +123,7 @@ function readNetwork({ id, name, labels }: DescribedNetwork): ClusterNetwork | s
   return { id, ...known, ...optional };
 }
 
-/** A container, or what is wrong with it. */
+/** Returns a container, or what is wrong with it. */
 function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeContainer | string {
   if (!isMapping(found)) return "the engine does not describe it";
   const { Id: id, Name: name, Created: created, Config: config, NetworkSettings: settings } = found;
@@ -165,7 +165,7 @@ function readState(state: unknown): Pick<NodeContainer, "status" | "exitCode" | 
   };
 }
 
-/** `{ "22/tcp": [{ "HostPort": "32768" }] }` */
+/** Reads ports such as `{ "22/tcp": [{ "HostPort": "32768" }] }`. */
 function readPorts(ports: Readonly<Record<string, unknown>> | undefined): ReadonlyMap<number, number> {
   const pairs = Object.entries(ports ?? {}).flatMap(([name, bindings]): [number, number][] => {
     const inside = parsePort(/^(\d+)\/tcp$/.exec(name)?.[1]);

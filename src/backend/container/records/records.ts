@@ -3,20 +3,20 @@ import { creationDirectory } from "../../../system/files/creation-folder.ts";
 import { byRoleAndIndex, clusterState } from "../../../model/cluster-shape.ts";
 import type { NetworkFacts, NodeContainer } from "./read-containers.ts";
 
-/** Nodes let root in; a container has no other users of its own. */
+/** Nodes accept root's login; a container has no other users of its own. */
 const sshUser = "root";
 
-/** What of ours the engine has. */
+/** Everything of ours that the engine has. */
 export interface Inventory {
   readonly containers: readonly NodeContainer[];
   readonly networks: readonly NetworkFacts[];
-  /** The ids of creations whose program has died in the midst of them: what they had not started yet, nobody will. */
+  /** The ids of creations whose program died before they were complete: nothing will start the rest. */
   readonly abandoned: ReadonlySet<string>;
 }
 
 /**
- * What containers and networks make up. Every cluster has a network; one alone is a cluster too: there is something to destroy. `root` is the
- * folder of this machine's creations.
+ * Groups containers and networks into clusters. Every cluster has a network. A network alone is a cluster too, because there is something to destroy.
+ * `root` is the folder of this machine's creations.
  */
 export function toClusters({ containers, networks, abandoned }: Inventory, root: string): readonly ClusterRecord[] {
   return networks
@@ -42,7 +42,7 @@ function toCluster(
     region: undefined,
     variant: variant ?? "oss",
     distribution: distribution ?? "unknown",
-    // Stopped containers stay until they are removed, so none of them is on its way out.
+    // Stopped containers stay until they are removed, so none of them is ending.
     state: isLive ? clusterState(nodes, counts) : "incomplete",
     createdAt: earliest(containers),
     expiresAt: undefined,

@@ -14,7 +14,7 @@ const acceleratorLimitMs = 40_000;
 const installation = ({ architecture }: Qemu): string =>
   `Install a newer one, or another build (Debian and Ubuntu: ${architecture.packages}).`;
 
-/** Whether there is a QEMU that can run clusters. What it fails with is a ClusterError that says what to do. */
+/** Checks whether there is a QEMU that can run clusters. Failures are ClusterErrors that say what to do. */
 export function qemuCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const version = await qemuVersion(qemu, signal);
@@ -30,7 +30,7 @@ export function qemuCheck(qemu: Qemu): Check {
   return { name: "qemu", limitMs, run };
 }
 
-/** Which accelerator is used, and why the faster ones are not. */
+/** Reports which accelerator is used, and why the faster ones are not. */
 export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform, environment: Environment): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const trials = await tryAccelerators(qemu, platform, trialLimitsMs, signal).catch(missingAsUndefined);
@@ -61,7 +61,7 @@ const brokenOutcome = ({ accelerator, reason }: BrokenAccelerator, environment: 
     `To try again: cluster-vm create --accelerator ${accelerator}, or remove ${brokenAcceleratorPath(environment)}`,
   );
 
-/** What builds of QEMU may lack. */
+/** Checks features that some builds of QEMU lack. */
 export function featuresCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const lacking = await findLacking(qemu, signal).catch(missingAsUndefined);
@@ -72,7 +72,7 @@ export function featuresCheck(qemu: Qemu): Check {
   return { name: "qemu features", limitMs, run };
 }
 
-/** Only where machines have none built in. What is missing is a ClusterError that says what to do. */
+/** Checks the firmware only if machines have none built in. A missing firmware is a ClusterError that says what to do. */
 export function firmwareCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const found = await findFirmware(qemu, signal).then((firmware) => ({ firmware }), missingAsUndefined);
@@ -95,7 +95,7 @@ async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly st
   ];
 }
 
-/** That there is no QEMU is told by a check of its own. */
+/** Another check reports that QEMU is missing. */
 function missingAsUndefined(error: unknown): undefined {
   if (error instanceof ClusterError && error.facts["program"] !== undefined) return undefined;
   throw error;

@@ -5,10 +5,10 @@ import type { Environment } from "../../../system/environment.ts";
 import { imageFolder } from "../images/image-store.ts";
 import { defaults } from "../vm-options.ts";
 
-/** What a create without options makes: a master, an agent, a public agent. */
+/** A create without options creates a master, an agent and a public agent. */
 const usualNodes = 3;
 const usualMemoryBytes = usualNodes * defaults.memoryMegabytes * 1024 ** 2;
-/** An image, and what three nodes write with a platform on them. */
+/** An image, plus what three nodes with a platform write to their disks. */
 const usualDiskBytes = 10e9;
 
 export function memoryCheck({
@@ -31,7 +31,7 @@ export function memoryCheck({
   return { name: "memory", limitMs: localLimitMs, run };
 }
 
-/** `folder` is where the machines' disks will be, and need not be there yet. */
+/** `folder` is where the machines' disks will be; it need not exist yet. */
 export function diskCheck(folder: string): Check {
   const run = async (): Promise<Outcome> => {
     const free = await freeSpace(folder);
@@ -45,7 +45,7 @@ export function diskCheck(folder: string): Check {
   return { name: "disk", limitMs: localLimitMs, run };
 }
 
-/** What was downloaded before. */
+/** Reports the images that are already downloaded. */
 export function imageCheck(environment: Environment): Check {
   const folder = imageFolder(environment);
   const run = async (): Promise<Outcome> => {

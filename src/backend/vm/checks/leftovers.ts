@@ -9,7 +9,7 @@ import { isRunning } from "../machines/machine-process.ts";
 import { networkFiles } from "../machines/private-network.ts";
 import { observeCluster } from "../records.ts";
 
-/** What creates that were cut short have left, and clusters of which no machine runs. */
+/** Reports what interrupted creates left behind, and clusters without a running machine. */
 export function leftoversCheck(root: string): Check {
   return {
     name: "leftovers",

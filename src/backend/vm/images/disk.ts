@@ -3,7 +3,7 @@ import { toRemark } from "../../../model/parse-values.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 
-/** What a disk can be a layer above. */
+/** An image that a disk can be layered on. */
 export interface LayeredImage {
   readonly path: string;
   readonly format: "qcow2" | "raw";
@@ -13,7 +13,7 @@ export interface ImageFacts extends LayeredImage {
   readonly sizeBytes: number;
 }
 
-/** What an image file is. Throws `image-not-found` for what nodes can't be made of. */
+/** Reads the facts about an image file. Throws `image-not-found` if nodes can't be created from it. */
 export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
   if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
@@ -26,14 +26,14 @@ export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSign
   return { path, format, sizeBytes };
 }
 
-/** Whether an image names a backing file or a data file: QEMU opens that file as this user, and the nodes can read it. */
+/** Whether an image names a backing file or a data file. QEMU would open that file as this user, and the nodes could read it. */
 function leadsElsewhere(told: Readonly<Record<string, unknown>>): boolean {
   const specific = told["format-specific"];
   const data = isMapping(specific) ? specific["data"] : undefined;
   return "backing-filename" in told || (isMapping(data) && "data-file" in data);
 }
 
-/** A disk of its own for a machine: what isn't written yet is read from the image, and is nothing where that ends. */
+/** Creates a machine's own disk. Reads what isn't written yet from the image; beyond the image's end, the disk is empty. */
 export async function createDisk(
   qemu: Qemu,
   disk: { readonly path: string; readonly image: LayeredImage; readonly megabytes: number },
@@ -45,7 +45,7 @@ export async function createDisk(
   if (end.status !== 0) throw qemuFailure("qemu-img create", end);
 }
 
-/** A disk smaller than the image would be cut off. */
+/** A disk smaller than the image would cut the image off. */
 export function assertDiskIsLargeEnough({ path, sizeBytes }: ImageFacts, megabytes: number): void {
   const needed = Math.ceil(sizeBytes / 1024 ** 2);
   if (megabytes >= needed) return;

@@ -4,7 +4,10 @@ export interface Sum {
   readonly hex: string;
 }
 
-/** The file's sum in a publisher's list, as `sha256sum` and `sha512sum` write it (`<sum>  [*]<name>`) or as BSD's do (`SHA256 (<name>) = <sum>`). */
+/**
+ * Finds the file's sum in a publisher's list, in the format of `sha256sum` and `sha512sum` (`<sum> [*]<name>`) or of BSD's tools (`SHA256 (<name>) =
+ * <sum>`).
+ */
 export function findSum(list: string, fileName: string): Sum | undefined {
   for (const line of list.split("\n")) {
     const [, plainHex, plainName] = /^([0-9a-f]+)\s+\*?(\S+)\s*$/i.exec(line) ?? [];

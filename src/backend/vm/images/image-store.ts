@@ -19,29 +19,32 @@ import { isUrl, type VmOptions } from "../vm-options.ts";
 const stallLimitMs = 60_000;
 const listLimitMs = 30_000;
 
-/** Where images are kept. Machines are layers above them: an image's name says its contents, which never change. */
+/**
+ * Returns the folder where images are kept. Machines' disks are layers on top of them, so an image's name identifies its contents, which never
+ * change.
+ */
 export const imageFolder = (environment: Environment): string => join(cacheFolder(environment), "images");
 
-/** What nodes will be made of, and how it is come by where it is not here. */
+/** The image that nodes are created from, and how to get it if it isn't on this machine. */
 export interface MachineImage {
-  /** For people. */
+  /** The name shown to people. */
   readonly name: string;
-  /** Of the file, if it is here. */
+  /** The path of the file, if it is on this machine. */
   readonly path: string | undefined;
-  /** Where it is to be had, if it is not here. */
+  /** Where to download it, if it isn't on this machine. */
   readonly source?: ImageSource;
-  /** Of a file of the user's own. */
+  /** The sum of a user's own file. */
   readonly sha256?: string;
 }
 
 interface ImageSource {
   readonly url: string;
-  /** What the file's name in the store begins with. */
+  /** The beginning of the file's name in the store. */
   readonly prefix: string;
   readonly sums: { readonly listUrl: string } | Sum;
 }
 
-/** Looks only. Throws `image-not-found` where a file of the user's own isn't there. */
+/** Only looks for the image; doesn't download it. Throws `image-not-found` if a user's own file doesn't exist. */
 export async function findImage(
   { distribution, options }: { readonly distribution: string; readonly options: VmOptions },
   architecture: Architecture,
@@ -68,7 +71,7 @@ export async function findImage(
   };
 }
 
-/** What is here will do: publishers change what "latest" is every few weeks. */
+/** Uses a downloaded image if there is one: publishers change what "latest" means every few weeks. */
 async function findPublished(prefix: string, { url, sumsUrl }: PublishedImage, folder: string): Promise<MachineImage> {
   const names = await readdir(folder).catch(() => []);
   const found = names.find((name) => name.startsWith(`${prefix}-`) && name.endsWith(".img"));
@@ -84,8 +87,8 @@ export interface Obtaining {
 }
 
 /**
- * Brings the image here where it is missing, and compares its sum with the publisher's. Resolves with the file's path. Throws
- * `image-not-found` where it can't be had, or isn't what it should be.
+ * Downloads the image if it is missing and compares its sum with the publisher's. Resolves with the file's path. Throws `image-not-found` if the
+ * image isn't available or has another sum.
  */
 export async function obtainImage(image: MachineImage, obtaining: Obtaining, signal: AbortSignal): Promise<string> {
   const { source, sha256 } = image;
@@ -123,7 +126,7 @@ async function download(
   try {
     await assertSum({ path: draft, shown, hint }, sum, signal);
   } catch (error) {
-    // Nothing good comes of going on with it.
+    // Resuming this download wouldn't help.
     if (error instanceof ClusterError) await rm(draft, { force: true });
     throw error;
   }

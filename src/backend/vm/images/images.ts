@@ -1,10 +1,9 @@
 import { ClusterError } from "../../../errors.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 
-/** A disk image as its publisher offers it. */
 export interface PublishedImage {
   readonly url: string;
-  /** Lists the sums of all images beside it, of which one must be this image's. */
+  /** Lists the sums of all images in the same folder, including this one's. */
   readonly sumsUrl: string;
 }
 
@@ -16,7 +15,7 @@ interface Source {
   readonly cgroupVersion: 1 | 2;
 }
 
-/** Cloud images with cloud-init, as their publishers name the newest of each release; all of them for every architecture. */
+/** Cloud images with cloud-init, under their publishers' names for the newest of each release; each is available for every architecture. */
 const sources: Readonly<Record<string, Source>> = {
   "almalinux-8": { image: alma(8), cgroupVersion: 1 },
   "almalinux-9": { image: alma(9), cgroupVersion: 2 },
@@ -32,7 +31,7 @@ const sources: Readonly<Record<string, Source>> = {
 export const distributions: readonly string[] = Object.keys(sources);
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
 export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
-/** Stands for the one that suits the artifact's platform, where nobody has named one. */
+/** Stands for the distribution that suits the artifact's platform, if the user hasn't named one. */
 export const defaultDistribution = "by-artifact";
 const suiting = { usual: "debian-12", cgroups1: "almalinux-8" } as const;
 export const defaultDistributionText = `${suiting.usual}; ${suiting.cgroups1} for platforms that need cgroups 1`;
@@ -42,7 +41,7 @@ export function chooseDistribution(asked: string, needsCgroups1: boolean): strin
   return needsCgroups1 ? suiting.cgroups1 : suiting.usual;
 }
 
-/** Throws `bad-usage` for an unknown one. */
+/** Throws `bad-usage` for an unknown distribution. */
 export function publishedImage(distribution: string, architecture: Architecture): PublishedImage {
   const source = sources[distribution];
   if (source !== undefined) return source.image(architecture);

@@ -10,8 +10,8 @@ import { lockMachines } from "../remove-creation.ts";
 import { readOwnCluster } from "./look-at-machines.ts";
 
 /**
- * The hardware accelerator of these machines, if one of them stopped or crashed in it. Some accelerators pass every trial and can't run what a boot
- * loader or a kernel does later. Remembers it, so that the next creation starts with another one.
+ * Returns the hardware accelerator of these machines if it made one of them stop or crash. Some accelerators pass every trial but can't run what a
+ * boot loader or a kernel does later. Remembers the accelerator, so that the next creation starts with another one.
  */
 export async function findBrokenAccelerator(
   { directory, facts, accelerator }: Pick<LaunchPlan, "directory" | "facts" | "accelerator">,
@@ -32,18 +32,18 @@ function acceleratorsFault(life: MachineLife): string | undefined {
   return failure === "internal-error" || failure === "crashed" ? (said ?? failure) : undefined;
 }
 
-/** Ends the machines and removes all that they wrote, so that they can be launched again. Resolves with what is known of them now. */
+/** Ends the machines and removes everything that they wrote, so that they can be launched again. Resolves with the current facts about them. */
 export async function prepareTranslation(
   directory: string,
   { clock }: Pick<Surroundings, "clock">,
   signal: AbortSignal,
 ): Promise<LaunchPlan["facts"]> {
   await using _ = await lockMachines(directory, clock, signal);
-  // The machines' ports may have changed since they were planned.
+  // The machines' ports may have changed since the plan was made.
   const { facts } = await readOwnCluster(directory);
   await endMachines(await allProcessFiles(directory), clock, signal);
   const folders = facts.nodes.map((node) => machineFiles(directory, node).folder);
-  // A key that a machine was given before it broke is gone with its disk.
+  // A key that a machine received before it broke was lost with its disk.
   const paths = [...folders, creationFiles(directory).knownHosts];
   await Promise.all(paths.map(async (path) => rm(path, { recursive: true, force: true })));
   return facts;
@@ -53,7 +53,7 @@ export const fallBackNote = ({ accelerator, reason }: BrokenAccelerator): string
   `${accelerator} cannot run these machines (${reason}): starting them again under tcg, which takes minutes. ` +
   `Later creations use tcg too, until this computer restarts; see: cluster-vm doctor`;
 
-/** The failure of a creation that can't start again. */
+/** Returns the failure of a creation that can't start again. */
 export function brokenFailure(error: unknown, { accelerator }: BrokenAccelerator, isForced: boolean): unknown {
   if (!(error instanceof ClusterError) || error.id !== "machine-failed") return error;
   const hint = isForced

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:net";
 
-/** So many different TCP ports of 127.0.0.1 that nobody listens on now. Somebody else may be faster than the caller. */
+/** Finds this many different TCP ports of 127.0.0.1 that nobody listens on now. Another program may take them before the caller does. */
 export async function findFreePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
   const ports = servers.map((server) => {

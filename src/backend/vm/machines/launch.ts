@@ -20,7 +20,7 @@ import type { Accelerator, VmOptions } from "../vm-options.ts";
 const atOnce = 4;
 const portTries = 5;
 
-/** All that the machines of one cluster have in common. */
+/** Everything that the machines of one cluster have in common. */
 export interface LaunchPlan {
   readonly directory: string;
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
@@ -35,7 +35,7 @@ export interface LaunchPlan {
   readonly clock: Clock;
 }
 
-/** Starts all machines, and what connects them before. */
+/** Starts the network and then all machines. */
 export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
   const book = openBook(plan);
   const places = plan.facts.nodes.map((_, place) => place);
@@ -71,7 +71,7 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
   }
 }
 
-/** Runs to its end, whatever is aborted meanwhile: what it started must be known. */
+/** Runs to completion, even if something is aborted meanwhile, because it must be known what was started. */
 async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
   const { folder, qemuLog } = machine.files;
   const end = await qemu.run({ words: machineWords(machine), cwd: folder }, new AbortController().signal);
@@ -96,7 +96,7 @@ async function prepareFiles(
   await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes }, signal);
 }
 
-/** An underscore may not stand in one. */
+/** A hostname must not contain an underscore. */
 export const hostname = (node: NodeFacts): string => nodeReference(node).replaceAll("_", "-");
 
 export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
@@ -114,7 +114,7 @@ function startFailure({ systemName }: Qemu, node: NodeFacts, end: Parameters<typ
   );
 }
 
-/** The cluster's facts while they can still change, on the disk before anybody relies on them. */
+/** The cluster's facts while they can still change. They are saved to the disk before anything relies on them. */
 interface Book {
   node(place: number): NodeFacts;
   changePorts(place: number, ports: NodePorts): Promise<void>;

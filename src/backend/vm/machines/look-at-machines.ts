@@ -6,7 +6,7 @@ import { readCluster, type StoredCluster } from "../cluster-facts.ts";
 import { consoleOutput } from "../console-output.ts";
 import { observeCluster } from "../records.ts";
 
-/** Looks at all machines of a creation. Throws `machine-failed` when one of them has ended, or all have been removed. */
+/** Looks at all machines of a creation. Throws `machine-failed` if one of them has ended, or all have been removed. */
 export async function lookAtMachines(
   directory: string,
   { firmware }: Pick<Architecture, "firmware">,
@@ -20,7 +20,7 @@ export async function lookAtMachines(
   });
 }
 
-/** What this creation has written down of itself. Throws `machine-failed` where somebody has removed it meanwhile. */
+/** Reads what this creation has saved about itself. Throws `machine-failed` if somebody has removed it meanwhile. */
 export async function readOwnCluster(directory: string): Promise<StoredCluster> {
   const stored = await readCluster(directory);
   if (stored !== undefined) return stored;

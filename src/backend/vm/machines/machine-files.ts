@@ -3,24 +3,24 @@ import { join } from "node:path";
 import { nodeReference, type NodeRecord } from "../../../model/cluster-record.ts";
 import { errorCode } from "../../../system/error-code.ts";
 
-/** What a QEMU of ours is found by, and can't begin without; by absolute path. */
+/** The files that identify one of our QEMU processes and that it can't start without, by absolute path. */
 export interface ProcessFiles {
   readonly disk: string;
-  /** QEMU's: there while it runs, gone after an orderly end, left over where it was killed. */
+  /** QEMU's process file. It exists while QEMU runs, disappears after an orderly end, and stays behind after a kill. */
   readonly pid: string;
 }
 
-/** What one machine keeps in its cluster's folder; the disk is a layer above the image. */
+/** The files of one machine in its cluster's folder; the disk is a layer on top of the image. */
 export interface MachineFiles extends ProcessFiles {
   readonly folder: string;
-  /** Where there is firmware that isn't built in: layers above it. */
+  /** Layers on top of the firmware, for machines whose firmware isn't built in. */
   readonly flash: { readonly program: string; readonly variables: string };
-  /** What cloud-init reads at the first boot. */
+  /** The files that cloud-init reads at the first boot. */
   readonly seed: string;
   readonly console: string;
   /** QEMU's stderr. */
   readonly qemuLog: string;
-  /** There once QEMU said that the machine runs. A try that found its ports taken leaves a console too. */
+  /** Exists once QEMU has reported that the machine runs. A console file isn't enough: an attempt that found its ports taken leaves one too. */
   readonly started: string;
 }
 
@@ -44,7 +44,7 @@ export const processFiles = (folder: string): ProcessFiles => ({
   pid: join(folder, "qemu.pid"),
 });
 
-/** Of every QEMU that a creation may have, told by the folders alone: facts may be gone, damaged, or of another version. */
+/** Returns the files of every QEMU that a creation may have, found by the folders alone: facts may be missing, damaged, or from another version. */
 export async function allProcessFiles(directory: string): Promise<readonly ProcessFiles[]> {
   const machines = machinesFolder(directory);
   const entries = await readdir(machines, { withFileTypes: true }).catch((error: unknown) => {

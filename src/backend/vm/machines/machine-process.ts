@@ -7,25 +7,25 @@ import { queryRunState } from "../qemu/monitor.ts";
 import { qemuWords } from "../qemu/qemu-words.ts";
 
 const pauseMs = 50;
-/** QEMU ends at once when told to, but for what it has yet to write. */
+/** QEMU ends at once when told to, except for data that it still has to write. */
 const patienceMs = { TERM: 10_000, KILL: 5_000 } as const;
 
-/** `unstarted`: not begun yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
+/** `unstarted`: not started yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
 export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
 
 /** A machine that will never run again: its QEMU stopped it and waits, or crashed. */
 export interface Failure {
   readonly failure: (typeof failedStates)[number] | "crashed";
-  /** By QEMU. */
+  /** QEMU's message. */
   readonly said: string | undefined;
 }
 
-/** Run states of QEMU that nothing but a user with a monitor gets a machine out of. */
+/** Run states of QEMU that a machine leaves only if a user intervenes through the monitor. */
 const failedStates = ["internal-error", "guest-panicked", "io-error"] as const;
 const saidLines = 2;
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
-  // Looked for first: once that is there, so are the process and its number. Before, QEMU may have made its process file without having written it.
+  // Checked first: once this file exists, so do the process and its number. Before that, QEMU may have created its process file but not written it.
   const isStarted = await isThere(files.started);
   if (await isRunning(files)) {
     const runState = await queryRunState(files.folder);
@@ -45,8 +45,8 @@ async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined
 export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;
 
 /**
- * The number of the process that runs this very machine. A number alone says nothing, since another process may have it by now: its command line
- * must name the machine's own files.
+ * Returns the number of the process that runs this very machine. The number alone proves nothing, since another process may have it by now, so its
+ * command line must name the machine's own files.
  */
 async function runningPid({ pid }: ProcessFiles): Promise<number | undefined> {
   const number = Number((await readFile(pid, "utf8").catch(() => "")).trim());
@@ -55,7 +55,7 @@ async function runningPid({ pid }: ProcessFiles): Promise<number | undefined> {
   return command?.includes(pid) === true ? number : undefined;
 }
 
-/** Ends those that run, first by asking. Throws `engine-failed` where one doesn't end. */
+/** Ends the running machines, first with TERM, then with KILL. Throws `engine-failed` if one doesn't end. */
 export async function endMachines(machines: readonly ProcessFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
   if (await endBy("TERM", machines, clock, signal)) return;
   if (await endBy("KILL", machines, clock, signal)) return;

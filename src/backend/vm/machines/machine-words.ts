@@ -8,7 +8,7 @@ import { sandboxWords } from "../qemu/sandbox.ts";
 import { macAddresses } from "./seed.ts";
 import type { Accelerator, VmOptions } from "../vm-options.ts";
 
-/** All that a machine is made of. */
+/** Everything that a machine consists of. */
 export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
@@ -21,7 +21,10 @@ export interface MachinePlan {
   readonly wires: Wires;
 }
 
-/** QEMU's command line. Its working folder must be the machine's: files that QEMU opens before it leaves that folder have no path here. */
+/**
+ * Returns QEMU's command line. Its working folder must be the machine's, because files that QEMU opens before it leaves that folder have no path
+ * here.
+ */
 export function machineWords(plan: MachinePlan): readonly string[] {
   const { architecture, accelerator, files, node, place } = plan;
   const options: readonly (readonly [string, string])[] = [
@@ -39,7 +42,7 @@ export function machineWords(plan: MachinePlan): readonly string[] {
     ["-netdev", `user,id=outside,${forwards(node)}`],
     ["-device", networkCard("outside", macAddresses(place).outside)],
     ...privateNetworkOptions(plan),
-    // Otherwise the end of a node whose kernel panicked would look like that of one that was switched off.
+    // Otherwise a node whose kernel panicked would look the same as one that was switched off.
     ["-device", architecture.panicDevice],
     ["-action", "panic=pause"],
     ...monitorOptions,
@@ -69,8 +72,8 @@ const layer = (name: string, filename: string, more: Readonly<Record<string, unk
 });
 
 /**
- * A full disk of this computer is told to the node, which would stand still without a word otherwise. What a node flushes, as package managers do all
- * the time, isn't flushed here: machines don't outlive a crash of this computer anyway.
+ * If this computer's disk is full, the node gets an error; otherwise it would stop without a message. A node's flushes, which package managers send
+ * all the time, aren't passed on: machines don't survive a crash of this computer anyway.
  */
 function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
   const folder = { driver: "vvfat", "node-name": "seed", dir: seed, label: "cidata", "read-only": true };
@@ -82,7 +85,7 @@ function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, 
   ];
 }
 
-/** Without firmware of its own, which would try to boot from the network. */
+/** The card has no firmware of its own, because that would try to boot from the network. */
 const networkCard = (network: string, mac: string): string => `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
 
 const forwards = ({ ports }: NodeFacts): string =>
@@ -94,7 +97,7 @@ const forwards = ({ ports }: NodeFacts): string =>
     .map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-:${there}`)
     .join(",");
 
-/** A node that is alone has the card as well, so that its private address is a real one. */
+/** A single node has the card as well, so that its private address is a real one. */
 function privateNetworkOptions({ place, wires }: MachinePlan): readonly (readonly [string, string])[] {
   const wire =
     wires.count === 1

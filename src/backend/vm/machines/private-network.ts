@@ -15,24 +15,24 @@ export const networkFiles = (directory: string): ProcessFiles => processFiles(ne
 const networkFolder = (directory: string): string => join(machinesFolder(directory), "network");
 
 /**
- * A cluster's wires while its machines are being connected: sockets in a folder of its own. Not in the cluster's, since the names of sockets may
- * not be long; nor by a name relative to that, since QEMU leaves the folder that it starts in before it is sure to have used the name.
+ * A cluster's wires while its machines are being connected: sockets in a separate folder. They aren't in the cluster's folder, because socket names
+ * must be short. A name relative to that folder wouldn't work either, because QEMU may leave its starting folder before it uses the name.
  */
 export interface Wires {
   readonly folder: string;
   readonly count: number;
 }
 
-/** Of the node at this place in the launch order. */
+/** Returns the socket of the node at this place in the launch order. */
 export const wirePath = (wires: Wires, place: number): string => join(wires.folder, `wire-${place}`);
 
-/** Writes down where the wires are, so that they can be removed where the program was killed before it could. */
+/** Saves where the wires are, so that they can be removed if the program is killed before it removes them. */
 export async function noteWires(directory: string, folder: string): Promise<void> {
   await mkdir(networkFolder(directory), { recursive: true, mode: 0o700 });
   await writeFile(wiresNote(directory), folder, { mode: 0o600 });
 }
 
-/** Removes what wires there are by the note, and their folder: nothing else that may be there, whatever the note says. */
+/** Removes the wires that the note points to, and their folder, but nothing else there, whatever the note says. */
 export async function removeWires(directory: string): Promise<void> {
   const folder = await readFile(wiresNote(directory), "utf8").catch(() => "");
   if (!isTemporaryFolder(folder)) return;
@@ -52,15 +52,15 @@ interface NetworkPlan {
 }
 
 /**
- * Starts what connects all of a cluster's machines: a QEMU without a machine, with a socket for each. It needs no privileges, nothing else on
- * this computer hears it, and no machine's end is its end.
+ * Starts the program that connects all of a cluster's machines: a QEMU without a machine, with one socket for each. It needs no privileges, nothing
+ * else on this computer can listen in, and it survives the end of any machine.
  */
 export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortSignal): Promise<void> {
   const files = networkFiles(plan.directory);
   await mkdir(dirname(files.disk), { recursive: true, mode: 0o700 });
   await writeFile(files.disk, "", { mode: 0o600 });
   signal.throwIfAborted();
-  // Run to its end, whatever is aborted meanwhile: what it started must be known.
+  // Runs to completion, even if something is aborted meanwhile, because it must be known what was started.
   const end = await qemu.system(
     [...sandboxWords(plan), ...networkWords(files, plan.wires)],
     new AbortController().signal,
@@ -74,13 +74,14 @@ function networkWords({ disk, pid }: ProcessFiles, wires: Wires): readonly strin
     ["-netdev", `stream,id=wire${place},server=on,addr.type=unix,addr.path=${escaped(wirePath(wires, place))}`],
     ["-netdev", `hubport,id=port${place},hubid=0,netdev=wire${place}`],
   ]);
-  // The disk is empty, and never read: without it, a process that was only beginning when all was removed can't go on. See removeCreation.
+  // The disk is empty and never read. If it is missing, a process that was only starting while everything was removed can't continue. See
+  // removeCreation.
   const file = { driver: "file", "node-name": "disk", filename: disk, "read-only": true };
   const rest = ["-blockdev", JSON.stringify(file), "-pidfile", pid, "-daemonize"];
   return ["-nodefaults", "-no-user-config", "-display", "none", "-machine", "none", ...connections.flat(2), ...rest];
 }
 
-/** They may come after QEMU has gone to the background; a machine that comes before would never be connected. */
+/** The sockets may appear only after QEMU has gone to the background. A machine that starts earlier would never be connected. */
 async function awaitWires({ wires, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
   const paths = Array.from({ length: wires.count }, (_, place) => wirePath(wires, place));
   for (const deadlineMs = clock.now() + patienceMs; !(await areThere(paths)); await clock.sleep(pauseMs, signal)) {

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { type FirstBoot, userData } from "../../cloud-init.ts";
 import { privateAddressWithBits } from "../ip-detect.ts";
 
-/** The node's own part of what cloud-init is told. */
+/** The node's own part of the cloud-init data. */
 export interface Seed {
-  /** Machines of one name are one machine to cloud-init. */
+  /** cloud-init takes machines with the same id for one machine. */
   readonly instanceId: string;
   readonly hostname: string;
   /** The node's place in the launch order. */
@@ -13,14 +13,14 @@ export interface Seed {
   readonly boot: FirstBoot;
 }
 
-/** Hardware addresses of a node: the same in every cluster, since no two clusters share a network. */
+/** Returns a node's hardware addresses. They are the same in every cluster, since no two clusters share a network. */
 export const macAddresses = (place: number): { readonly outside: string; readonly inside: string } => {
   const number = place + 2;
   const end = [number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
   return { outside: `52:54:00:93:${end}`, inside: `52:54:00:94:${end}` };
 };
 
-/** Writes the files of cloud-init's NoCloud source. JSON throughout: every JSON text is YAML. */
+/** Writes the files for cloud-init's NoCloud source. All are JSON, because every JSON text is also YAML. */
 export async function writeSeed(folder: string, seed: Seed): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const metaData = { "instance-id": seed.instanceId, "local-hostname": seed.hostname };
@@ -32,7 +32,7 @@ export async function writeSeed(folder: string, seed: Seed): Promise<void> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
 }
 
-/** Version 1, which cloud-init of every age reads. The private address never changes, and leads nowhere else. */
+/** Uses version 1, which cloud-init of every age reads. The private address never changes and has no route to anywhere else. */
 export function networkConfiguration(place: number): unknown {
   const mac = macAddresses(place);
   const outside = { type: "physical", name: "eth0", mac_address: mac.outside, subnets: [{ type: "dhcp" }] };

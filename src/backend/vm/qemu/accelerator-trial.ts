@@ -6,11 +6,11 @@ import { qemuWords } from "./qemu-words.ts";
 import type { Qemu } from "./qemu.ts";
 import type { Accelerator } from "../vm-options.ts";
 
-/** Starts the machine once somebody listens: a machine that QEMU stops before that would be stopped unheard. */
+/** Starts the machine only once the monitor is connected. If QEMU stopped the machine earlier, nobody would notice. */
 const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';
 
 /**
- * Runs the architecture's probe under an accelerator in place of the firmware, which takes some hundredths of a second. Resolves with what is wrong
+ * Runs the architecture's probe under an accelerator in place of the firmware, which takes a few hundredths of a second. Resolves with what is wrong
  * with the accelerator, or `undefined`.
  */
 export async function tryAsFirmware(
@@ -24,7 +24,9 @@ export async function tryAsFirmware(
   return await problemOf(qemu, { accelerator, media: ["-bios", rom] }, signal);
 }
 
-/** Has QEMU's own firmware boot the probe, where there is such firmware: it does much more than the probe, and so does its access to the disk. */
+/**
+ * Lets QEMU's own firmware boot the probe, if there is such firmware. The firmware and its access to the disk exercise much more than the probe does.
+ */
 export async function tryAsDisk(
   qemu: Qemu,
   accelerator: Accelerator,
@@ -61,7 +63,7 @@ async function problemOf(
   return qemuWords(end.stderr, 1) ?? `it ended with status ${end.status ?? "unknown"}`;
 }
 
-/** A machine that its accelerator can't go on with is stopped, and its QEMU stays: then resolves with what QEMU printed. */
+/** If an accelerator can't continue a machine, the machine stops and its QEMU stays. In that case this resolves with what QEMU printed. */
 async function runUntilStopped(
   qemu: Qemu,
   run: { readonly words: readonly string[]; readonly stdin: string },

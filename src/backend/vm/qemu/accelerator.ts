@@ -5,7 +5,7 @@ import type { BrokenAccelerator } from "./broken-accelerator.ts";
 import type { Qemu } from "./qemu.ts";
 import { type Accelerator, accelerators } from "../vm-options.ts";
 
-/** How long each may take: some tenths of a second where nothing is wrong. A busy computer slows translation down. */
+/** How long each trial may take. It takes a few tenths of a second if nothing is wrong; a busy computer slows translation down. */
 export const trialLimitsMs: Readonly<Record<Accelerator, number>> = { kvm: 10_000, hvf: 10_000, tcg: 30_000 };
 
 export interface AcceleratorTrial {
@@ -15,8 +15,8 @@ export interface AcceleratorTrial {
 }
 
 /**
- * Tries each by running a program under it, since nothing else tells: `/dev/kvm` may be there, open, and yet fail as soon as a machine runs, or
- * never come to an end.
+ * Tries each accelerator by running a program under it, since nothing else is reliable: `/dev/kvm` may exist and open, and yet fail as soon as a
+ * machine runs, or never finish.
  */
 export async function tryAccelerators(
   qemu: Qemu,
@@ -41,20 +41,20 @@ async function problemOf(qemu: Qemu, accelerator: Accelerator, signal: AbortSign
 }
 
 export interface AcceleratorChoice {
-  /** By the user, who wants this one and no other. */
+  /** The accelerator that the user forces. */
   readonly forced: Accelerator | undefined;
-  /** One that stopped a machine since this computer started. */
+  /** An accelerator that stopped a machine since this computer started. */
   readonly broken: BrokenAccelerator | undefined;
 }
 
-/** Why machines run under tcg, for people. */
+/** Explains, for people, why machines run under tcg. */
 export function whyTranslated({ forced, broken }: AcceleratorChoice): string {
   if (forced !== undefined) return "it was asked for";
   if (broken === undefined) return "no hardware acceleration works here";
   return `${broken.accelerator} broke since this computer started`;
 }
 
-/** The forced one, or the first that works. Throws `machine-not-set-up` where that one doesn't work, or none does. */
+/** Returns the forced accelerator, or the first that works. Throws `machine-not-set-up` if the forced one doesn't work, or none does. */
 export function chooseAccelerator(
   trials: readonly AcceleratorTrial[],
   { forced, broken }: AcceleratorChoice,
@@ -81,7 +81,7 @@ function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): 
   });
 }
 
-/** One that hangs is another one's turn, not the end of everything. */
+/** If a trial hangs, the next accelerator gets its turn instead of everything failing. */
 async function problemWithin(
   limitMs: number,
   attempt: (signal: AbortSignal) => Promise<string | undefined>,

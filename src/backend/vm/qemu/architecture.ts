@@ -2,33 +2,36 @@ import { arch } from "node:os";
 import { ClusterError } from "../../../errors.ts";
 import { x86ProbeDisk, x86ProbeRom, x86ProbeStatus, x86ProbeWords } from "./x86-probe.ts";
 
-/** All that differs between the processors that machines can have: they have this computer's, since another one's would be slow everywhere. */
+/**
+ * All differences between the processors that machines can have. Machines have this computer's architecture, since any other would be slow
+ * everywhere.
+ */
 export interface Architecture {
-  /** As uname, QEMU and Red Hat's relatives call it. */
+  /** The name that uname, QEMU and Red Hat's relatives use. */
   readonly name: "x86_64" | "aarch64";
-  /** As Debian and Ubuntu call it. */
+  /** The name that Debian and Ubuntu use. */
   readonly debianName: "amd64" | "arm64";
-  /** Debian's packages of all that is needed. */
+  /** Debian's packages for everything that is needed. */
   readonly packages: string;
-  /** The kind of machine, as QEMU calls it. */
+  /** QEMU's name for the kind of machine. */
   readonly machine: "q35" | "virt";
-  /** The processor that QEMU's own translation plays. */
+  /** The processor that QEMU emulates under tcg. */
   readonly translatedCpu: string;
-  /** What an image must boot with. */
+  /** The firmware that an image must boot with. */
   readonly firmware: "BIOS" | "UEFI";
-  /** The device by which a node's kernel reports that it has panicked. */
+  /** The device through which a node's kernel reports a panic. */
   readonly panicDevice: "pvpanic" | "pvpanic-pci";
   readonly probe: Probe;
 }
 
-/** A program that ends QEMU: that it does shows that an accelerator works. */
+/** A program that ends QEMU. If QEMU ends, the accelerator works. */
 interface Probe {
   /** The program in place of the firmware. */
   readonly rom: () => Uint8Array;
-  /** The program on a disk that the built-in firmware boots from; absent where machines have none built in. */
+  /** The program on a disk that the built-in firmware boots from; absent if machines have none built in. */
   readonly disk?: () => Uint8Array;
   readonly words: readonly string[];
-  /** What QEMU ends with. */
+  /** QEMU's exit status. */
   readonly status: number;
 }
 
@@ -53,7 +56,7 @@ const architectures: Readonly<Record<string, Architecture>> = {
     debianName: "arm64",
     packages: "qemu-system-arm qemu-efi-aarch64 qemu-utils",
     machine: "virt",
-    // Everything that there is ("max") is more than the kernels of older distributions start on.
+    // "max" enables every feature, which is more than the kernels of older distributions can boot with.
     translatedCpu: "neoverse-n1",
     firmware: "UEFI",
     panicDevice: "pvpanic-pci",
@@ -65,14 +68,14 @@ const architectures: Readonly<Record<string, Architecture>> = {
   },
 };
 
-/** mov w0, 0x84000008; hvc 0; b . (which powers the machine off) */
+/** The code: mov w0, 0x84000008; hvc 0; b . (which powers the machine off) */
 function armProbeRom(): Uint8Array {
   const rom = new Uint8Array(65_536);
   rom.set([0x00, 0x01, 0x80, 0x52, 0x00, 0x80, 0xb0, 0x72, 0x02, 0x00, 0x00, 0xd4, 0x00, 0x00, 0x00, 0x14]);
   return rom;
 }
 
-/** By the name that Node has for it. Throws `machine-not-set-up` for any other. */
+/** Takes Node's name for the architecture. Throws `machine-not-set-up` for any other name. */
 export function architectureOf(name: string): Architecture {
   const found = architectures[name];
   if (found !== undefined) return found;

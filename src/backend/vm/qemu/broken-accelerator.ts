@@ -7,20 +7,20 @@ import { isMapping } from "../../../system/is-mapping.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { type Accelerator, accelerators } from "../vm-options.ts";
 
-/** An accelerator that passed its trial and stopped a machine all the same. */
+/** An accelerator that passed its trial but still stopped a machine. */
 export interface BrokenAccelerator {
   readonly accelerator: Accelerator;
-  /** Why, by QEMU. */
+  /** QEMU's reason. */
   readonly reason: string;
 }
 
 const longestReason = 500;
 
-/** Where it is remembered; once this file is removed, the accelerator is used again. */
+/** Returns where it is remembered; if this file is removed, the accelerator is used again. */
 export const brokenAcceleratorPath = (environment: Environment): string =>
   join(cacheFolder(environment), "broken-accelerator.json");
 
-/** Until this computer restarts, perhaps with another kernel. Where the system has no boot id, nothing is remembered. */
+/** Remembers it until this computer restarts, perhaps with another kernel. If the system has no boot id, remembers nothing. */
 export async function rememberBrokenAccelerator(environment: Environment, broken: BrokenAccelerator): Promise<void> {
   const bootId = await readBootId();
   if (bootId === undefined) return;
@@ -33,7 +33,7 @@ export async function forgetBrokenAccelerator(environment: Environment): Promise
   await rm(brokenAcceleratorPath(environment), { force: true });
 }
 
-/** `undefined`: none since this computer started. */
+/** Returns `undefined` if no accelerator broke since this computer started. */
 export async function readBrokenAccelerator(environment: Environment): Promise<BrokenAccelerator | undefined> {
   const text = await readFile(brokenAcceleratorPath(environment), "utf8").catch(() => "");
   const stored = parsed(text);

@@ -7,20 +7,20 @@ import { createDisk, type LayeredImage } from "../images/disk.ts";
 import type { MachineFiles } from "../machines/machine-files.ts";
 import type { Qemu } from "./qemu.ts";
 
-/** The two halves of UEFI: its program, and the variables that a machine begins with. */
+/** The two halves of UEFI: its program, and the initial variables of a machine. */
 export interface Firmware {
   readonly program: LayeredImage;
   readonly variables: LayeredImage;
 }
 
-/** QEMU takes flash memory of this very size only. */
+/** QEMU accepts flash memory of exactly this size. */
 const flashMegabytes = 64;
-/** Where an administrator puts descriptions; the others lie in QEMU's own folders. */
+/** Where an administrator puts descriptions; the others are in QEMU's own folders. */
 const administratorsFolder = "/etc/qemu";
 
 /**
- * The firmware of machines that have none built in; `undefined` for those that have. Whoever installs one describes it in a file that all
- * users of QEMU look for (QEMU's docs/interop/firmware.json). Throws `machine-not-set-up` where there is none.
+ * Finds the firmware for machines that have none built in; returns `undefined` for those that have. Packages that install firmware describe it in a
+ * file that all users of QEMU look for (QEMU's docs/interop/firmware.json). Throws `machine-not-set-up` if there is none.
  */
 export async function findFirmware(qemu: Qemu, signal: AbortSignal): Promise<Firmware | undefined> {
   const { architecture } = qemu;
@@ -37,7 +37,7 @@ export async function findFirmware(qemu: Qemu, signal: AbortSignal): Promise<Fir
   });
 }
 
-/** In the order of their names, which begin with a number for that; a file hides those of its name in later folders. */
+/** Sorts the files by name, since names begin with a number for that. A file hides files of the same name in later folders. */
 async function descriptions(folders: readonly string[]): Promise<readonly string[]> {
   const paths = new Map<string, string>();
   for (const parent of folders) {
@@ -64,7 +64,7 @@ async function readDescription(path: string, architecture: Architecture): Promis
   return areThere.every(Boolean) ? firmware : undefined;
 }
 
-/** `undefined` for what doesn't fit our machines. Not every image boots with Secure Boot. */
+/** Returns `undefined` for firmware that doesn't fit our machines. Firmware with Secure Boot doesn't fit, because not every image boots with it. */
 export function parseDescription(text: string, { name, machine }: Architecture): Firmware | undefined {
   const { targets, features, mapping } = mappingOf(parsed(text));
   const isOurs = (target: Readonly<Record<string, unknown>>): boolean =>
@@ -93,7 +93,7 @@ function parsed(text: string): unknown {
 const mappingOf = (value: unknown): Readonly<Record<string, unknown>> => (isMapping(value) ? value : {});
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** A machine's own flash memory: layers again, since it writes its variables. */
+/** Creates a machine's own flash memory, again as layers, since the machine writes its variables. */
 export async function createFlash(
   qemu: Qemu,
   { program, variables }: Firmware,

@@ -7,16 +7,16 @@ import { errorCode } from "../../../system/error-code.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 
-/** QEMU answers in milliseconds, on a busy computer in seconds. */
+/** QEMU answers in milliseconds, or in seconds on a busy computer. */
 const limitMs = 5_000;
 const pauseMs = 20;
-/** What a socket's address may hold at the most (macOS: 104 bytes with the NUL, Linux: 108). */
+/** The maximum length of a socket's address (macOS: 104 bytes with the NUL, Linux: 108). */
 const longestPathBytes = 103;
-/** EAGAIN by the system; Bun 1.4.4 calls it ECONNREFUSED. */
+/** The system reports EAGAIN; Bun 1.4.4 calls it ECONNREFUSED. */
 const refusals: ReadonlySet<string> = new Set(["EAGAIN", "ECONNREFUSED"]);
 const statusId = "status";
 
-/** The name of a machine's monitor socket in its folder: QEMU is started there, since the whole path may be too long for a socket. */
+/** The name of a machine's monitor socket in its folder. QEMU is started in that folder, because the whole path may be too long for a socket. */
 export const monitorName = "monitor.sock";
 
 export const monitorOptions = [
@@ -25,8 +25,8 @@ export const monitorOptions = [
 ] as const;
 
 /**
- * The run state of the machine in this folder, by the name that QMP has for it, such as `running` or `internal-error`. `undefined`: it didn't answer, as
- * QEMUs of earlier versions of this program, which have no monitor. https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-RunState
+ * Returns QMP's name for the run state of the machine in this folder, such as `running` or `internal-error`. Returns `undefined` if it didn't answer;
+ * QEMUs started by earlier versions of this program have no monitor. https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-RunState
  */
 export async function queryRunState(folder: string): Promise<string | undefined> {
   try {
@@ -36,7 +36,7 @@ export async function queryRunState(folder: string): Promise<string | undefined>
   }
 }
 
-/** Reaches the folder by a link with a short path where its own one is too long. */
+/** If the folder's own path is too long, reaches it through a link with a short path. */
 async function withShortPath<Result>(folder: string, work: (socketPath: string) => Promise<Result>): Promise<Result> {
   const path = join(folder, monitorName);
   if (Buffer.byteLength(path) <= longestPathBytes) return await work(path);
@@ -46,7 +46,7 @@ async function withShortPath<Result>(folder: string, work: (socketPath: string) 
   return await work(join(link, monitorName));
 }
 
-/** QEMU talks to one client at a time and lets one more wait; all others are refused. */
+/** QEMU talks to one client at a time and lets one more wait; it refuses all others. */
 async function queryAt(path: string): Promise<string | undefined> {
   const limit = AbortSignal.timeout(limitMs);
   for (;;) {
@@ -69,7 +69,7 @@ async function queryOnce(path: string, signal: AbortSignal): Promise<string | un
   }
 }
 
-/** Between the answers stand QEMU's greeting and what happens meanwhile. */
+/** QEMU's greeting and its events appear between the answers. */
 async function readStatus(socket: Socket): Promise<string | undefined> {
   for await (const line of createInterface(socket)) {
     const answer: unknown = JSON.parse(line);

@@ -1,6 +1,6 @@
 /**
- * The lines of QEMU's stderr that say what is wrong, without its name before them, warnings, and the contents of registers; `undefined`: there are
- * none. At most `count` lines.
+ * Returns the lines of QEMU's stderr that say what is wrong, at most `count` of them. Leaves out QEMU's name at the start of a line, warnings, and
+ * register dumps. Returns `undefined` if no lines remain.
  */
 export function qemuWords(stderr: string, count: number): string | undefined {
   const lines = stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, "").trim());

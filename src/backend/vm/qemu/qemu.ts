@@ -8,16 +8,16 @@ import type { Architecture } from "./architecture.ts";
 
 const limitMs = 60_000;
 
-/** QEMU's programs. Any status resolves; that there is no such program, and that one doesn't end, are ClusterErrors. */
+/** QEMU's programs. The methods resolve with any exit status. A missing program, and one that doesn't end, are ClusterErrors. */
 export interface Qemu {
-  /** Of all its machines. */
+  /** The architecture of all its machines. */
   readonly architecture: Architecture;
-  /** The emulator of whole machines, as it is called. */
+  /** The name of the system emulator's program. */
   readonly systemName: string;
   system(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
-  /** The same with a working folder, stdin, or a listener to what it prints. */
+  /** Does the same with a working folder, stdin, or a listener for its output. */
   run(run: QemuRun, signal: AbortSignal): Promise<ProgramEnd>;
-  /** `qemu-img`. */
+  /** Runs `qemu-img`. */
   image(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
 }
 
@@ -64,7 +64,7 @@ async function startProgram(
   return await runProgram({ argv: [program, ...words], environment: minimalEnvironment(environment), ...more }, signal);
 }
 
-/** QEMU's version, such as [7, 2]. Throws `machine-not-set-up` where there is none. */
+/** Returns QEMU's version, such as [7, 2]. Throws `machine-not-set-up` if there is no QEMU. */
 export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<readonly [number, number]> {
   const end = await qemu.system(["--version"], signal);
   const [, major, minor] = /version (\d+)\.(\d+)/.exec(end.stdout) ?? [];
@@ -72,7 +72,7 @@ export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<read
   return [Number(major), Number(minor)];
 }
 
-/** What is wrong with a QEMU that didn't do what it was asked for, by its own last words. */
+/** Returns the error for a QEMU that failed, with the last line that it printed. */
 export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd): ClusterError {
   const said = lastLine(stderr) || lastLine(stdout) || `it ended with status ${status ?? "unknown"}`;
   const facts = { command: what, status };
@@ -105,9 +105,9 @@ const tooSlow = (program: string): ClusterError =>
     facts: { program },
   });
 
-/** Without the program's name before it and the full stop after it. */
+/** Removes the program's name from the start of the line and the full stop from its end. */
 const lastLine = (text: string): string =>
   (text.trim().split("\n").at(-1) ?? "").replace(/^qemu[\w-]*: /, "").replace(/[.\s]+$/, "");
 
-/** In QEMU's lists of options a comma is doubled. */
+/** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");

@@ -2,15 +2,15 @@ import { tryAsFirmware } from "./accelerator-trial.ts";
 import type { Qemu } from "./qemu.ts";
 
 /**
- * A filter of system calls. Whatever breaks out of a machine cannot load kernel modules or a new kernel, mount, trace, reboot and the like. More can't be
- * denied (`spawn`, `elevateprivileges`): with them QEMU doesn't get to the background.
+ * A filter of system calls. Code that breaks out of a machine cannot load kernel modules or a new kernel, mount, trace, reboot and the like. Denying
+ * more (`spawn`, `elevateprivileges`) isn't possible, because it keeps QEMU from going to the background.
  */
 const words = ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"] as const;
 
 export const sandboxWords = ({ isSandboxed }: { readonly isSandboxed: boolean }): readonly string[] =>
   isSandboxed ? words : [];
 
-/** Whether QEMU's sandbox works here: builds for macOS have none, and a container's own filter may refuse it. */
+/** Checks whether QEMU's sandbox works here: builds for macOS have none, and a container's own filter may refuse it. */
 export async function hasSandbox(qemu: Qemu, signal: AbortSignal): Promise<boolean> {
   const sandboxed: Qemu = {
     ...qemu,

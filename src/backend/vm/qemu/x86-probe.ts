@@ -1,17 +1,19 @@
 /**
- * A program that shows whether an accelerator runs what boot loaders do: it goes through real, protected and long mode, with string moves, port
- * I/O, interrupts and paging, and ends QEMU through its debug exit. kvm-pvm of Linux 6.18, for one, runs a few instructions well and then stops
+ * A program that shows whether an accelerator can run what boot loaders do. It goes through real, protected and long mode, with string moves, port
+ * I/O, interrupts and paging, and ends QEMU through its debug exit. For example, kvm-pvm of Linux 6.18 runs a few instructions well, but then stops
  * every machine at the return from an interrupt in protected mode.
  */
 
-/** An instruction or a directive: its bytes in hexadecimal, and what GNU as makes them of. A test assembles these lines and compares. */
+/**
+ * An instruction or a directive: its bytes in hexadecimal, and the source that GNU as assembles to them. A test assembles these lines and compares.
+ */
 type Line = readonly [bytes: string, source: string];
 
-/** What QEMU ends with where all went well: the debug exit doubles what is written to it, and adds one. */
+/** QEMU's exit status if all went well: the debug exit doubles the value written to it and adds one. */
 export const x86ProbeStatus = 0x10 * 2 + 1;
 export const x86ProbeWords = ["-device", "isa-debug-exit,iobase=0xf4,iosize=1"] as const;
 
-/** Loaded at 0x7c00, as every boot sector. */
+/** Loaded at 0x7c00, like every boot sector. */
 export const bootSectorLines: readonly Line[] = [
   ["", ".intel_syntax noprefix"],
   ["", ".code16"],
@@ -33,7 +35,7 @@ export const bootSectorLines: readonly Line[] = [
   ["b90001", "mov cx, 256"],
   ["f3a7", "repe cmpsw"],
   ["7523", "jne failed16"],
-  // An interrupt of the firmware
+  // A firmware interrupt
   ["cd12", "int 0x12"],
   ["85c0", "test ax, ax"],
   ["741d", "jz failed16"],
@@ -130,7 +132,7 @@ export const bootSectorLines: readonly Line[] = [
   ["55aa", ".word 0xaa55"],
 ];
 
-/** The last 256 bytes of a firmware that has the boot sector as its first ones, and does nothing but run it. */
+/** The last 256 bytes of a firmware. The boot sector is its first bytes, and it only runs that. */
 export const romLines: readonly Line[] = [
   ["", ".intel_syntax noprefix"],
   ["", ".code16"],
@@ -144,7 +146,7 @@ export const romLines: readonly Line[] = [
   ["bf007c", "mov di, 0x7c00"],
   ["b90001", "mov cx, 256"],
   ["f3a5", "rep movsw"],
-  // The firmware's interrupt that the boot sector uses
+  // The firmware interrupt that the boot sector uses
   ["26c706480027ff", "mov word ptr es:[0x48], offset memory_size"],
   ["26c7064a0000f0", "mov word ptr es:[0x4a], 0xf000"],
   ["ea007c0000", "ljmp 0, 0x7c00"],
@@ -161,14 +163,14 @@ const romBytes = 65_536;
 /** Firmware doesn't read a disk that is smaller than a cylinder. */
 const diskBytes = 1_048_576;
 
-/** A disk that boots with the program. */
+/** Returns a disk that boots the program. */
 export function x86ProbeDisk(): Uint8Array {
   const disk = new Uint8Array(diskBytes);
   disk.set(assembled(bootSectorLines));
   return disk;
 }
 
-/** Firmware that is the program. */
+/** Returns firmware that consists of the program. */
 export function x86ProbeRom(): Uint8Array {
   const rom = new Uint8Array(romBytes);
   rom.set(assembled(bootSectorLines));
