@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../errors.ts";
 import { wireNumber, wireString } from "./connection/wire.ts";
+import { parseKey } from "./parse-key.ts";
 
 export interface KeyPair {
   /** In a format that OpenSSH reads, with a newline at the end. */
@@ -34,8 +35,7 @@ export function generateKeyPair(comment: string): KeyPair {
 export async function readKeyPair(path: string): Promise<KeyPair> {
   const privateKey = await readText(path);
   if (!privateKey.trimStart().startsWith("-----BEGIN ")) throw noPrivateKey(path);
-  const { utils } = await import("ssh2");
-  const parsed = utils.parseKey(privateKey);
+  const parsed = await parseKey(privateKey);
   if (parsed instanceof Error) throw unusable(path, parsed);
   if (!parsed.isPrivateKey()) throw noPrivateKey(path);
   const publicKey = [parsed.type, parsed.getPublicSSH().toString("base64"), parsed.comment].filter(Boolean).join(" ");

@@ -14,14 +14,17 @@ async function strangeKey(): Promise<{ readonly privateHalf: string; readonly pu
   return { privateHalf, publicHalf: line.split(" ")[1]! };
 }
 
-/** The master's web server, which knows no password. */
+/** A master without TLS whose web server answers, and which refuses the login that is tried on the master itself. */
 async function refusingLogin(given: ErrorBench): Promise<AsyncDisposable> {
   const ready = "layout=cluster\nstatus=exit 0\nunit=active\ncheck.status=0\n";
-  const answers = await answering({ pattern: "e2e-readiness", stdout: ready, readsStdin: true })(given);
+  const answers = await answering(
+    { pattern: "e2e-readiness", stdout: ready, readsStdin: true },
+    { pattern: "e2e-superuser", stdout: "login 401\n", readsStdin: true },
+  )(given);
   const server = Bun.serve({
     hostname: given.base.nodes[0]!.publicAddress,
     port: 80,
-    fetch: ({ method }) => new Response("", { status: method === "POST" ? 401 : 200 }),
+    fetch: () => new Response(""),
   });
   return {
     [Symbol.asyncDispose]: async () => {
@@ -66,7 +69,7 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: createWords("other"),
     prepare: answering({ pattern: "artifact\\.sh --genconf", status: 1, stdout: "resolvers: must be a list\n" }),
-    says: ["\nresolvers: must be a list\n", "Change --extra-config"],
+    says: ["resolvers: must be a list\n", "Change --extra-config"],
     hasLog: true,
   },
   {

@@ -131,7 +131,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
     expect(found.stderr).toContain("Neither Docker nor Podman can be used here. Docker does not answer");
     expect(found.stderr).toContain("This Podman runs without root");
-    expect(found.stderr).toMatch(/^For Docker: .*systemctl start docker.*\nFor Podman: .*sudo cluster-container/m);
+    expect(found.stderr).toMatch(/^For Docker: .*systemctl start docker.*\n {2}For Podman: .*sudo cluster-container/m);
     const named = await containers().run(createWords(containers().id("rootless")), { environment: { PATH } });
     expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 5, stdout: "" });
     expect(named.stderr).toContain("This Podman runs without root");

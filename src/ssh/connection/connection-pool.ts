@@ -4,6 +4,7 @@ import type { Clock } from "../../system/clock.ts";
 import type { Progress } from "../../system/progress.ts";
 import { retry } from "../../system/retry.ts";
 import type { Connection } from "./connection.ts";
+import { parseKey } from "../parse-key.ts";
 import { targetOf } from "./target-of.ts";
 import type { KnownHosts } from "../known-hosts.ts";
 import { openConnection } from "./open-connection.ts";
@@ -91,8 +92,7 @@ async function readPrivateKey(path: string): Promise<string> {
   const key = await readFile(path, "utf8").catch((error: unknown) => {
     throw keyMissing(path, `can't be read: ${error instanceof Error ? error.message : String(error)}`, error);
   });
-  const { utils } = await import("ssh2");
-  const parsed = utils.parseKey(key);
+  const parsed = await parseKey(key);
   if (key.trim() === "") throw keyMissing(path, `can't be used: ${path} is empty`);
   if (parsed instanceof Error) throw keyMissing(path, `can't be used: ${path} holds no private key`, parsed);
   return key;
