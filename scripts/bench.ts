@@ -1,7 +1,7 @@
 /**
- * Measures what the product adds to the time that machines need: start-up, `create` at several sizes and on each kind of machines, `run`, `sync`. Prints a table of ratios against
+ * Measures what the product adds to the time that machines need: start-up, `create` at several sizes and on each kind of machines, `run`, `sync`; and how much sooner a restored cluster is there than a new one. Prints a table of ratios against
  * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, rsync and built executables.
- * Usage: bun run bench [start-up] [questions] [create] [sync] [run] [containers] [vms]
+ * Usage: bun run bench [start-up] [questions] [create] [sync] [run] [containers] [container-snapshots] [vm-snapshots] [vms]
  */
 import { join } from "node:path";
 import { measureContainers } from "./bench/containers.ts";
@@ -9,6 +9,7 @@ import { createRows, measureCreate } from "./bench/create.ts";
 import type { Row } from "./bench/measure.ts";
 import { measureQuestions } from "./bench/questions.ts";
 import { measureRun } from "./bench/run-command.ts";
+import { measureContainerSnapshots, measureVmSnapshots } from "./bench/snapshots.ts";
 import { measureStartUp } from "./bench/start-up.ts";
 import { measureSync } from "./bench/sync.ts";
 import { measureVms } from "./bench/vms.ts";
@@ -31,13 +32,15 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   sync: async () => ({ rows: await measureSync(executable) }),
   run: async () => ({ rows: await measureRun(executable) }),
   containers: async () => ({ rows: await measureContainers(join(dist, "cluster-container")) }),
+  "container-snapshots": async () => ({ rows: [await measureContainerSnapshots(join(dist, "cluster-container"))] }),
+  "vm-snapshots": async () => ({ rows: [await measureVmSnapshots(join(dist, "cluster-vm"))] }),
   vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),
 };
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !(name in benches));
 if (unknown.length > 0)
-  throw new Error(`no such bench: ${unknown.join(", ")}; there are: ${Object.keys(benches).join(", ")}`);
+  throw new Error(`no such benchmark: ${unknown.join(", ")}; choose from: ${Object.keys(benches).join(", ")}`);
 
 const results: Record<string, Outcome> = {};
 for (const [name, bench] of Object.entries(benches)) {
@@ -48,4 +51,7 @@ console.log("| what | value | reference | ratio | limit |\n| --- | --- | --- | -
 for (const { what, value, reference, ratio, limit } of rows) {
   console.log(`| ${what} | ${value} | ${reference} | ${ratio.toFixed(2)} | ${limit ?? ""} |`);
 }
+const missing = rows.filter(({ ratio, limit }) => limit !== undefined && !(ratio <= limit));
+console.log(`\n${missing.length === 0 ? "No row exceeds its limit." : "These rows exceed their limit:"}`);
+for (const { what, ratio, limit } of missing) console.log(`- ${what}: ${ratio.toFixed(2)}, limit ${limit}`);
 await Bun.write(join(dist, "bench.json"), `${JSON.stringify(results, undefined, 2)}\n`);

@@ -44,7 +44,7 @@ async function compile(outDir: string, project: string): Promise<void> {
     stderr: "inherit",
   });
   const text = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`the library could not be compiled:\n${text}`);
+  if ((await child.exited) !== 0) throw new Error(`cannot compile the library:\n${text}`);
 }
 
 interface Copying {

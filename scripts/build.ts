@@ -87,7 +87,7 @@ async function bundle(source: string, options: Partial<Bun.BuildConfig>): Promis
     plugins: [withoutNativeModules],
     throw: false,
   });
-  if (!built.success) throw new Error([`${source} could not be built:`, ...built.logs.map(logLine)].join("\n"));
+  if (!built.success) throw new Error([`cannot build ${source}:`, ...built.logs.map(logLine)].join("\n"));
   return Object.keys(built.metafile?.inputs ?? {}).map((path) => relative(root, resolve(path)));
 }
 

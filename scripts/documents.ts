@@ -1,5 +1,5 @@
 /**
- * Writes the manual pages and completions of all programs, and their licences, below a folder, as `share/…`, where `man` and the shells look below a prefix.
+ * Writes the manual pages and completions of all programs, and their licenses, below a folder, as `share/…`, where `man` and the shells look below a prefix.
  * Usage: bun run scripts/documents.ts FOLDER
  */
 import { join } from "node:path";

@@ -1,23 +1,23 @@
 # shellcheck shell=sh
 # Sourced by the scripts of this folder, which set `root` (the repository) first: gives PATH the pinned Bun and defines
-# what they all say things with.
+# the functions with which they all print messages.
 
 bun_version=$(sed -n 's/^ *"bun": "\([0-9.]*\)".*/\1/p' "${root:?}/package.json")
-# A folder of our own: the user's Bun, whichever it is, stays as it is.
+# Our own folder: the user's Bun is left alone.
 bun_folder=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set}/.cache}/cluster-e2e/bun-$bun_version
-# dockerd and debootstrap live where not every user's PATH looks.
+# dockerd and debootstrap are in folders that are not on every user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 case ":$PATH:" in
   *":$bun_folder:"*) ;;
   *) [ "$(bun --version 2>/dev/null || :)" = "$bun_version" ] || PATH=$bun_folder:$PATH ;;
 esac
 export PATH
-# These make any Bun program load code or settings that the user never meant for it.
+# These variables make any Bun program load other code or settings.
 unset BUN_OPTIONS BUN_BE_BUN
 
 say() { printf '%s\n' "$*" >&2; }
 
-# The exit code of every script for a machine that is not set up.
+# Every script exits with this code on a machine that is not set up.
 not_set_up() {
   say "$*"
   exit 5
@@ -35,7 +35,7 @@ keep_to_this_machine() {
 # What was started, however remotely, with its temporary folder in FOLDER: every such process has that in its environment,
 # every container and network of a local cloud has it as its label.
 processes_of() { # FOLDER
-  # With an empty environment, so that those who look are not found.
+  # With an empty environment, so that these processes don't find themselves.
   env -i PATH="$PATH" sh -c 'grep -l --text --no-messages "=$1/" /proc/[0-9]*/environ | cut -d / -f 3' sh "$1"
 }
 
@@ -52,7 +52,7 @@ podmans_of() { # FOLDER
   find "$1" -maxdepth 4 -path '*/podman/storage.conf' -exec dirname {} \; 2>/dev/null
 }
 
-# Its containers and networks are gone when this ends.
+# Its containers and networks are gone when this returns.
 end_podman() { # ITS FOLDER
   CONTAINERS_STORAGE_CONF=$1/storage.conf CONTAINERS_CONF=$1/containers.conf
   export CONTAINERS_STORAGE_CONF CONTAINERS_CONF
@@ -63,11 +63,11 @@ end_podman() { # ITS FOLDER
   unset CONTAINERS_STORAGE_CONF CONTAINERS_CONF
 }
 
-# Ends all of it: local clouds are asked first, since they remove their machines themselves.
+# Stops everything: local clouds first, because they remove their machines themselves.
 end_all_of() { # FOLDER
   seconds=60
   for process in $(processes_of "$1"); do kill -TERM "$process" 2>/dev/null || :; done
-  # Its containers have processes that look after them, and stay while they do.
+  # Its containers have monitor processes, and exist as long as these run.
   for folder in $(podmans_of "$1"); do end_podman "$folder"; done
   while [ -n "$(processes_of "$1")" ] && [ "$seconds" -gt 0 ]; do
     sleep 1

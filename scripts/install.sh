@@ -3,7 +3,7 @@
 # was not verified, and nothing stays half installed.
 set -eu
 
-# The release writes what it is between these quotes.
+# The release script writes the values between these quotes.
 release=''
 download_root=''
 signer=''
@@ -15,7 +15,7 @@ Usage: install.sh [OPTIONS]
   --prefix DIR          install below DIR instead of /usr/local: programs in DIR/bin, the rest in DIR/share
   --version TAG         install the release TAG instead of this script's own
   --from URL-OR-FOLDER  take the release's files from there
-  --require-signature   refuse where the signature cannot be verified, too
+  --require-signature   also refuse a release whose signature cannot be verified
   --uninstall           remove what this script installed below the prefix
   --help                print this
 USAGE
@@ -47,21 +47,21 @@ parse() {
       --require-signature) signature=required ;;
       --uninstall) action=uninstall ;;
       --help | -h) usage && exit 0 ;;
-      *) wrong_usage "no such option: $1" ;;
+      *) wrong_usage "unknown option: $1" ;;
     esac
     shift
   done
   case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
   prefix=${prefix%/}
-  [ -n "$prefix" ] || wrong_usage "programs do not belong right below /: give another --prefix"
+  [ -n "$prefix" ] || wrong_usage "the prefix cannot be /: pass another --prefix"
   manifest=$prefix/share/cluster-e2e/installed
   staging=$prefix/.cluster-e2e-installing
 }
 
 pick_source() {
-  [ -n "$release" ] || wrong_usage "which release? Give --version"
-  case $release in *[!0-9.]*) wrong_usage "$release is no release, such as 2026.01.31.0" ;; esac
-  [ -n "$from" ] || [ -n "$download_root" ] || wrong_usage "where are its files? Give --from"
+  [ -n "$release" ] || wrong_usage "no release was given: pass --version"
+  case $release in *[!0-9.]*) wrong_usage "$release is not a release such as 2026.01.31.0" ;; esac
+  [ -n "$from" ] || [ -n "$download_root" ] || wrong_usage "no download URL was given: pass --from"
   source=${from:-${download_root%/}/$release}
 }
 
@@ -70,14 +70,14 @@ pick_platform() {
   case $system in
     Linux) system=linux ;;
     Darwin) system=darwin ;;
-    *) refuse "there is nothing for $system: Linux and macOS only" ;;
+    *) refuse "$system is not supported, only Linux and macOS" ;;
   esac
   case $machine in
     x86_64 | amd64) machine=x64 ;;
     aarch64 | arm64) machine=arm64 ;;
-    *) refuse "there is nothing for $machine processors: x86-64 and ARM (64 bit) only" ;;
+    *) refuse "$machine processors are not supported, only x86-64 and 64-bit ARM" ;;
   esac
-  # A shell that Rosetta translates takes the machine for an Intel one.
+  # Under Rosetta, the shell reports an Intel machine.
   if [ "$system" = darwin ] && [ "$(sysctl -n sysctl.proc_translated 2>/dev/null || :)" = 1 ]; then machine=arm64; fi
   platform=$system-$machine
   [ "$system" = darwin ] || has_c_library ||
@@ -93,17 +93,17 @@ fetch() { # NAME
   case $source in
     http://* | https://*)
       if command -v curl >/dev/null; then
-        # One that stalls is given up after a minute; from https none leads to http.
+        # A stalled download fails after a minute. An https download never redirects to http.
         curl --fail --silent --show-error --location --proto-redir "=${source%%:*},https" --retry 2 --connect-timeout 30 \
           --speed-limit 1000 --speed-time 60 --output "$work/$1" "$source/$1"
       elif command -v wget >/dev/null; then
         wget -q -O "$work/$1" "$source/$1"
       else
-        refuse "neither curl nor wget is here to download with"
+        refuse "cannot download without curl or wget: install one of them"
       fi
       ;;
     *) cp "$source/$1" "$work/$1" ;;
-  esac || refuse "could not get $source/$1"
+  esac || refuse "cannot download $source/$1"
 }
 
 pick_summer() {
@@ -114,7 +114,7 @@ pick_summer() {
   elif command -v openssl >/dev/null; then
     summer='openssl dgst -sha256 -r'
   else
-    refuse "neither sha256sum, shasum nor openssl is here to verify with"
+    refuse "cannot verify checksums without sha256sum, shasum or openssl: install one of them"
   fi
 }
 
@@ -126,9 +126,9 @@ sum_of() { # FILE
 
 fetch_verified() { # NAME
   expected=$(sed -n "s/^\([0-9a-f]\{64\}\)  $1\$/\1/p" "$work/SHA256SUMS")
-  [ "${#expected}" = 64 ] || refuse "the release has no $1, or not once"
+  [ "${#expected}" = 64 ] || refuse "SHA256SUMS does not list $1 exactly once"
   fetch "$1"
-  [ "$(sum_of "$work/$1")" = "$expected" ] || refuse "$1 is not what was released: its checksum is another"
+  [ "$(sum_of "$work/$1")" = "$expected" ] || refuse "the checksum of $1 does not match SHA256SUMS"
 }
 
 can_verify_signatures() {
@@ -142,9 +142,9 @@ verify_signature() {
     fetch SHA256SUMS.sig
     printf 'cluster-e2e namespaces="cluster-e2e-release" %s\n' "$signer" >"$work/allowed_signers"
     ssh-keygen -Y verify -f "$work/allowed_signers" -I cluster-e2e -n cluster-e2e-release -s "$work/SHA256SUMS.sig" \
-      <"$work/SHA256SUMS" >/dev/null 2>&1 || refuse "the signature of SHA256SUMS is not right"
+      <"$work/SHA256SUMS" >/dev/null 2>&1 || refuse "the signature of SHA256SUMS is invalid"
   else
-    unverified "the signature is not verified, since there is no ssh-keygen (8.2 or later) here"
+    unverified "the signature is not verified, because there is no ssh-keygen (8.2 or later)"
   fi
 }
 
@@ -152,7 +152,7 @@ unverified() { # REASON
   [ "$signature" != required ] || refuse "$1"
   case $source in
     http://127.* | http://localhost[:/]*) ;;
-    http://*) refuse "$1, and anybody between here and there can change what comes over http: give an https address" ;;
+    http://*) refuse "$1, and http downloads can be tampered with: use an https URL" ;;
   esac
   say "$1; the checksums are"
 }
@@ -160,7 +160,7 @@ unverified() { # REASON
 see_platform() {
   ! grep -q -- "-$platform\(\.tar\.xz\)\{0,1\}\$" "$work/SHA256SUMS" || return 0
   there=$(sed -n 's/.*-\([a-z]*-[a-z0-9]*\)\.tar\.xz$/\1/p' "$work/SHA256SUMS" | tr '\n' ' ')
-  refuse "release $release has nothing for $platform, only for: ${there% }"
+  refuse "release $release does not support $platform, only: ${there% }"
 }
 
 # Fills $staging/new with bin and share.
@@ -172,11 +172,11 @@ fetch_archive() {
   archive=cluster-e2e-$release-$platform
   fetch_verified "$archive.tar.xz"
   unpack "$work/$archive.tar.xz" ||
-    refuse "$archive.tar.xz could not be unpacked; that takes 300 MB of memory, and 400 MB of space in $prefix"
-  mv "$staging/unpacked/$archive" "$staging/new" 2>/dev/null || refuse "$archive.tar.xz does not hold what it should"
+    refuse "cannot unpack $archive.tar.xz, which needs 300 MB of memory, and 400 MB of free space in $prefix"
+  mv "$staging/unpacked/$archive" "$staging/new" 2>/dev/null || refuse "$archive.tar.xz does not contain the expected files"
 }
 
-# Not every tar knows xz; that of a Mac does, where there is no xz.
+# Not every tar can read xz. On a Mac, where there is no xz program, tar can.
 unpack() { # ARCHIVE
   mkdir "$staging/unpacked"
   if command -v xz >/dev/null; then
@@ -189,17 +189,17 @@ unpack() { # ARCHIVE
 fetch_one_by_one() {
   mkdir -p "$staging/new/bin"
   fetch_verified "cluster-e2e-$release-share.tar.gz"
-  tar -xzof "$work/cluster-e2e-$release-share.tar.gz" -C "$staging/new" || refuse "the manual pages could not be unpacked"
+  tar -xzof "$work/cluster-e2e-$release-share.tar.gz" -C "$staging/new" || refuse "cannot unpack the manual pages"
   sed -n "s/^[0-9a-f]*  \(cluster-[a-z]*-$platform\)\$/\1/p" "$work/SHA256SUMS" >"$work/programs"
   [ -s "$work/programs" ] || refuse "the release has no programs for $platform"
   while IFS= read -r file; do
     fetch_verified "$file"
     chmod 755 "$work/$file"
-    mv "$work/$file" "$staging/new/bin/${file%-"$platform"}" || refuse "there is no room for $file in $prefix"
+    mv "$work/$file" "$staging/new/bin/${file%-"$platform"}" || refuse "there is no space for $file in $prefix"
   done <"$work/programs"
 }
 
-# Makes a folder with its parents, and notes which were not there.
+# Creates a folder with its parents, and records which of them did not exist.
 make_folder() { # FOLDER
   [ ! -d "$1" ] || return 0
   make_folder "$(dirname "$1")"
@@ -212,31 +212,31 @@ remove_folders() { # LIST, outermost first
 }
 
 cannot_write() { # FOLDER
-  refuse "$1 cannot be written to. Run this with sudo, or give --prefix \"\$HOME/.local\""
+  refuse "cannot write to $1: run this with sudo, or pass --prefix \"\$HOME/.local\""
 }
 
-# Makes the folder, on the prefix's own file system, from which all is put into place; whoever has it is the only one at work.
+# Creates the staging folder on the prefix's file system. It also serves as a lock: only one installation can create it.
 open_staging() {
   : >"$work/folders"
   make_folder "$prefix"
   for folder in "$prefix" "$prefix/bin" "$prefix/share"; do [ ! -d "$folder" ] || [ -w "$folder" ] || cannot_write "$folder"; done
   if ! mkdir "$staging" 2>/dev/null; then
     [ -d "$staging" ] || cannot_write "$prefix"
-    refuse "something is being installed or removed there already. If that is not so, one was cut short: put back what lies in $staging/old, if anything does, then remove $staging and try again"
+    refuse "another installation or removal is running there. If not, one was interrupted: move the files in $staging/old, if there are any, back to their places, remove $staging and try again"
   fi
   is_ours=yes
   mkdir "$staging/old"
 }
 
-# Every program has to start where it will lie, as the release that it should be.
+# Every program must start on this machine and report the expected release.
 try_programs() {
   for program in "$staging"/new/bin/*; do
     said=$("$program" --version 2>&1) || refuse "${program##*/} does not start on this machine: $said"
-    [ "$said" = "$release" ] || refuse "${program##*/} is of release $said, not $release"
+    [ "$said" = "$release" ] || refuse "${program##*/} belongs to release $said, not $release"
   done
 }
 
-# Puts aside what stands there, if anything, until all is placed.
+# Moves existing files aside until everything is in place.
 retire() { # PATH below the prefix
   [ -e "$prefix/$1" ] || [ -L "$prefix/$1" ] || return 0
   mkdir -p "$(dirname "$staging/old/$1")"
@@ -250,7 +250,7 @@ place() { # PATH below the prefix
   mv "$staging/new/$1" "$prefix/$1"
 }
 
-# Prints the paths of one kind that an earlier installation noted.
+# Prints the paths of one kind that an earlier installation recorded.
 noted() { # file|folder
   [ ! -f "$manifest" ] || sed -n "s/^$1 //p" "$manifest"
 }
@@ -273,7 +273,7 @@ place_all() {
 
 roll_back() {
   if [ -s "$work/placed" ]; then
-    say "putting back what was there"
+    say "restoring the previous files"
     while IFS= read -r file; do rm -f "${prefix:?}/$file"; done <"$work/placed"
   fi
   (cd "$staging/old" && find . ! -type d) | while IFS= read -r file; do mv "$staging/old/$file" "$prefix/$file"; done
@@ -293,13 +293,13 @@ clean() {
   exit "$status"
 }
 
-# From here on, whatever ends this script leaves nothing half done.
+# From here on, nothing stays half done, whatever ends this script.
 begin() {
   finished=no is_ours=no work=''
-  # Not between a folder's making and the note that it is ours.
+  # Not between creating a folder and recording that it is ours.
   trap '' INT TERM HUP
   trap clean EXIT
-  work=$(mktemp -d "${TMPDIR:-/tmp}/cluster-e2e-install.XXXXXX") || refuse "no temporary folder can be made"
+  work=$(mktemp -d "${TMPDIR:-/tmp}/cluster-e2e-install.XXXXXX") || refuse "cannot create a temporary folder"
   open_staging
   trap 'exit 130' INT
   trap 'exit 143' TERM
@@ -323,23 +323,23 @@ install() {
   tell
 }
 
-# Prints the programs, and says what still stands between them and the user.
+# Prints the programs, and what the user still has to do before using them.
 tell() {
   case ":$PATH:" in
     *":$prefix/bin:"*) ;;
-    *) say "$prefix/bin is not on the PATH here. In your shell's profile:  export PATH=\"$prefix/bin:\$PATH\"" ;;
+    *) say "$prefix/bin is not on your PATH. Add this line to your shell's profile:  export PATH=\"$prefix/bin:\$PATH\"" ;;
   esac
   sed -n 's|^bin/||p' "$work/files" | while IFS= read -r program; do
     printf '%s\n' "$prefix/bin/$program"
     found=$(command -v "$program") || continue
     [ "$(cd "${found%/*}" && pwd -P)" = "$(cd "$prefix/bin" && pwd -P)" ] ||
-      say "$program still means $found: remove that, or put $prefix/bin before it on your PATH"
+      say "$program still runs $found: remove that file, or put $prefix/bin before its folder on your PATH"
   done
-  command -v ssh >/dev/null || say "the programs need ssh (OpenSSH's client), which is not here"
+  command -v ssh >/dev/null || say "the programs need ssh, which is missing: install the OpenSSH client"
 }
 
 uninstall() {
-  [ -f "$manifest" ] || refuse "nothing was installed below $prefix by this script ($manifest is not there)"
+  [ -f "$manifest" ] || refuse "this script did not install anything in $prefix ($manifest does not exist)"
   begin
   noted folder >"$work/made"
   noted file >"$work/files"
@@ -355,11 +355,11 @@ uninstall() {
 
 main() {
   umask 022
-  # These make the programs run code that nobody meant.
+  # These variables would make the programs run other code.
   unset BUN_OPTIONS BUN_BE_BUN
   parse "$@"
   "$action"
 }
 
-# All of it has arrived: nothing above runs before this line.
+# The whole script has arrived: nothing above runs before this line.
 main "$@"

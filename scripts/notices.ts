@@ -1,5 +1,5 @@
 /**
- * Writes the licences of everything that is part of the executables into src/commands/third-party-notices.txt, which they print with --licenses.
+ * Writes the licenses of everything that is part of the executables into src/commands/third-party-notices.txt, which they print with --licenses.
  * Usage: bun run scripts/notices.ts [--check]     --check: writes nothing; exit code 1 if the file is stale
  */
 import { join } from "node:path";

@@ -7,7 +7,14 @@ import { cloudDriver } from "../src/bin/cloud-driver.ts";
 import { containerDriver } from "../src/bin/container-driver.ts";
 import { vmDriver } from "../src/bin/vm-driver.ts";
 import type { Command, Program } from "../src/cli/command.ts";
-import { argumentLabel, defaultTextOf, flagWithPlaceholder, unsaidChoices, usageOf } from "../src/cli/help/describe.ts";
+import {
+  argumentLabel,
+  defaultTextOf,
+  flagWithPlaceholder,
+  notesOf,
+  undescribedChoices,
+  usageOf,
+} from "../src/cli/help/describe.ts";
 import type { Option } from "../src/cli/options/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";
@@ -19,7 +26,7 @@ const path = join(root, page);
 const begin = "<!-- reference: written by scripts/reference.ts -->";
 const end = "<!-- end of the reference -->";
 
-/** A command that several programs have is written once; what is one program's alone says so. */
+/** Describes a command once, however many programs have it, and marks what only some of them have. */
 function commandReference(name: string): string {
   const having = programs.flatMap((program) => {
     const command = program.commands.find((candidate) => candidate.name === name);
@@ -37,14 +44,16 @@ function commandReference(name: string): string {
     `### ${name}`,
     having.map(({ program, command }) => `\`${usageOf(program, command)}\``).join(having.length > 1 ? "\\\n" : ""),
     descriptions.map(({ text, owners }) => (only(owners) === "" ? text : `**${only(owners)}**: ${text}`)).join("\n\n"),
-    positionals.map((each) => `- \`${argumentLabel(each)}\`: ${each.summary}`).join("\n"),
-    table(
-      ["Option", "Meaning", "Default"],
-      rows.map(({ text, owners }) => {
-        const [flag = "", meaning = "", usual = ""] = text.split("\t");
-        return [flag, only(owners) === "" ? meaning : `${meaning}; \`${only(owners)}\` only`, usual];
-      }),
-    ),
+    positionals.map((each) => `- \`${argumentLabel(each)}\`: ${each.summary}${notesOf(each)}`).join("\n"),
+    rows.length === 0
+      ? ""
+      : table(
+          ["Option", "Meaning", "Default"],
+          rows.map(({ text, owners }) => {
+            const [flag = "", meaning = "", usual = ""] = text.split("\t");
+            return [flag, only(owners) === "" ? meaning : `${meaning}; \`${only(owners)}\` only`, usual];
+          }),
+        ),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
@@ -55,7 +64,7 @@ interface Having {
   readonly command: Command;
 }
 
-/** Each text once, in order of first sight, with the names of the programs that have it. */
+/** Returns each text once, in order of first appearance, with the names of the programs that have it. */
 function byText(
   having: readonly Having[],
   textsOf: (each: Having) => readonly string[],
@@ -74,7 +83,7 @@ function optionRow(option: Option): readonly string[] {
     ...(option.repeatable === true ? ["repeatable"] : []),
     ...(option.environment === undefined ? [] : [`from \`${option.environment}\``]),
   ];
-  const choices = unsaidChoices(option);
+  const choices = undescribedChoices(option);
   const summary = option.summary.replace(/(<[a-z_]+>_?)+/g, "`$&`");
   const meaning = `${summary}${choices.length === 0 ? "" : `: ${choices.map((choice) => `\`${choice}\``).join(", ")}`}`;
   return [
@@ -101,7 +110,7 @@ function reference(): string {
   ].join("\n\n");
 }
 
-/** The text as the repository's formatter leaves it, so that formatting and this script never disagree. */
+/** Formats the text like the repository's formatter, so that formatting and this script never disagree. */
 async function formatted(text: string): Promise<string> {
   const oxfmt = join(root, "node_modules", ".bin", "oxfmt");
   const child = Bun.spawn([process.execPath, "--bun", oxfmt, "--stdin-filepath", path], {
@@ -117,7 +126,7 @@ async function formatted(text: string): Promise<string> {
 async function main(): Promise<void> {
   const before = await Bun.file(path).text();
   const [from, to] = [before.indexOf(begin), before.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`${page} lacks the lines "${begin}" and "${end}"`);
+  if (from < 0 || to < from) throw new Error(`${page} must contain the lines "${begin}" and "${end}"`);
   const after = await formatted(`${before.slice(0, from)}${begin}\n\n${reference()}\n\n${before.slice(to)}`);
   if (after === before) return;
   if (process.argv.includes("--check")) {

@@ -47,8 +47,8 @@ function choices(argv: readonly string[]): Choices {
     },
   });
   const { url, repository, "signing-key": signingKey, "dry-run": isDryRun } = values;
-  if (url === undefined || repository === undefined) throw new Error("Give --url and --repository.");
-  if (signingKey === undefined && !isDryRun) throw new Error("Give --signing-key: only a dry run goes without.");
+  if (url === undefined || repository === undefined) throw new Error("Pass --url and --repository.");
+  if (signingKey === undefined && !isDryRun) throw new Error("Pass --signing-key; it is optional only for a dry run.");
   const chosen = platforms.filter(({ name }) => values.platform?.includes(name) ?? true);
   if (chosen.length < platforms.length && !isDryRun) throw new Error("--platform is for dry runs only.");
   const key = signingKey === undefined ? undefined : resolve(signingKey);
@@ -71,7 +71,7 @@ async function buildAll(work: string, version: string, wanted: readonly Platform
     builds.push(await buildPlatform(platform, { root, folder, programs: names, version }));
   }
   tellFaults(builds);
-  if (!builds.some(isFit)) throw new Error("There is no platform that anything could be released for.");
+  if (!builds.some(isFit)) throw new Error("No platform is left to release for.");
   return builds;
 }
 
@@ -79,7 +79,7 @@ const isFit = ({ faults }: PlatformBuild): boolean => faults.length === 0;
 
 function tellFaults(builds: readonly PlatformBuild[]): void {
   for (const { platform, faults } of builds) {
-    if (faults.length > 0) console.error([`Nothing is released for ${platform.name}:`, ...faults].join("\n  "));
+    if (faults.length > 0) console.error([`Skipped ${platform.name}:`, ...faults].join("\n  "));
   }
 }
 

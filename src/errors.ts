@@ -11,38 +11,41 @@ interface ErrorKind {
 }
 
 export const errorTable = {
-  "bad-usage": { exitCode: 2, summary: "The command line, or a file that it names, is wrong; nothing was touched" },
+  "bad-usage": { exitCode: 2, summary: "The command line, or a file that it names, is invalid; nothing was changed" },
   "cluster-not-found": { exitCode: 3, summary: "No cluster has this id" },
   "node-not-found": { exitCode: 3, summary: "The cluster has no such node" },
-  "deadline-passed": { exitCode: 4, summary: "Something took longer than its limit" },
-  "machine-not-set-up": { exitCode: 5, summary: "Something that this machine needs is missing" },
+  "deadline-passed": { exitCode: 4, summary: "An operation exceeded its time limit" },
+  "machine-not-set-up": { exitCode: 5, summary: "This machine lacks something that the program needs" },
   "no-credentials": { exitCode: 5, summary: "No usable cloud credentials were found" },
   "credentials-refused": { exitCode: 5, summary: "The cloud refused the credentials" },
   "not-permitted": { exitCode: 5, summary: "The account lacks a permission" },
-  "no-default-network": { exitCode: 5, summary: "The region has no network that machines could be put in" },
-  "region-not-enabled": { exitCode: 5, summary: "The region does not exist or is not enabled for the account" },
-  "image-not-found": { exitCode: 1, summary: "There is no image that the nodes could be made of" },
-  "cluster-exists": { exitCode: 1, summary: "A cluster with this id exists or is being created" },
+  "no-default-network": { exitCode: 5, summary: "The region has no network that the machines can use" },
+  "region-not-enabled": { exitCode: 5, summary: "The region does not exist, or is not enabled for the account" },
+  "image-not-found": { exitCode: 1, summary: "No suitable image for the nodes was found" },
+  "cluster-exists": { exitCode: 1, summary: "A cluster with this id already exists or is being created" },
   "capacity-lacking": {
     exitCode: 1,
-    summary: "There is no room for the machines, or the account's limit is reached",
+    summary: "There is no capacity for the machines, or the account's limit is reached",
   },
-  "engine-failed": { exitCode: 1, summary: "The container engine, or QEMU, could not do what it was asked for" },
+  "engine-failed": { exitCode: 1, summary: "The container engine or QEMU reported an error" },
   "cloud-failed": { exitCode: 1, summary: "A cloud request failed" },
-  "machine-failed": { exitCode: 1, summary: "A machine ended or broke before it could be used" },
-  "artifact-unreachable": { exitCode: 1, summary: "The artifact could not be read" },
-  "artifact-invalid": { exitCode: 1, summary: "The file is no release artifact, or not the one that was meant" },
-  "variant-mismatch": { exitCode: 1, summary: "The artifact is of another variant than asked for" },
+  "machine-failed": { exitCode: 1, summary: "A machine stopped or broke before it could be used" },
+  "artifact-unreachable": { exitCode: 1, summary: "The artifact cannot be downloaded or read" },
+  "artifact-invalid": { exitCode: 1, summary: "The file is not a release artifact, or not the expected one" },
+  "variant-mismatch": { exitCode: 1, summary: "The artifact is of a different variant than requested" },
   "configuration-refused": { exitCode: 1, summary: "The artifact refused the cluster configuration" },
   "install-failed": { exitCode: 1, summary: "The installation failed on a node" },
-  "not-installed": { exitCode: 1, summary: "The cluster software is not installed on the node yet" },
+  "not-installed": { exitCode: 1, summary: "The platform is not installed on the node yet" },
   "login-refused": { exitCode: 1, summary: "The superuser's name or password is wrong" },
-  "connection-failed": { exitCode: 1, summary: "A node could not be reached" },
-  "host-key-changed": { exitCode: 1, summary: "A node showed another host key than the pinned one" },
+  "connection-failed": { exitCode: 1, summary: "A node cannot be reached" },
+  "host-key-changed": { exitCode: 1, summary: "A node presented a host key other than the pinned one" },
   "key-missing": { exitCode: 5, summary: "The cluster's SSH key is not on this machine" },
   "remote-command-failed": { exitCode: 1, summary: "A command that the program ran on a node failed" },
-  "output-lost": { exitCode: 1, summary: "The result could not be written to stdout" },
-  "transfer-failed": { exitCode: 1, summary: "A file could not be sent to a node" },
+  "snapshot-exists": { exitCode: 1, summary: "The cluster has a snapshot with this name" },
+  "snapshot-not-found": { exitCode: 3, summary: "The cluster has no snapshot with this name" },
+  "snapshot-unusable": { exitCode: 1, summary: "The snapshot is incomplete or damaged, or made for another QEMU" },
+  "output-lost": { exitCode: 1, summary: "The result cannot be written to stdout" },
+  "transfer-failed": { exitCode: 1, summary: "A file cannot be sent to a node, or fetched from it" },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorId = keyof typeof errorTable;
@@ -87,3 +90,6 @@ export class ClusterError extends Error {
 
 export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =>
   error instanceof ClusterError && error.id === id;
+
+/** Returns the message of anything that was thrown. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -4,7 +4,7 @@
  */
 import type { Backend } from "./model/backend.ts";
 import type { ClusterBackend } from "./cluster/library/cluster-backend.ts";
-import type { Surroundings } from "./system/surroundings.ts";
+import type { Runtime } from "./system/runtime.ts";
 import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
 import { readCloudOptions } from "./backend/cloud/backend-options.ts";
 import type { CloudOptions } from "./backend/cloud/cloud-options.ts";
@@ -15,17 +15,10 @@ import type { EngineName } from "./backend/container/engine/engine-kind.ts";
 import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
 import { readVmOptions } from "./backend/vm/backend-options.ts";
 import type { VmOptions } from "./backend/vm/vm-options.ts";
-import type { SurroundingOptions } from "./cluster/library/library-surroundings.ts";
-import { librarySurroundings } from "./cluster/library/library-surroundings.ts";
+import type { RuntimeOptions } from "./cluster/library/library-runtime.ts";
+import { libraryRuntime } from "./cluster/library/library-runtime.ts";
 
-export type {
-  Backend,
-  ClusterBackend,
-  CloudBackendOptions,
-  ContainerBackendOptions,
-  SurroundingOptions,
-  VmBackendOptions,
-};
+export type { Backend, ClusterBackend, CloudBackendOptions, ContainerBackendOptions, RuntimeOptions, VmBackendOptions };
 export type { ClusterNode } from "./cluster/library/cluster-node.ts";
 export { Cluster } from "./cluster/library/cluster.ts";
 export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/library/cluster.ts";
@@ -33,6 +26,7 @@ export type { Installation } from "./cluster/library/install-from-path.ts";
 export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
 export type { ClusterRequest } from "./cluster/library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
+export type { SnapshotRecord } from "./model/snapshots.ts";
 export type { SavedLogs } from "./cluster/logs/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
@@ -42,15 +36,15 @@ export type { CopyToMaster } from "./platform/configuration/copy-to-master.ts";
 
 /** Clusters on EC2 instances in one region. They end two hours after their launch, whatever happens to the program. */
 export class CloudBackend implements ClusterBackend<CloudOptions> {
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   readonly distribution: string;
   readonly options: CloudOptions;
   readonly #region: string;
 
   /** Throws a `bad-usage` that lists every problem with the options. Looks for credentials when the first cluster is created or looked up. */
-  constructor(options: CloudBackendOptions & SurroundingOptions) {
+  constructor(options: CloudBackendOptions & RuntimeOptions) {
     const { region, distribution, options: creation } = readCloudOptions(options);
-    this.surroundings = librarySurroundings(options, process.env);
+    this.runtime = libraryRuntime(options, process.env);
     this.distribution = distribution;
     this.options = creation;
     this.#region = region;
@@ -58,21 +52,21 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
 
   async open(signal: AbortSignal): Promise<Backend<CloudOptions>> {
     const { createCloudBackend } = await import("./backend/cloud/cloud-backend.ts");
-    return createCloudBackend({ region: this.#region }, this.surroundings, signal);
+    return createCloudBackend({ region: this.#region }, this.runtime, signal);
   }
 }
 
 /** Clusters of containers on this machine. They exist until they are destroyed. */
 export class ContainerBackend implements ClusterBackend<ContainerOptions> {
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   readonly distribution: string;
   readonly options: ContainerOptions;
   readonly #engine: EngineName | undefined;
 
   /** Throws a `bad-usage` that lists every problem with the options. Contacts the engine when the first cluster is created or looked up. */
-  constructor(options: ContainerBackendOptions & SurroundingOptions = {}) {
+  constructor(options: ContainerBackendOptions & RuntimeOptions = {}) {
     const { engine, distribution, options: creation } = readContainerOptions(options);
-    this.surroundings = librarySurroundings(options, process.env);
+    this.runtime = libraryRuntime(options, process.env);
     this.distribution = distribution;
     this.options = creation;
     this.#engine = engine;
@@ -80,20 +74,20 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
 
   async open(signal: AbortSignal): Promise<Backend<ContainerOptions>> {
     const { openContainerBackend } = await import("./backend/container/container-backend.ts");
-    return openContainerBackend({ engine: this.#engine }, this.surroundings, signal);
+    return openContainerBackend({ engine: this.#engine }, this.runtime, signal);
   }
 }
 
 /** Clusters of QEMU virtual machines on this machine. They exist until they are destroyed. */
 export class VmBackend implements ClusterBackend<VmOptions> {
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   readonly distribution: string;
   readonly options: VmOptions;
 
   /** Throws a `bad-usage` that lists every problem with the options. Looks for QEMU when the first cluster is created. */
-  constructor(options: VmBackendOptions & SurroundingOptions = {}) {
+  constructor(options: VmBackendOptions & RuntimeOptions = {}) {
     const { distribution, options: creation } = readVmOptions(options);
-    this.surroundings = librarySurroundings(options, process.env);
+    this.runtime = libraryRuntime(options, process.env);
     this.distribution = distribution;
     this.options = creation;
   }
@@ -101,6 +95,6 @@ export class VmBackend implements ClusterBackend<VmOptions> {
   async open(signal: AbortSignal): Promise<Backend<VmOptions>> {
     signal.throwIfAborted();
     const { createVmBackend } = await import("./backend/vm/vm-backend.ts");
-    return createVmBackend(this.surroundings);
+    return createVmBackend(this.runtime);
   }
 }

@@ -42,7 +42,7 @@ export async function writeTarXz(target: string, entries: readonly Entry[], modi
     await child.stdin.flush();
   }
   await child.stdin.end();
-  if ((await child.exited) !== 0) throw new Error(`xz could not write ${target}`);
+  if ((await child.exited) !== 0) throw new Error(`xz cannot write ${target}`);
 }
 
 /** Writes a .tar.gz: what every system unpacks. */

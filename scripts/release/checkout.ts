@@ -14,11 +14,11 @@ export interface Checkout {
 export async function releasableCheckout(root: string): Promise<Checkout> {
   const git = (...words: readonly string[]): Promise<string> => output(["git", ...words], { cwd: root });
   const changes = await git("status", "--porcelain");
-  if (changes !== "") throw new Error(`The checkout is not clean: commit this first, or take it away.\n${changes}`);
+  if (changes !== "") throw new Error(`The checkout is not clean: commit or remove these changes first.\n${changes}`);
   const released = (await git("tag", "--contains", "HEAD")).split("\n").filter((tag) => /^\d{4}\./.test(tag));
-  if (released.length > 0) throw new Error(`HEAD is released already, as ${released.join(", ")}.`);
+  if (released.length > 0) throw new Error(`HEAD has already been released as ${released.join(", ")}.`);
   await output([process.execPath, "run", join("scripts", "check.ts")], { cwd: root }).catch((error: unknown) => {
-    throw new Error("`bun run check` fails: nothing is released that does.", { cause: error });
+    throw new Error("`bun run check` fails: fix that before releasing.", { cause: error });
   });
   const tags = (await git("tag", "--list")).split("\n");
   return { tags, time: Number(await git("log", "-1", "--format=%ct")) * 1000 };

@@ -78,20 +78,20 @@ async function faultsOf(platform: Platform, executable: Executable, version: str
   const faults = [
     ...(platform.os === "darwin" ? signatureFaultsOf(file) : []),
     ...(platform.os === "linux" ? tooNewSymbolVersions(file).map((name) => `needs ${name}`) : []),
-    ...strangers(executable),
+    ...foreignResources(executable),
     ...(platform === ownPlatform() ? await startFaults(executable.path, version) : []),
   ];
   return faults.map((fault) => `${executable.program} for ${platform.name} ${fault}`);
 }
 
 /** The cloud's SDK is large: it belongs in the program for the cloud alone. */
-function strangers({ program, inputs }: Executable): readonly string[] {
+function foreignResources({ program, inputs }: Executable): readonly string[] {
   if (program === "cluster-cloud") return [];
   const packages = packagesOf(inputs).filter((name) => /^@(aws-sdk|smithy|aws)\//.test(name));
-  return packages.length === 0 ? [] : [`holds packages of the cloud's SDK: ${packages.join(", ")}`];
+  return packages.length === 0 ? [] : [`contains packages of the cloud's SDK: ${packages.join(", ")}`];
 }
 
 async function startFaults(path: string, version: string): Promise<readonly string[]> {
   const said = await output([path, "--version"], { cwd: "/" });
-  return said === version ? [] : [`says that its version is ${said}`];
+  return said === version ? [] : [`reports the version ${said}`];
 }

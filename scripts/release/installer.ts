@@ -13,7 +13,7 @@ export function installer(template: string, { release, downloadRoot, signer }: I
   return Object.entries(values).reduce((text, [name, value]) => {
     const line = `\n${name}=''\n`;
     if (!text.includes(line)) throw new Error(`scripts/install.sh lacks the line ${line.trim()}`);
-    if (/['\n]/.test(value)) throw new Error(`${name} cannot stand in a script: ${value}`);
+    if (/['\n]/.test(value)) throw new Error(`${name} cannot be written into a script: ${value}`);
     return text.replace(line, () => `\n${name}='${value}'\n`);
   }, template);
 }

@@ -1,4 +1,4 @@
-/** The licences of everything that is part of the executables, as one text. */
+/** The licenses of everything that is part of the executables, as one text. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { packageFolders } from "./components.ts";
@@ -15,7 +15,7 @@ interface Package {
 const licenseFile = /^(?:licen[cs]e|copying|notice|copyrightnotice)(?:\.\w+)?$/i;
 
 /**
- * The text for these files, which went into the executables. Throws where nothing tells a package's licence. What Bun is made of is taken
+ * The text for these files, which went into the executables. Throws where nothing tells a package's license. What Bun is made of is taken
  * from its own documentation, which comes with its types, of the same version.
  */
 export async function thirdPartyNotices(root: string, inputs: Iterable<string>): Promise<string> {
@@ -28,13 +28,13 @@ export async function thirdPartyNotices(root: string, inputs: Iterable<string>):
   );
   const lesser = await Bun.file(join(import.meta.dir, "lgpl-2.1.txt")).text();
   return [
-    "Licences of cluster-e2e's programs",
+    "Licenses of cluster-e2e's programs",
     "cluster-e2e itself is licensed under the Apache License 2.0; its text is that of @aws-sdk/client-ec2 below. Its programs contain the packages\nthat follow, and Bun.",
     heading("Packages"),
     listed.join("\n"),
     heading(`Bun ${Bun.version}`),
     await bunLicenses(root),
-    "Bun's distribution names these licences without their texts, which the links lead to. That of the LGPL stands at the end. To relink a program\nwith a changed library, build Bun as described above, then this program from its sources with that Bun (scripts/build.ts).",
+    "Bun's distribution names these licenses without their texts, which the links lead to. That of the LGPL stands at the end. To relink a program\nwith a changed library, build Bun as described above, then this program from its sources with that Bun (scripts/build.ts).",
     ...texts.flatMap((text, index) => [heading(`Text ${index + 1}`), text]),
     heading("GNU Lesser General Public License 2.1"),
     lesser.trim(),
@@ -73,7 +73,7 @@ const readPackageFile = async (folder: string): Promise<PackageFile> =>
 async function readPackage(folder: string): Promise<Package> {
   const { name, version, license, licenses } = await readPackageFile(folder);
   const expression = license ?? licenses?.map(({ type }) => type).join(" OR ");
-  if (expression === undefined) throw new Error(`${name} ${version} does not say what licence it has`);
+  if (expression === undefined) throw new Error(`${name} ${version} does not name its license`);
   const files = (await readdir(folder)).filter((file) => licenseFile.test(file)).toSorted();
   const texts = await Promise.all(files.map((file) => Bun.file(join(folder, file)).text()));
   const text = texts
@@ -87,7 +87,7 @@ async function readPackage(folder: string): Promise<Package> {
   return { name, version, license: expression, text: text === "" ? undefined : text };
 }
 
-/** A package without a text gets that of another one under the same licence and of the same owner. */
+/** A package without a text gets that of another one under the same license and of the same owner. */
 function withTexts(packages: readonly Package[]): readonly (Package & { readonly text: string })[] {
   return packages.map((each) => {
     const owner = each.name.split("/")[0];
@@ -95,7 +95,7 @@ function withTexts(packages: readonly Package[]): readonly (Package & { readonly
       ({ name, license, text }) => name.startsWith(`${owner}/`) && license === each.license && text !== undefined,
     );
     const text = each.text ?? other?.text;
-    if (text === undefined) throw new Error(`${each.name} ${each.version} comes without the text of its licence`);
+    if (text === undefined) throw new Error(`${each.name} ${each.version} comes without the text of its license`);
     return { ...each, text };
   });
 }

@@ -19,7 +19,7 @@ export async function publicKey(keyPath: string): Promise<string> {
     ? await Bun.file(companion).text()
     : await output(["ssh-keygen", "-y", "-f", keyPath], { cwd: "/" });
   const [type, key] = text.trim().split(/\s+/);
-  if (type === undefined || key === undefined) throw new Error(`${companion} holds no public key`);
+  if (type === undefined || key === undefined) throw new Error(`${companion} does not contain a public key`);
   return `${type} ${key}`;
 }
 

@@ -5,9 +5,13 @@ export function clusterExists(
   clusterId: string,
   { removal, cause }: { readonly removal: string; readonly cause?: unknown },
 ): ClusterError {
-  return new ClusterError("cluster-exists", `A cluster "${clusterId}" exists, or is being created, on this machine.`, {
-    hint: `Choose another \`clusterId\`, or remove it: ${removal}`,
-    facts: { cluster: clusterId },
-    cause,
-  });
+  return new ClusterError(
+    "cluster-exists",
+    `A cluster "${clusterId}" already exists or is being created on this machine.`,
+    {
+      hint: `Choose another \`clusterId\`, or remove that cluster: ${removal}`,
+      facts: { cluster: clusterId },
+      cause,
+    },
+  );
 }

@@ -56,9 +56,9 @@ export async function awaitFirstBoot(
     default:
       throw new ClusterError(
         "machine-failed",
-        `${machine.name}: its first boot failed.\n${lines || result.stderr.trim()}`,
+        `${machine.name}: the first boot failed.\n${lines || result.stderr.trim()}`,
         {
-          hint: "Choose another distribution or image; the console output among the evidence may say more.",
+          hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
           facts: { node: machine.name, status: result.status },
         },
       );

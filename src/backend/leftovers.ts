@@ -20,16 +20,16 @@ export async function leftovers(looked: Looked): Promise<Outcome> {
   const left = judged.filter(({ what }) => what !== undefined);
   if (left.length === 0) return pass("None");
   return warn(
-    `There ${left.length === 1 ? "is" : "are"} ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
-    `Remove what you need no more: ${left.map(({ cluster }) => looked.removal(cluster.id)).join("; ")}`,
+    `Left over: ${left.map(({ cluster, what }) => `cluster "${cluster.id}" (${what})`).join(", ")}.`,
+    `Remove those that you no longer need: ${left.map(({ cluster }) => looked.removal(cluster.id)).join("; ")}`,
   );
 }
 
 async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: Looked): Promise<string | undefined> {
   const abandoned = await abandonedCreations(root, cluster.id);
-  if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was cut short";
+  if (abandoned.some(({ creation }) => creation.creationId === cluster.creationId)) return "its create was interrupted";
   const hasNodes = cluster.nodes.length > 0;
-  if (hasNodes && cluster.nodes.every((node) => node.state === "ended")) return "none of its nodes runs";
+  if (hasNodes && cluster.nodes.every((node) => node.state === "ended")) return "none of its nodes is running";
   const trouble = await troubleOf(cluster);
   if (hasNodes || trouble !== undefined) return trouble;
   // For example, only a network exists. A creation also begins like this.

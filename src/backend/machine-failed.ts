@@ -15,10 +15,10 @@ export function machineFailed(
 ): ClusterError {
   const name = nodeReference(node);
   const lastLines = said.replace(controls, "").trim().split("\n").slice(-shownLines).join("\n");
-  const reason = node.stateReason ?? "no reason is known";
+  const reason = node.stateReason ?? "the reason is not known";
   return new ClusterError(
     "machine-failed",
-    `${name} (${node.id}) ended before it could be used: ${reason}.\n${lastLines}`.trim(),
+    `${name} (${node.id}) stopped before it could be used: ${reason}.\n${lastLines}`.trim(),
     {
       hint,
       facts: { node: name, machine: node.id, reason: node.stateReason },

@@ -13,6 +13,8 @@ export const cloudDriver = defineDriver({
   defaultDistribution,
   hasLifetime: true,
   canDestroy: false,
+  canHandOver: true,
+  snapshots: undefined,
   doctorSubject: "this machine and the account",
   // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.
   selinuxProblem: (distribution) =>
@@ -34,14 +36,14 @@ export const cloudDriver = defineDriver({
     const { cloudProblems } = await import("../backend/cloud/cloud-problems.ts");
     for (const problem of cloudProblems(given)) problems.add(problem);
   },
-  open: async ({ region }, surroundings, signal) => {
+  open: async ({ region }, runtime, signal) => {
     const { createCloudBackend } = await import("../backend/cloud/cloud-backend.ts");
-    return createCloudBackend({ region }, surroundings, signal);
+    return createCloudBackend({ region }, runtime, signal);
   },
   creation: cloudOptions,
-  doctorChecks: async ({ region }, surroundings, signal) => {
+  doctorChecks: async ({ region }, runtime, signal) => {
     const { cloudChecks } = await import("../backend/cloud/checks.ts");
     const defaults = { region, distribution: defaultDistribution, instanceType: defaultInstanceType };
-    return cloudChecks(defaults, surroundings, signal);
+    return cloudChecks(defaults, runtime, signal);
   },
 });

@@ -8,7 +8,7 @@ import {
   defaultDistribution,
   defaultDistributionText,
   distributions,
-} from "../backend/container/launch/containerfiles.ts";
+} from "../backend/container/launch/distributions.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 
@@ -21,6 +21,9 @@ export const containerDriver = defineDriver({
   defaultDistributionText,
   hasLifetime: false,
   canDestroy: true,
+  canHandOver: false,
+  snapshots:
+    "`create` saves the file systems of all nodes, as they are at one moment. `restore` starts the nodes again from there, at their addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not part of it.",
   doctorSubject: "this machine and its container engine",
   selinuxProblem: () => "containers have the SELinux of the machine that they run on, whose mode is not ours to change",
   machineId: /^[0-9a-f]{12}$/,
@@ -30,13 +33,13 @@ export const containerDriver = defineDriver({
   checkCreation: async ({ customVolumes = [] }, problems) => {
     for (const problem of await volumeProblems(customVolumes)) problems.add(problem);
   },
-  open: async ({ engine }, surroundings, signal) => {
+  open: async ({ engine }, runtime, signal) => {
     const { openContainerBackend } = await import("../backend/container/container-backend.ts");
-    return openContainerBackend({ engine }, surroundings, signal);
+    return openContainerBackend({ engine }, runtime, signal);
   },
   creation: containerOptions,
-  doctorChecks: async ({ engine }, surroundings, signal) => {
+  doctorChecks: async ({ engine }, runtime, signal) => {
     const { containerChecks } = await import("../backend/container/checks.ts");
-    return containerChecks(engine, surroundings, signal);
+    return containerChecks(engine, runtime, signal);
   },
 });

@@ -17,6 +17,9 @@ export const vmDriver = defineDriver({
   defaultDistributionText,
   hasLifetime: false,
   canDestroy: true,
+  canHandOver: false,
+  snapshots:
+    "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes run, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also brings back machines that were stopped, and works after this computer was restarted.",
   doctorSubject: "this machine and QEMU",
   selinuxProblem: (distribution) =>
     /^(?:rocky|almalinux)-/.test(distribution)
@@ -29,13 +32,13 @@ export const vmDriver = defineDriver({
   checkCreation: async (given, problems) => {
     for (const problem of [...vmProblems(given), ...(await imageFileProblems(given.image))]) problems.add(problem);
   },
-  open: async (_, surroundings) => {
+  open: async (_, runtime) => {
     const { createVmBackend } = await import("../backend/vm/vm-backend.ts");
-    return createVmBackend(surroundings);
+    return createVmBackend(runtime);
   },
   creation: vmOptions,
-  doctorChecks: async (_, surroundings) => {
+  doctorChecks: async (_, runtime) => {
     const { vmChecks } = await import("../backend/vm/checks.ts");
-    return vmChecks(surroundings);
+    return vmChecks(runtime);
   },
 });

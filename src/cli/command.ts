@@ -16,12 +16,12 @@ interface Example {
 
 export interface Command<Positionals extends Arguments = Arguments, Declared extends Options = Options> {
   readonly name: string;
-  /** One line without a full stop, such as "Waits for the cluster software to start". */
+  /** One line without a full stop, such as "Wait until the platform is ready". */
   readonly summary: string;
   /** Paragraphs, separated by empty lines, after the summary. Wrapped to the terminal. */
   readonly description: string;
   readonly positionals: Positionals;
-  /** Every command also has `--help` and `-h`. The names `output` and `verbose` are reserved for the options of shared-options.ts. */
+  /** Every command also has `--help` and `-h`. The names `output` and `verbose` are reserved for the options of value-types.ts. */
   readonly options: Declared;
   readonly examples: readonly Example[];
   /**
@@ -49,7 +49,7 @@ export interface Program {
  * ```ts
  * export const wait = defineCommand({
  *   name: "wait",
- *   summary: "Waits for the cluster software to start",
+ *   summary: "Wait until the platform is ready",
  *   description: "",
  *   positionals: {},
  *   options: { clusterId, timeout: option(duration, { flag: "--timeout", summary: "…", default: 3_600_000, defaultText: "60m" }), verbose },

@@ -1,5 +1,4 @@
-import type { Clock } from "../system/clock.ts";
-import type { Progress } from "../system/progress.ts";
+import type { Clock, Progress } from "../system/runtime.ts";
 import type { NameFlags } from "./options/flag-names.ts";
 import type { Invocation } from "./options/option.ts";
 

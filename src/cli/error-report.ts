@@ -3,7 +3,6 @@ import { version } from "../version.ts";
 import type { Program } from "./command.ts";
 import { Interrupted } from "./context.ts";
 import { flagNames } from "./options/flag-names.ts";
-import { localTrouble } from "./local-trouble.ts";
 
 /** A report of one failure in every output form. */
 export interface ErrorReport {
@@ -71,8 +70,8 @@ function tell(error: unknown, { program }: Circumstances): Told {
   return {
     id: "bug",
     exitCode: 70,
-    message: `${program.name} has a fault of its own: ${what}`,
-    hint: `Please report it, with the version (${version}) and what you ran; -vv shows where it happened.`,
+    message: `Internal error in ${program.name}: ${what}`,
+    hint: `Please report this bug with the version (${version}) and the command that you ran. -vv shows where it happened.`,
     facts: {},
   };
 }
@@ -81,7 +80,7 @@ function tell(error: unknown, { program }: Circumstances): Told {
  * Returns what went wrong first. If leaving a scope fails as well, the runtime throws a SuppressedError whose `suppressed` is the reason that the
  * scope was left. If several things failed at once, the first failure that a user can act on counts.
  */
-function originOf(thrown: unknown): unknown {
+export function originOf(thrown: unknown): unknown {
   if (thrown instanceof SuppressedError) return originOf(thrown.suppressed);
   if (!(thrown instanceof AggregateError)) return thrown;
   const origins = thrown.errors.map((each: unknown) => originOf(each));
@@ -104,4 +103,34 @@ function stackOf(thrown: unknown, depth: number): string {
   const several: readonly unknown[] = thrown instanceof AggregateError ? thrown.errors : [];
   const inner = [...causes, ...suppressed, ...several];
   return [own, ...inner.map((each) => `Caused by ${stackOf(each, depth + 1)}`)].join("\n");
+}
+
+/** Failures of this machine that no program can foresee: the system's error codes, and how to fix each. */
+const remedies: Readonly<Record<string, string>> = {
+  ENOSPC: "Free some space on that disk.",
+  EDQUOT: "Delete files of this user: its quota on that disk is used up.",
+  EROFS: "That disk is read-only: set XDG_STATE_HOME or TMPDIR to another folder.",
+  EACCES: "Give this user permission, or set XDG_STATE_HOME or TMPDIR to another folder.",
+  EPERM: "Give this user permission, or set XDG_STATE_HOME or TMPDIR to another folder.",
+  EIO: "Check that disk: it cannot be read or written.",
+  EMFILE: "Raise the limit on open files (ulimit -n).",
+  ENFILE: "Close other programs: this machine has too many open files.",
+};
+
+/**
+ * Turns an error about a file that this machine wouldn't let us write, create or open into an error that users can act on. Returns `undefined` for
+ * any other error. A full disk, anywhere in the program, is not a bug.
+ */
+function localTrouble(error: unknown): ClusterError | undefined {
+  // Failed connections have an address. They are reported where the connection is made.
+  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error) || "address" in error) return undefined;
+  const { code, syscall } = error;
+  const hint = remedies[String(code)];
+  if (hint === undefined) return undefined;
+  const path = "path" in error ? { path: error.path } : {};
+  return new ClusterError("machine-not-set-up", `Cannot access a file on this machine: ${error.message}.`, {
+    hint,
+    facts: { code, syscall, ...path },
+    cause: error,
+  });
 }

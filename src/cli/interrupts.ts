@@ -90,7 +90,7 @@ function describeSafely(describe: () => string): string {
   try {
     return describe();
   } catch (error) {
-    return `What is left could not be told: ${String(error)}`;
+    return `Cannot tell what is left: ${String(error)}`;
   }
 }
 

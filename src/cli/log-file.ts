@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fchmodSync, openSync, writeSync } from "node:fs";
-import type { Clock } from "../system/clock.ts";
+import type { Clock } from "../system/runtime.ts";
 
 /** The number of early lines kept until the location of the log file is known. */
 const keptLines = 2000;

@@ -68,10 +68,10 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
   if (name.startsWith("-")) {
     const { positionals, problems: found } = readWords([helpOption, versionOption, licensesOption], argv, true);
     for (const problem of found) problems.add(problem);
-    if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: it is required");
+    if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: required");
     problems.throwIfAny();
     // The program's options stand alone, so the word after them can't be a command.
-    problems.add(`${name}: it must stand alone`);
+    problems.add(`${name}: cannot be combined with anything else`);
   } else {
     const names = program.commands.map((each) => each.name);
     const meant = nearest(name, names);
@@ -106,8 +106,7 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
   });
   // The words of the command line are left out: values of --env and similar options may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
-  if (!run.areDumpsDisabled)
-    session.progress.detail(1, "A crash may write secrets to a core dump: no limit could be set");
+  if (!run.areDumpsDisabled) session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");
   const work = async (): Promise<number> => {
     await check(command, values, problems, session);
     return (await command.run(values, session.context)) ?? 0;
@@ -147,7 +146,7 @@ async function finish(settled: Settled, session: Session, run: Run): Promise<voi
   const { interrupts, progress, output, log, failureExitCode } = session;
   const { interruption } = interrupts;
   const circumstances = { program: run.program, logPath: log.path, interruption };
-  progress.settle();
+  progress.finish();
   const failure = interrupts.crash.length > 0 ? { error: interrupts.crash[0] } : settled;
   const report = "error" in failure ? reportError(failure.error, circumstances) : undefined;
   // A command that finished just as it was interrupted still ends by the signal, but it has not failed.
@@ -163,11 +162,9 @@ async function finish(settled: Settled, session: Session, run: Run): Promise<voi
 
 /** Reports that the command did its work but its result is lost, for example with `> /dev/full`. */
 async function tellLoss(session: Session, run: Run): Promise<void> {
-  const loss = new ClusterError(
-    "output-lost",
-    `The result could not be written: ${run.terminal.stdoutFailure?.message}.`,
-    { hint: "What was asked for is done; only its result is lost. Look after the place that stdout leads to." },
-  );
+  const loss = new ClusterError("output-lost", `Cannot write the result: ${run.terminal.stdoutFailure?.message}.`, {
+    hint: "The command succeeded; only its output is lost. Check where stdout is redirected.",
+  });
   const report = reportError(loss, { program: run.program, logPath: session.log.path });
   tell(report, session, run);
   await run.terminal.flush();

@@ -1,4 +1,4 @@
-import { systemClock } from "../system/clock.ts";
+import { systemClock } from "../system/runtime.ts";
 import type { Masker } from "../system/masker.ts";
 import { answers } from "./terminal/answers.ts";
 import { isColoured, isLive, loadColours, noColours } from "./terminal/colours.ts";
@@ -44,12 +44,12 @@ export async function openSession(parts: SessionParts): Promise<Session> {
   const log = new LogFile(systemClock);
   // Signals may arrive while progress is printed. The two refer to each other, so one of them is looked up late.
   const interrupts: Interrupts = new Interrupts(parts.host, {
-    onFirst: () => progress.note("Interrupted: cleaning up (again to stop at once)"),
+    onFirst: () => progress.note("Interrupted: cleaning up (interrupt again to stop at once)"),
     onAbandoned: (remains) => {
       progress.settle();
       for (const text of remains) progress.note(text);
     },
-    onCrash: () => progress.note("Something broke: cleaning up (interrupt to stop at once)"),
+    onCrash: () => progress.note("Internal error: cleaning up (interrupt to stop at once)"),
   });
   const isColourful = parts.terminal.isTerminal("stderr") && isColoured(parts.invocation.environment);
   const colours = isColourful ? await loadColours() : noColours;

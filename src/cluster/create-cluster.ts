@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Backend } from "../model/backend.ts";
 import type { Creation, CreationFolder, CreationRequest } from "../model/creation.ts";
-import type { Surroundings } from "../system/surroundings.ts";
-import { nodeCount } from "../model/cluster-shape.ts";
-import { ClusterError } from "../errors.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
-import type { ConnectionPool } from "../ssh/connection/pool.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { type ClusterRecord, nodeCount } from "../model/cluster-record.ts";
+import { ClusterError, messageOf } from "../errors.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import {
+  abandonedCreations,
   beginCreation,
   creationDirectory,
   creationFiles,
@@ -19,10 +19,10 @@ import { stateFolder } from "../system/files/state-folder.ts";
 import { timeLimit } from "../system/time-limit.ts";
 import { openConnections } from "./connections/cluster-connections.ts";
 import { firstLogin } from "./create/first-login.ts";
-import { type CreationInstaller, raiseNodes } from "./create/raise-nodes.ts";
-import { removeLeftovers } from "./create/remove-leftovers.ts";
+import { type CreationInstaller, bringUpNodes } from "./create/bring-up-nodes.ts";
 import { undoCreation } from "./create/undo-creation.ts";
-import { saveEvidence } from "./logs/evidence.ts";
+import { saveFailureLogs } from "./logs/save-failure-logs.ts";
+import { rm } from "node:fs/promises";
 
 export interface ClusterCreation<Options> extends CreationRequest<Options> {
   /** Path of the user's own private key; undefined: a key is made for this cluster. */
@@ -44,45 +44,45 @@ export interface ClusterCreation<Options> extends CreationRequest<Options> {
 export async function createCluster<Options>(
   backend: Backend<Options>,
   request: ClusterCreation<Options>,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  const { clock, progress } = surroundings;
-  const folder = await lockFolder(backend, request, surroundings);
+  const { clock, progress } = runtime;
+  const folder = await lockFolder(backend, request, runtime);
   const { directory } = folder;
-  await using connections = openConnections(directory, surroundings);
-  using limit = timeLimit(request.deadlineMs - clock.now(), tooSlow(request));
+  await using connections = openConnections(directory, runtime);
+  using limit = timeLimit(request.deadlineMs - clock.now(), creationTooSlow(request.clusterId));
   const either = AbortSignal.any([signal, limit.signal]);
   const made: { creation?: Creation } = {};
-  using _remains = request.onAbandon(() => made.creation?.describeRemains() ?? "Nothing has been made.");
+  using _remains = request.onAbandon(() => made.creation?.describeRemains() ?? "Nothing has been created.");
   try {
     const creation = await backend.plan(request, either);
     made.creation = creation;
     for (const [label, value] of creation.summary.lines) progress.detail(1, `${label}: ${value}`);
-    await removeLeftovers(backend, { root: folder.root, clusterId: request.clusterId }, surroundings, either);
+    await removeLeftovers(backend, { root: folder.root, clusterId: request.clusterId }, runtime, either);
     await creation.claim(folder, either);
     const raising = {
       creation,
       count: nodeCount(request.counts),
       publicKey: folder.publicKey,
-      logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, surroundings),
+      logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, runtime),
       installer: (inner: AbortSignal) => request.installer(connections, inner),
     };
-    const cluster = await raiseNodes(raising, surroundings, either).catch(async (failure: unknown) => {
+    const cluster = await bringUpNodes(raising, runtime, either).catch(async (failure: unknown) => {
       if (either.aborted || (await creation.recover?.(failure, either)) !== true) throw failure;
-      return raiseNodes(raising, surroundings, either);
+      return bringUpNodes(raising, runtime, either);
     });
     await endCreation(directory, "finished");
     return cluster;
   } catch (error) {
     const { keepOnFailure } = request;
     const saveLogs = async (cluster: ClusterRecord, logsSignal: AbortSignal): Promise<void> =>
-      saveEvidence(backend, { cluster, connections, directory }, surroundings, logsSignal);
+      saveFailureLogs(backend, { cluster, connections, directory }, runtime, logsSignal);
     const isInterrupted = signal.aborted;
     await undoCreation(
       { creation: made.creation, directory, keepOnFailure, saveLogs },
       { error, isInterrupted },
-      surroundings,
+      runtime,
     );
     throw error;
   }
@@ -99,7 +99,7 @@ interface LockedFolder extends CreationFolder {
 async function lockFolder<Options>(
   backend: Backend<Options>,
   { clusterId, ownKey }: ClusterCreation<Options>,
-  { environment }: Surroundings,
+  { environment }: Runtime,
 ): Promise<LockedFolder> {
   const { generateKeyPair, readKeyPair } = await import("../ssh/keys.ts");
   const keys = ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
@@ -117,17 +117,47 @@ async function lockFolder<Options>(
 }
 
 function folderRefused(directory: string, error: unknown): ClusterError {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new ClusterError("machine-not-set-up", `The cluster's folder ${directory} cannot be made: ${reason}.`, {
-    hint: "Its SSH key must be kept there. Name another place for state with XDG_STATE_HOME; nothing was launched.",
+  const reason = messageOf(error);
+  return new ClusterError("machine-not-set-up", `Cannot create the cluster's folder ${directory}: ${reason}.`, {
+    hint: "The cluster's SSH key is kept there, so nothing was launched. Set XDG_STATE_HOME to another folder.",
     facts: { directory },
     cause: error,
   });
 }
 
-function tooSlow({ clusterId }: Pick<ClusterCreation<unknown>, "clusterId">): ClusterError {
-  return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" took longer than its limit.`, {
-    hint: "Give it more time with `timeout`, or see the log for what it waited for.",
+/** Returns the error for a creation whose time is over. */
+export function creationTooSlow(clusterId: string): ClusterError {
+  return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" exceeded its time limit.`, {
+    hint: "Allow more time with `timeout`, or see the log for what was slow.",
     facts: { cluster: clusterId },
   });
+}
+
+/**
+ * Removes what earlier creations of this id left on this machine because they were killed or their roll-back failed. Reports what it can't remove;
+ * the id may then be refused.
+ */
+async function removeLeftovers(
+  backend: Pick<Backend<never>, "remove">,
+  { root, clusterId }: { readonly root: string; readonly clusterId: string },
+  { progress }: Pick<Runtime, "progress">,
+  signal: AbortSignal,
+): Promise<void> {
+  const creations = await abandonedCreations(root, clusterId);
+  if (creations.length === 0) return;
+  using step = progress.start("Remove the remains of an interrupted create");
+  await Promise.all(
+    creations.map(async ({ directory, creation }) => {
+      try {
+        await backend.remove({ id: clusterId, creationId: creation.creationId, directory }, signal);
+        // Its key no longer opens anything.
+        await rm(directory, { recursive: true, force: true });
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ClusterError) || error.transient) throw error;
+        progress.warn(error.message);
+      }
+    }),
+  );
+  step.done();
 }

@@ -5,7 +5,7 @@ import { webSchemeOf } from "../platform/configuration/configuration.ts";
 import { imagePreparation } from "../platform/image-preparation.ts";
 import { createInstaller } from "../platform/installer.ts";
 import { layoutNeeds, layoutOf } from "../platform/layouts/find-layout.ts";
-import type { Surroundings } from "../system/surroundings.ts";
+import type { Runtime } from "../system/runtime.ts";
 import type { ClusterCreation } from "./create-cluster.ts";
 import { createCluster } from "./create-cluster.ts";
 import type { CheckedInstallation } from "./plan-installation.ts";
@@ -25,12 +25,12 @@ type CreationRules = Pick<ClusterCreation<unknown>, "ownKey" | "keepOnFailure" |
 export async function createInstalledCluster<Options>(
   backend: Backend<Options>,
   request: InstalledCluster<Options> & CreationRules,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const { installation, ownKey, keepOnFailure, deadlineMs, onAbandon } = request;
   const plan = planInstallation(installation, backend);
-  const { clock, progress } = surroundings;
+  const { clock, progress } = runtime;
   const creation: ClusterCreation<Options> = {
     ...creationRequest(request),
     ownKey,
@@ -39,7 +39,7 @@ export async function createInstalledCluster<Options>(
     onAbandon,
     installer: (connections, inner) => createInstaller(plan, { connections, clock, progress }, inner),
   };
-  return createCluster(backend, creation, surroundings, signal);
+  return createCluster(backend, creation, runtime, signal);
 }
 
 /** Describes what would be created, without creating anything. */

@@ -1,9 +1,9 @@
 import type { Backend } from "../model/backend.ts";
-import type { Surroundings } from "../system/surroundings.ts";
+import type { Runtime } from "../system/runtime.ts";
 import { runAtOnce } from "../system/run-at-once.ts";
 import { findCluster } from "./find-cluster.ts";
-import { removeCluster } from "./remove-cluster.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
+import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
+import { endCreation } from "../system/files/creation-folder.ts";
 
 const atOnce = 4;
 
@@ -14,13 +14,13 @@ const atOnce = 4;
 export async function destroyCluster(
   backend: Backend<unknown>,
   clusterId: string,
-  surroundings: Pick<Surroundings, "progress">,
+  runtime: Pick<Runtime, "progress">,
   signal: AbortSignal,
 ): Promise<void> {
   const done = new Set<string>();
   let cluster: ClusterRecord | undefined = await findCluster(backend, clusterId, signal);
   while (cluster !== undefined && !done.has(cluster.creationId)) {
-    await destroyOne(backend, cluster, surroundings, signal);
+    await destroyOne(backend, cluster, runtime, signal);
     done.add(cluster.creationId);
     cluster = await backend.find(clusterId, signal);
   }
@@ -30,24 +30,34 @@ export async function destroyCluster(
 export async function destroyEach(
   backend: Backend<unknown>,
   clusters: readonly ClusterRecord[],
-  surroundings: Pick<Surroundings, "progress">,
+  runtime: Pick<Runtime, "progress">,
   signal: AbortSignal,
 ): Promise<void> {
-  await runAtOnce(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, surroundings, signal), signal);
+  await runAtOnce(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
 }
 
 async function destroyOne(
   backend: Backend<unknown>,
   cluster: ClusterRecord,
-  { progress }: Pick<Surroundings, "progress">,
+  { progress }: Pick<Runtime, "progress">,
   signal: AbortSignal,
 ): Promise<void> {
   using step = progress.start("Destroy", cluster.id);
   try {
     await removeCluster(backend, cluster, signal);
   } catch (error) {
-    if (signal.aborted) progress.warn(`Cluster "${cluster.id}" may be partly removed: give the same command again.`);
+    if (signal.aborted) progress.warn(`Cluster "${cluster.id}" may be partly removed: run the same command again.`);
     throw error;
   }
   step.done();
+}
+
+/** Removes a cluster and records in its folder on this machine that it is gone. Safe to repeat. */
+export async function removeCluster(
+  backend: Pick<Backend<never>, "remove">,
+  cluster: ClusterName,
+  signal: AbortSignal,
+): Promise<void> {
+  await backend.remove(cluster, signal);
+  await endCreation(cluster.directory, "removed");
 }

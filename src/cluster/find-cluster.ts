@@ -35,6 +35,6 @@ function hintFor({ place }: Pick<Backend<never>, "place">, { places, silent }: E
     const options = places.map((name) => `\`${place.option} ${name}\``);
     return `There is one in ${places.join(", ")}: add ${options.join(" or ")}.`;
   }
-  const unasked = silent.map((each) => `It may be in ${each.place}, which could not be asked: ${each.reason}`);
-  return [...unasked, "The list command shows the clusters that there are."].join(" ");
+  const unasked = silent.map((each) => `It may be in ${each.place}, whose clusters cannot be listed: ${each.reason}`);
+  return [...unasked, "Run the list command to see all clusters."].join(" ");
 }

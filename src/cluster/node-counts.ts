@@ -6,7 +6,7 @@ export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
 export const mostNodes = 1000;
 
 export const nodeCountProblem = (total: number): string | undefined =>
-  total > mostNodes ? `${total} nodes are asked for; ${mostNodes} are the most` : undefined;
+  total > mostNodes ? `${total} nodes are too many (the maximum is ${mostNodes})` : undefined;
 
 /** Returns every problem with a cluster's counts, one sentence each. */
 export function countsProblems(counts: Counts): readonly string[] {
@@ -15,10 +15,10 @@ export function countsProblems(counts: Counts): readonly string[] {
   return [
     ...(masterCounts.includes(counts.master)
       ? []
-      : [`there can be ${masterCounts.join(", ")} masters, not ${counts.master}`]),
+      : [`the number of masters must be one of ${masterCounts.join(", ")}, not ${counts.master}`]),
     ...odd
       .filter((role) => role !== "master")
-      .map((role) => `there can't be ${counts[role]} nodes of the role ${role}`),
+      .map((role) => `a cluster cannot have ${counts[role]} nodes of the role ${role}`),
     ...(total === undefined ? [] : [total]),
   ];
 }

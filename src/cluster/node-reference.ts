@@ -10,7 +10,7 @@ const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
  */
 export function nodeReferenceProblem(text: string, machineId: RegExp): string | undefined {
   if (byRole.test(text) || isIPv4(text) || machineId.test(text)) return undefined;
-  return `"${text}" names no node: give an IPv4 address, a machine id, or one of master_0, agent_0, public_agent_0 and so on`;
+  return `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`;
 }
 
 /**
@@ -22,14 +22,14 @@ export function findNode(cluster: ClusterRecord, reference: string): NodeRecord 
   if (node !== undefined && node.state !== "ended" && node.ssh.host !== "") return node;
   if (node !== undefined && node.state !== "ended") {
     throw new ClusterError("node-not-found", `Node "${reference}" of cluster "${cluster.id}" has no address.`, {
-      hint: "It is still starting, or it was cut off from its network. The inspect command shows the nodes' addresses.",
+      hint: "The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.",
       facts: { cluster: cluster.id, node: reference },
     });
   }
   const existing = cluster.nodes.filter((candidate) => candidate.state !== "ended").map(nodeReference);
-  const why = node?.stateReason === undefined ? "" : ` (it ended: ${node.stateReason})`;
+  const why = node?.stateReason === undefined ? "" : ` (it has terminated: ${node.stateReason})`;
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no node "${reference}"${why}.`, {
-    hint: existing.length === 0 ? "It has no nodes at all." : `Its nodes: ${existing.join(", ")}.`,
+    hint: existing.length === 0 ? "The cluster has no nodes." : `The cluster's nodes are ${existing.join(", ")}.`,
     facts: { cluster: cluster.id, node: reference, nodes: existing },
   });
 }

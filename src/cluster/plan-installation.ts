@@ -2,13 +2,18 @@ import { ClusterError } from "../errors.ts";
 import type { Backend } from "../model/backend.ts";
 import { assertSum } from "../platform/artifact/artifact-download.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
-import { configurationSecrets } from "../platform/configuration/configuration-secrets.ts";
+import {
+  type Configuration,
+  configurationSecrets,
+  type SecurityMode,
+} from "../platform/configuration/configuration.ts";
 import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../platform/install-plan.ts";
 import { resolveLicense } from "../platform/configuration/license.ts";
 import { accepted } from "../system/checked.ts";
 import { freeSpaceProblem } from "../system/files/free-space.ts";
 import { urlSecrets } from "../system/mask-url.ts";
-import type { Surroundings } from "../system/surroundings.ts";
+import type { Environment, Runtime } from "../system/runtime.ts";
+import type { Variant } from "../model/cluster-record.ts";
 
 type BackendPart = "ipDetect" | "ipDetectPublic" | "nodesKeepTime" | "cgroups1Advice";
 
@@ -31,14 +36,14 @@ interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
  */
 export async function checkInstallation(
   request: InstallationRequest,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<CheckedInstallation> {
   const { artifact, variant } = request;
-  hideSecrets(request, surroundings);
+  hideSecrets(request, runtime);
   const [head, configuration] = await Promise.all([
-    readArtifactHead(artifact, { clock: surroundings.clock, limitMs: headLimitMs }, signal),
-    withLicense(request, surroundings),
+    readArtifactHead(artifact, { clock: runtime.clock, limitMs: headLimitMs }, signal),
+    withLicense(request, runtime),
     checkSum(request, signal),
   ]);
   assertVariant(head.variant, variant, artifact.shown);
@@ -62,19 +67,19 @@ export async function assertWorkspace(folder: string): Promise<void> {
   const problem = await freeSpaceProblem(folder, workspaceBytes);
   if (problem === undefined) return;
   throw new ClusterError("machine-not-set-up", problem, {
-    hint: "Name another folder, with 2 GB of room, with `workspaceDir` or TMPDIR.",
+    hint: "Set `workspaceDir` or TMPDIR to a folder with 2 GB of free space.",
     facts: { folder },
   });
 }
 
-function hideSecrets({ artifact, configuration }: InstallationRequest, { progress }: Surroundings): void {
+function hideSecrets({ artifact, configuration }: InstallationRequest, { progress }: Runtime): void {
   if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
   for (const secret of configurationSecrets(configuration.values)) progress.hide(secret);
 }
 
 async function withLicense(
   { variant, configuration }: InstallationRequest,
-  { environment, progress }: Surroundings,
+  { environment, progress }: Runtime,
 ): Promise<InstallPlan["configuration"]> {
   if (configuration.kind === "complete") return configuration;
   const { licenseFile, ...added } = configuration;
@@ -87,4 +92,33 @@ async function withLicense(
 /** Other artifacts are checked where they are downloaded. */
 async function checkSum({ artifact, sha256 }: InstallationRequest, signal: AbortSignal): Promise<void> {
   if (artifact.kind === "file" && sha256 !== undefined) await assertSum(artifact, sha256, signal);
+}
+
+/** What the command line says about an installation, as far as it could be parsed. */
+interface GivenInstallation {
+  readonly variant?: Variant;
+  readonly extraConfig?: Configuration | undefined;
+  readonly licenseKey?: string | undefined;
+  readonly securityMode?: SecurityMode | undefined;
+}
+
+/** Returns all problems with options that depend on each other. It checks the license only if the variant is known. */
+export async function installationProblems(
+  given: GivenInstallation,
+  environment: Environment,
+): Promise<readonly string[]> {
+  const { variant, extraConfig, licenseKey, securityMode } = given;
+  const sources = {
+    variant: variant ?? "oss",
+    extraConfiguration: extraConfig ?? {},
+    optionPath: licenseKey,
+    environment,
+  };
+  const license = await resolveLicense(sources);
+  return [
+    ...(variant === "oss" && securityMode !== undefined
+      ? ["`securityMode`: only the enterprise variant has security modes"]
+      : []),
+    ...(license.problems ?? []),
+  ];
 }

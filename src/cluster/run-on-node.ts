@@ -1,27 +1,29 @@
 import { join } from "node:path";
-import type { Surroundings } from "../system/surroundings.ts";
+import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
 import type { Layout } from "../platform/layout.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
+import type { Connection } from "../ssh/connection/connection.ts";
 import { firstToAnswer } from "../ssh/connection/first-to-answer.ts";
-import { findSsh } from "../ssh/session/find-ssh.ts";
-import { runSession } from "../ssh/session/session.ts";
+import { findSsh, runSession } from "../ssh/session/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-script.ts";
-import type { ConnectionPool } from "../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../system/files/creation-folder.ts";
-import type { Environment } from "../system/environment.ts";
 import { errorCode } from "../system/error-code.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { systemTemporaryFolder } from "../system/files/temporary-folder.ts";
+import type { FetchSource } from "./fetch/fetch-file.ts";
+import { fetchFiles } from "./fetch/fetch-files.ts";
+import type { FetchRequest } from "./fetch/fetch-request.ts";
 import { openConnections, withAdvice } from "./connections/cluster-connections.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
 import { findNode } from "./node-reference.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import { sshConfig } from "./connections/ssh-config.ts";
+import { sshConfig } from "./connections/cluster-key.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {
@@ -37,39 +39,41 @@ export interface RunRequest {
   readonly missingFolderHint: string;
   /** Synced to all masters before the command runs. */
   readonly checkout: Checkout | undefined;
+  /** Fetched from the node after the command, whatever its status. */
+  readonly fetches: readonly FetchRequest[];
   readonly isTerminal: boolean;
 }
 
 /**
  * Runs a user's command on a node through this machine's ssh, which meanwhile owns the terminal, stdin and output. Resolves with the remote command's
- * exit status. Calls `onConnecting` once the request is known to be valid.
+ * exit status; if that is 0, rejects if a file can't be fetched. Calls `onConnecting` once the request is known to be valid.
  */
 export async function runOnNode(
   cluster: ClusterRecord,
   request: RunRequest,
-  { onConnecting, ...surroundings }: Surroundings & { readonly onConnecting: () => void },
+  { onConnecting, ...runtime }: Runtime & { readonly onConnecting: () => void },
   signal: AbortSignal,
 ): Promise<number> {
-  hideOwnValues(request, surroundings);
+  hideOwnValues(request, runtime);
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
   const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
   // A missing ssh is this machine's fault, not the connection's.
-  findSsh(surroundings.environment);
+  findSsh(runtime.environment);
   await using configuration = await writeConfiguration(cluster);
   onConnecting();
   // The command's own output bypasses this program; of everything else, only a sync's output is shown.
   await using connections =
     request.checkout === undefined
-      ? openConnections(cluster.directory, surroundings)
-      : openMaskedConnections(cluster, surroundings);
+      ? openConnections(cluster.directory, runtime)
+      : openMaskedConnections(cluster, runtime);
   if (request.checkout !== undefined) {
-    await syncCheckout(cluster, request.checkout, { connections, progress: surroundings.progress }, signal);
+    await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }
   try {
     return await converse(
       cluster,
       request,
-      { candidates, connections, environment: surroundings.environment, sshConfigFile: configuration.path },
+      { candidates, connections, runtime, sshConfigFile: configuration.path },
       signal,
     );
   } catch (error) {
@@ -94,7 +98,7 @@ async function writeConfiguration(cluster: ClusterRecord): Promise<AsyncDisposab
 }
 
 /** Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
-function hideOwnValues({ login, variables }: RunRequest, { progress }: Pick<Surroundings, "progress">): void {
+function hideOwnValues({ login, variables }: RunRequest, { progress }: Pick<Runtime, "progress">): void {
   const values = Object.values(variables).filter(
     (value) => value.length >= 4 && !/^(true|false|null|none)$/i.test(value),
   );
@@ -104,18 +108,20 @@ function hideOwnValues({ login, variables }: RunRequest, { progress }: Pick<Surr
 interface Way {
   readonly candidates: Candidates;
   readonly connections: ConnectionPool;
-  readonly environment: Environment;
+  readonly runtime: Pick<Runtime, "environment" | "progress">;
   readonly sshConfigFile: string;
 }
 
 async function converse(
   cluster: ClusterRecord,
   request: RunRequest,
-  { candidates, connections, environment, sshConfigFile }: Way,
+  { candidates, connections, runtime, sshConfigFile }: Way,
   signal: AbortSignal,
 ): Promise<number> {
   const node = await firstToAnswer(candidates, greetingLimitMs, signal);
-  return await runSession(
+  const script = sessionScript(cluster, node, request);
+  const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
+  const status = await runSession(
     {
       sshConfigFile,
       host: nodeReference(node),
@@ -123,12 +129,18 @@ async function converse(
       loginUser: node.ssh.user,
       terminal: request.isTerminal,
       stdio: ["inherit", "inherit", "inherit"],
-      environment,
-      script: sessionScript(cluster, node, request),
-      connect: async (inner) => connections.connect(node, inner),
+      environment: runtime.environment,
+      script,
+      connect,
     },
     signal,
   );
+  const open = async (inner: AbortSignal): Promise<FetchSource> => ({
+    connection: await connect(inner),
+    node: nodeReference(node),
+    settings: script.settings,
+  });
+  return await fetchFiles(status, request.fetches, { open, progress: runtime.progress }, signal);
 }
 
 /** How long masters may take to answer at all. */
@@ -140,7 +152,7 @@ function runningMasters(cluster: ClusterRecord): Candidates {
   const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
   if (first !== undefined) return [first, ...others];
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
-    hint: "The inspect command shows its nodes; `node` picks one.",
+    hint: "Run the inspect command to see its nodes, and choose one with `node`.",
     facts: { cluster: cluster.id },
   });
 }

@@ -24,6 +24,6 @@ export function superuserLogin(
   const password = given ?? superuser.password;
   if (password !== undefined) return { value: { username: superuser.username, password } };
   return problem(
-    "`wait`: `extraConfig` holds only the hash of the superuser's password; give the password with `superuserPassword`",
+    "`wait`: `extraConfig` contains only the hash of the superuser's password; pass the password with `superuserPassword`",
   );
 }

@@ -1,5 +1,7 @@
+import { ClusterError } from "../errors.ts";
+import { timeLimit } from "../system/time-limit.ts";
 import type { Backend } from "../model/backend.ts";
-import type { Surroundings } from "../system/surroundings.ts";
+import type { Runtime } from "../system/runtime.ts";
 import { assertKeyIsHere } from "./connections/cluster-key.ts";
 import { findCluster } from "./find-cluster.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
@@ -19,13 +21,14 @@ export interface WaitRequest {
 export async function waitForCluster(
   backend: Backend<unknown>,
   request: WaitRequest,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  const cluster = await findCluster(backend, request.clusterId, signal);
+  using limit = timeLimit(request.deadlineMs - runtime.clock.now(), waitTooSlow(request.clusterId));
+  const cluster = await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal]));
   await assertKeyIsHere(cluster);
   const { waitUntilReady } = await import("../platform/readiness.ts");
-  await using connections = openMaskedConnections(cluster, surroundings);
+  await using connections = openMaskedConnections(cluster, runtime);
   await waitUntilReady(
     {
       describe: async (inner) => findCluster(backend, request.clusterId, inner),
@@ -34,10 +37,18 @@ export async function waitForCluster(
       login: cluster.variant === "enterprise" ? request.login : undefined,
       skipHttpChecks: request.skipHttpChecks,
       deadlineMs: request.deadlineMs,
-      clock: surroundings.clock,
-      progress: surroundings.progress,
+      clock: runtime.clock,
+      progress: runtime.progress,
     },
     signal,
   );
   return cluster;
+}
+
+/** Returns the error for a wait whose time is over before anything is known about the nodes. */
+export function waitTooSlow(clusterId: string): ClusterError {
+  return new ClusterError("deadline-passed", `Waiting for cluster "${clusterId}" exceeded its time limit.`, {
+    hint: "Allow more time with `timeout`, or see the log for what was slow.",
+    facts: { cluster: clusterId },
+  });
 }

@@ -1,7 +1,7 @@
-import type { Surroundings } from "../system/surroundings.ts";
+import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
 import { layoutOf } from "../platform/layouts/find-layout.ts";
-import { askNode } from "../platform/readiness/ask-node.ts";
+import { askNode } from "../platform/readiness/ask-nodes.ts";
 import type { NodeReport } from "../platform/readiness/node-report.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
 import { clusterKey } from "./connections/cluster-key.ts";
@@ -26,19 +26,15 @@ const expectsTls = ({ webScheme, variant }: ClusterRecord): boolean =>
   webScheme === undefined ? variant === "enterprise" : webScheme === "https";
 
 /** Returns the same, but asks the node whether TLS is on, if this machine can log in and the platform is running there. */
-export async function findWebUi(
-  cluster: ClusterRecord,
-  surroundings: Surroundings,
-  signal: AbortSignal,
-): Promise<WebUi> {
+export async function findWebUi(cluster: ClusterRecord, runtime: Runtime, signal: AbortSignal): Promise<WebUi> {
   const master = firstMaster(cluster);
   if (master === undefined) {
     throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no running master.`, {
-      hint: "The inspect command shows its nodes.",
+      hint: "Run the inspect command to see its nodes.",
       facts: { cluster: cluster.id },
     });
   }
-  const report = await nodeReport(cluster, master, surroundings, signal);
+  const report = await nodeReport(cluster, master, runtime, signal);
   const isTlsEnabled = report?.isTlsEnabled ?? expectsTls(cluster);
   const layout = layoutOf(report?.layout);
   const url = urlOf(master, isTlsEnabled);
@@ -56,10 +52,10 @@ function urlOf({ web }: NodeRecord, isTlsEnabled: boolean): string {
 async function nodeReport(
   cluster: ClusterRecord,
   master: NodeRecord,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<NodeReport | undefined> {
   if (!(await clusterKey(cluster)).isHere) return undefined;
-  await using connections = openMaskedConnections(cluster, surroundings);
+  await using connections = openMaskedConnections(cluster, runtime);
   return (await askNode(master, connections, askLimitMs, signal)).report;
 }

@@ -66,6 +66,9 @@ export function nodeView(node: NodeRecord): NodeView {
   };
 }
 
+/** `1 agent`, `2 agents`. */
+export const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 /** `1 h 58 min`, `12 min`, `40 s`. */
 export function durationText(seconds: number): string {
   if (seconds < 60) return `${Math.round(seconds)} s`;

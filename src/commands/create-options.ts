@@ -1,7 +1,6 @@
 import { BadValue, flag, option } from "../cli/options/option.ts";
 import type { ValueType } from "../cli/options/option.ts";
-import { outputFormat, verbose } from "../cli/options/shared-options.ts";
-import { choice, count, path as pathType, text, value } from "../cli/options/value-types.ts";
+import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../cli/options/value-types.ts";
 import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
 import { quoted } from "../errors.ts";
 import { variants } from "../model/cluster-record.ts";
@@ -9,13 +8,14 @@ import { securityModes } from "../platform/configuration/configuration.ts";
 import type { Checked } from "../system/checked.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId, timeout } from "./options.ts";
+import { summary } from "./summary/step-summary.ts";
 
 const masterChoices = masterCounts.map(String);
 const masterCount: ValueType<number> = {
   choices: masterChoices,
   parse: (given) => {
     if (masterChoices.includes(given)) return Number(given);
-    throw new BadValue(`${quoted(given)} is none of ${masterChoices.join(", ")}`);
+    throw new BadValue(`${quoted(given)} is not one of ${masterChoices.join(", ")}`);
   },
 };
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
@@ -60,7 +60,7 @@ const platformOptions = {
 export const createOptions = (driver: Driver) => ({
   variant: option(choice(variants), {
     flag: "--variant",
-    summary: "Variant of the cluster software; must match the artifact",
+    summary: "Variant of the platform; must match the artifact",
     required: true,
   }),
   masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", default: 1 }),
@@ -83,7 +83,7 @@ export const createOptions = (driver: Driver) => ({
     flag: "--ssh-key",
     summary: "Your own private key for the nodes, instead of one generated for the cluster",
   }),
-  wait: flag({ flag: "--wait", summary: "Also wait for the cluster software to start, as `wait` does" }),
+  wait: flag({ flag: "--wait", summary: "Also wait until the platform is ready, as `wait` does" }),
   superuserPassword: option(text, {
     flag: "--superuser-password",
     summary:
@@ -95,6 +95,7 @@ export const createOptions = (driver: Driver) => ({
     summary: `Show what would be created${driver.hasLifetime ? " and what it would cost" : ""}; change nothing`,
   }),
   keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the machines as they are if the creation fails" }),
+  summary,
   timeout: timeout("Time limit for the creation; with --wait, it includes the wait", "60m", 60 * 60 * 1000),
   clusterId,
   output: outputFormat(["text", "json"]),
@@ -122,7 +123,7 @@ async function workspaceFolder(given: string, { cwd }: { readonly cwd: string })
 
 async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { assertOwnKey } = await import("../cluster/connections/own-key.ts");
+  const { assertOwnKey } = await import("../cluster/connections/cluster-key.ts");
   const file = path.resolve(cwd, given);
   await assertOwnKey(file);
   return file;
@@ -148,5 +149,5 @@ async function copyToMaster(given: string) {
 
 function parseSha256(given: string): string {
   if (/^[0-9a-fA-F]{64}$/.test(given)) return given.toLowerCase();
-  throw new BadValue(`a SHA-256 sum is 64 hexadecimal digits`);
+  throw new BadValue("a SHA-256 checksum has 64 hexadecimal digits");
 }

@@ -6,13 +6,17 @@ import type { CheckedInstallation, InstallationRequest } from "../cluster/plan-i
 import { assertWorkspace, checkInstallation } from "../cluster/plan-installation.ts";
 import type { SuperuserLogin } from "../cluster/superuser-login.ts";
 import { superuserLogin } from "../cluster/superuser-login.ts";
+import { creationTooSlow } from "../cluster/create-cluster.ts";
+import { timeLimit, whileWaitingFor } from "../system/time-limit.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import type { ArtifactLocation } from "../platform/artifact/artifact-location.ts";
 import { accepted } from "../system/checked.ts";
-import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
+import { clusterView, durationText, nodeView, numbered, tableText } from "./cluster-view.ts";
 import type { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
+import { renderCluster } from "./summary/render-summary.ts";
+import { appendSummary } from "./summary/step-summary.ts";
 
 export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
 
@@ -20,14 +24,17 @@ export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonl
 export async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
   const login = await readLogin(input, context);
   const deadlineMs = context.clock.now() + input.timeout;
+  using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
+  const signal = AbortSignal.any([context.signal, limit.signal]);
+  const check = async () => checkInstallation(installationRequest(input), context, signal);
   const [installation, backend] = await Promise.all([
-    checkInstallation(installationRequest(input), context, context.signal),
-    driver.open(input, context, context.signal),
+    whileWaitingFor(() => `the artifact ${input.artifact.shown}`, check, signal),
+    driver.open(input, context, signal),
     assertWorkspace(input.workspaceDir),
   ]);
   const request = clusterRequest(driver, input, installation);
   if (input.dryRun) {
-    const summary = await summarizeCreation(backend, request, context.signal);
+    const summary = await summarizeCreation(backend, request, signal);
     context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
     return;
   }
@@ -35,10 +42,22 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
   const rules = { ownKey: input.sshKey, keepOnFailure: input.keepOnFailure, deadlineMs, onAbandon };
   const cluster = await createInstalledCluster(backend, { ...request, ...rules }, context, context.signal);
   report(cluster, { driver, input }, context);
+  await summarize("Cluster created", { cluster, input }, context);
   if (!input.wait) return;
   const wait = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs };
   await waitForCluster(backend, wait, context, context.signal);
   context.progress.note(`Cluster "${cluster.id}" is ready.`);
+  await summarize("Cluster ready", { cluster, input }, context);
+}
+
+async function summarize(
+  title: string,
+  { cluster, input }: { readonly cluster: ClusterRecord; readonly input: CreateInput },
+  context: Context,
+): Promise<void> {
+  const phases = context.progress.timings().map(({ title: phase, ms }) => `${phase} ${(ms / 1000).toFixed(1)} s`);
+  const markdown = renderCluster(title, clusterView(cluster, context.clock.now()), [["Phases", phases.join(", ")]]);
+  await appendSummary(input.summary, markdown, context);
 }
 
 /** Asks for the password before anything else, so that nobody has to come back to type it. */
@@ -88,10 +107,10 @@ function report(
     `The installation has started: ${numbered(masters, "master")}, ${numbered(agents, "agent")}, ${numbered(publicAgents, "public agent")}.`,
   );
   if (facts.secondsLeft !== undefined)
-    progress.note(`The machines end by themselves in ${durationText(facts.secondsLeft)}, at ${facts.expiresAt}.`);
+    progress.note(`The machines terminate automatically in ${durationText(facts.secondsLeft)}, at ${facts.expiresAt}.`);
   if (facts.maximumCostDollars !== undefined) {
     progress.note(
-      `Cost at most $${facts.maximumCostDollars.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
+      `The cost is at most $${facts.maximumCostDollars.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
     );
   }
   const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
@@ -103,8 +122,6 @@ function report(
     data: { cluster: { ...facts, nodes: cluster.nodes.map(nodeView) }, phases, next },
   });
 }
-
-const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** The options that name the place, unless it is the default one. */
 function placeWords(driver: Driver, input: Readonly<Record<string, unknown>>): string {

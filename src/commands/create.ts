@@ -6,6 +6,7 @@ import { nodeCountProblem } from "../cluster/node-counts.ts";
 import type { ArtifactLocation } from "../platform/artifact/artifact-location.ts";
 import { createOptions } from "./create-options.ts";
 import type { Driver } from "./driver.ts";
+import { checkSummary, summarizingFailure } from "./summary/step-summary.ts";
 
 const positionals = {
   artifact: argument(value(artifactLocation, "file"), {
@@ -46,20 +47,24 @@ export const createCommand = (driver: Driver) => {
         const problem = driver.selinuxProblem(given.linuxDistribution);
         if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
       }
-      const { installationProblems } = await import("../cluster/installation-problems.ts");
+      const { installationProblems } = await import("../cluster/plan-installation.ts");
       for (const problem of await installationProblems(given, context.environment)) problems.add(problem);
       if (given.wait) {
         const { superuserLogin } = await import("../cluster/superuser-login.ts");
         const login = superuserLogin(given.variant ?? "oss", given.extraConfig ?? {}, given.superuserPassword);
         for (const problem of login.problems ?? []) problems.add(problem);
       } else if (given.superuserPassword !== undefined) {
-        problems.add("--superuser-password: create logs in only with --wait");
+        problems.add("--superuser-password: only allowed with --wait, since create does not log in otherwise");
       }
+      await checkSummary(given.summary, problems, context);
+      if (given.summary && given.dryRun) problems.add("--summary: cannot be combined with --dry-run");
       await driver.checkCreation(given, problems, context);
     },
     run: async (input, context) => {
       const { runCreate } = await import("./create-run.ts");
-      await runCreate(driver, input, context);
+      const { clusterId, summary: isWanted } = input;
+      const title = `Cluster ${clusterId} could not be ${input.wait ? "created, or did not become ready" : "created"}`;
+      await summarizingFailure(title, { isWanted, context }, () => runCreate(driver, input, context));
     },
   });
 };

@@ -2,7 +2,7 @@ import { type Colours, isColoured, loadColours, noColours } from "../cli/termina
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { formatDuration } from "../cli/options/duration.ts";
-import { outputFormat, verbose } from "../cli/options/shared-options.ts";
+import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { CheckResult } from "../model/check.ts";
 import type { Driver } from "./driver.ts";
 
@@ -90,9 +90,9 @@ function summary(results: readonly CheckResult[]): string {
   const count = (status: CheckResult["status"]): number => results.filter((result) => result.status === status).length;
   const counts = [
     [count("fail"), "failed"],
-    [count("warn"), "to look at"],
-    [count("skip"), "not done"],
+    [count("warn"), "with a warning"],
+    [count("skip"), "skipped"],
   ] as const;
   const told = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
-  return `${results.length} checks: ${told.length === 0 ? "nothing amiss" : told.join(", ")}.`;
+  return `${results.length} checks: ${told.length === 0 ? "no problems found" : told.join(", ")}.`;
 }

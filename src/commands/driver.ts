@@ -1,5 +1,5 @@
 import type { Backend } from "../model/backend.ts";
-import type { Surroundings } from "../system/surroundings.ts";
+import type { Runtime } from "../system/runtime.ts";
 import type { Context } from "../cli/context.ts";
 import type { Option, Options, ValuesOf } from "../cli/options/option.ts";
 import type { Problems } from "../cli/options/problems.ts";
@@ -27,6 +27,10 @@ export interface Driver {
   readonly hasLifetime: boolean;
   /** Whether the executable has a command that ends clusters. */
   readonly canDestroy: boolean;
+  /** Whether the executable has commands that let other computers use a cluster. Its places are then regions. */
+  readonly canHandOver: boolean;
+  /** What a snapshot of a cluster holds, for the help; undefined if the executable has no command for snapshots. */
+  readonly snapshots: string | undefined;
   /** The subject of `doctor`: "this machine and …". */
   readonly doctorSubject: string;
   /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
@@ -34,11 +38,11 @@ export interface Driver {
   /** Checks several creation options together. */
   checkCreation(given: Partial<Values>, problems: Problems, context: Context): void | Promise<void>;
   /** Opens the backend for the given place options. Sends no request yet, but looks for credentials. */
-  open(values: Values, surroundings: Surroundings, signal: AbortSignal): Promise<Backend<unknown>>;
+  open(values: Values, runtime: Runtime, signal: AbortSignal): Promise<Backend<unknown>>;
   /** The backend's own part of a creation, from the values of `creationOptions`. */
   creation(values: Values): unknown;
   /** The checks that `doctor` runs for this backend, in display order. Requests that the checks share end with the signal. */
-  doctorChecks(values: Values, surroundings: Surroundings, signal: AbortSignal): Promise<readonly Check[]>;
+  doctorChecks(values: Values, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
 interface TypedDriver<Place extends Options, Creation extends Options, Made> extends Omit<
@@ -48,9 +52,9 @@ interface TypedDriver<Place extends Options, Creation extends Options, Made> ext
   readonly placeOptions: Place;
   readonly creationOptions: Creation;
   checkCreation(given: Partial<ValuesOf<Creation>>, problems: Problems, context: Context): void | Promise<void>;
-  open(values: ValuesOf<Place>, surroundings: Surroundings, signal: AbortSignal): Promise<Backend<Made>>;
+  open(values: ValuesOf<Place>, runtime: Runtime, signal: AbortSignal): Promise<Backend<Made>>;
   creation(values: ValuesOf<Creation>): Made;
-  doctorChecks(values: ValuesOf<Place>, surroundings: Surroundings, signal: AbortSignal): Promise<readonly Check[]>;
+  doctorChecks(values: ValuesOf<Place>, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
 }
 
 /** Types a driver by its own option declarations, then drops those types: commands pass its values through without reading them. */

@@ -1,5 +1,5 @@
 import { defineCommand } from "../cli/command.ts";
-import { outputFormat, verbose } from "../cli/options/shared-options.ts";
+import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
 import type { ClusterView, NodeView } from "./cluster-view.ts";
@@ -22,7 +22,7 @@ export const inspectCommand = (driver: Driver) =>
     ],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
-      const { sshConfig } = await import("../cluster/connections/ssh-config.ts");
+      const { sshConfig } = await import("../cluster/connections/cluster-key.ts");
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const facts = await inspectFacts(cluster, context.clock.now());
@@ -54,7 +54,7 @@ async function inspectFacts(cluster: ClusterRecord, nowMs: number): Promise<Fact
 function inspectText(facts: Facts): string {
   const lines = [
     ["Cluster", facts.id],
-    ["State", `${facts.state} (the machines; \`wait\` tells whether the platform is ready)`],
+    ["State", `${facts.state} (machines only; run \`wait\` to check the platform)`],
     ["Variant", facts.variant],
     ["Distribution", facts.distribution],
     ...(facts.region === undefined ? [] : [["Region", facts.region]]),

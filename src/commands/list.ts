@@ -2,7 +2,7 @@ import type { Backend } from "../model/backend.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/options/option.ts";
-import { outputFormat, verbose } from "../cli/options/shared-options.ts";
+import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { printableLine } from "../system/printable.ts";
 import { clusterView, durationText, tableText } from "./cluster-view.ts";
@@ -48,7 +48,7 @@ async function findClusters(
 ): Promise<readonly ClusterRecord[]> {
   if (!isEverywhere || backend.listEverywhere === undefined) return backend.list(signal);
   const { clusters, silent } = await backend.listEverywhere(signal);
-  for (const { place, reason } of silent) progress.warn(`${place} could not be asked: ${reason}`);
+  for (const { place, reason } of silent) progress.warn(`cannot list the clusters in ${place}: ${reason}`);
   return clusters;
 }
 

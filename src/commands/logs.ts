@@ -1,7 +1,6 @@
 import { defineCommand } from "../cli/command.ts";
 import { option } from "../cli/options/option.ts";
-import { outputFormat, verbose } from "../cli/options/shared-options.ts";
-import { directoryPath } from "../cli/options/value-types.ts";
+import { directoryPath, outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId } from "./options.ts";
 

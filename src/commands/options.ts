@@ -44,7 +44,7 @@ export const skipHttpChecks = flag({
   summary: "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
 });
 
-/** A folder with a checkout of the cluster software. It is read completely before anything else happens. */
+/** A folder with a checkout of the platform's repository. It is read completely before anything else happens. */
 export const checkout = value(readCheckout, "directory");
 
 /** Throws `BadValue` with every problem of the folder. */

@@ -4,11 +4,15 @@ import { createCommand } from "./create.ts";
 import { destroyCommand } from "./destroy.ts";
 import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";
+import { admitCommand } from "./hand-over/admit.ts";
+import { exportCommand } from "./hand-over/export.ts";
+import { importCommand } from "./hand-over/import.ts";
 import { inspectCommand } from "./inspect.ts";
 import { listCommand } from "./list.ts";
 import { readLicenses } from "./read-licenses.ts";
 import { logsCommand } from "./logs.ts";
 import { runCommand } from "./run.ts";
+import { snapshotCommand } from "./snapshot.ts";
 import { syncCommand } from "./sync.ts";
 import { waitCommand } from "./wait.ts";
 import { webCommand } from "./web.ts";
@@ -25,6 +29,8 @@ export function programFor(driver: Driver): Program {
     syncCommand(driver),
     webCommand(driver),
     logsCommand(driver),
+    ...(driver.canHandOver ? [exportCommand(driver), importCommand(driver), admitCommand(driver)] : []),
+    ...(driver.snapshots === undefined ? [] : [snapshotCommand(driver)]),
     ...(driver.canDestroy ? [destroyCommand(driver)] : []),
     completionCommand,
   ];

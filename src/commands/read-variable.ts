@@ -1,3 +1,4 @@
+import { messageOf } from "../errors.ts";
 import { BadValue, type Invocation } from "../cli/options/option.ts";
 
 /** An environment variable named by the user. */
@@ -11,7 +12,7 @@ export function readVariable(given: string): Variable {
   const equals = given.indexOf("=");
   const name = given.slice(0, Math.max(equals, 0));
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-    throw new BadValue("write <KEY>=<VALUE>; a key is letters, digits and _, and begins with no digit");
+    throw new BadValue("write <KEY>=<VALUE>; a key has only letters, digits and _, and does not begin with a digit");
   }
   return { name, contents: given.slice(equals + 1) };
 }
@@ -26,7 +27,7 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
   const variables = text.split(/\r?\n/).flatMap((line, index): readonly Variable[] => {
     if (line.trim() === "" || line.startsWith("#")) return [];
     try {
-      if (line.includes("\0")) throw new BadValue("a value can't hold a NUL byte");
+      if (line.includes("\0")) throw new BadValue("a value cannot contain a NUL byte");
       return [readVariable(line)];
     } catch (error) {
       if (!(error instanceof BadValue)) throw error;
@@ -44,6 +45,6 @@ async function readText(given: string, cwd: string): Promise<string> {
     const text = await files.readFile(path.resolve(cwd, given), "utf8");
     return text.replace(/^\uFEFF/, "");
   } catch (error) {
-    throw new BadValue(`${given} can't be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new BadValue(`cannot read ${given}: ${messageOf(error)}`);
   }
 }

@@ -1,8 +1,9 @@
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
-import { flag, option, restArgument } from "../cli/options/option.ts";
-import { verbose } from "../cli/options/shared-options.ts";
-import { anyText, text, value } from "../cli/options/value-types.ts";
+import { BadValue, flag, type Invocation, option, restArgument } from "../cli/options/option.ts";
+import type { Problems } from "../cli/options/problems.ts";
+import { anyText, text, value, verbose } from "../cli/options/value-types.ts";
+import type { FetchRequest } from "../cluster/fetch/fetch-request.ts";
 import { ClusterError } from "../errors.ts";
 import type { Driver } from "./driver.ts";
 import { checkout, clusterId, node } from "./options.ts";
@@ -33,12 +34,22 @@ const variableOptions = {
   }),
 };
 
+const fetchOptions = {
+  fetch: option(value(readFetchRequest), {
+    flag: "--fetch",
+    placeholder: "<remote>:<local>",
+    summary:
+      "File or folder to copy here after the command, even if it failed; if <local> ends with `/`, into that folder",
+    repeatable: true,
+  }),
+};
+
 export const runCommand = (driver: Driver) =>
   defineCommand({
     name: "run",
     summary: "Run a command on a node",
     description:
-      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has begun to connect, it exits with 255, as ssh does.",
+      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files come back after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has begun to connect, it exits with 255, as ssh does.",
     positionals: { words: restArgument({ name: "NODE_ARGS", summary: "The command and its arguments" }) },
     options: {
       clusterId,
@@ -52,6 +63,7 @@ export const runCommand = (driver: Driver) =>
         summary: "Set only the environment variables given by other options, and run in the home directory",
       }),
       ...variableOptions,
+      ...fetchOptions,
       ...driver.placeOptions,
       node: node(driver.machineId),
       verbose,
@@ -63,8 +75,13 @@ export const runCommand = (driver: Driver) =>
         words: "run --env-file secrets.env --login-pw - pytest",
         summary: "Run tests with secrets that no other user can see",
       },
+      {
+        words: "run --fetch report.xml:results/ pytest --junitxml=report.xml",
+        summary: "Run tests and bring their report back",
+      },
       { words: "run \"pytest -k 'not slow' | tee log\"", summary: "Pass a command line to the node's shell" },
     ],
+    check: ({ fetch = [] }, problems) => checkFetches(fetch, problems),
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
       const { runOnNode } = await import("../cluster/run-on-node.ts");
@@ -78,14 +95,28 @@ export const runCommand = (driver: Driver) =>
         variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
         hasTestEnvironment: !input.noTestEnv,
         missingFolderHint:
-          "It comes with the platform: the wait command tells when that is installed; --no-test-env runs without it.",
+          "The platform brings it: wait for the installation with the wait command, or pass --no-test-env to run without it.",
         checkout: input.syncDir,
+        fetches: input.fetch,
         isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
       };
       const onConnecting = (): void => context.failuresExitWith(255);
       return runOnNode(cluster, request, { ...context, onConnecting }, context.signal);
     },
   });
+
+function checkFetches(fetches: readonly FetchRequest[], problems: Problems): void {
+  const paths = fetches.map(({ local }) => local);
+  const repeated = paths.find((path, index) => paths.indexOf(path) !== index);
+  if (repeated !== undefined) problems.add(`--fetch: two of them have the same local path, ${repeated}`);
+}
+
+async function readFetchRequest(given: string, { cwd }: Invocation): Promise<FetchRequest> {
+  const { parseFetchRequest } = await import("../cluster/fetch/fetch-request.ts");
+  const outcome = await parseFetchRequest(given, cwd);
+  if (outcome.problems === undefined) return outcome.value;
+  throw new BadValue(outcome.problems.join("; "));
+}
 
 /** Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the command itself may exit with 1 or 4. */
 async function sparingCommandStatus<Result>(context: Context, work: Promise<Result>): Promise<Result> {

@@ -1,6 +1,6 @@
 import { defineCommand } from "../cli/command.ts";
-import { argument } from "../cli/options/option.ts";
-import { outputFormat, verbose } from "../cli/options/shared-options.ts";
+import { argument, flag } from "../cli/options/option.ts";
+import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
 import type { Driver } from "./driver.ts";
@@ -11,7 +11,7 @@ export const syncCommand = (driver: Driver) =>
     name: "sync",
     summary: "Sync test and bootstrap files from a checkout to the masters",
     description:
-      "Send the integration tests and the bootstrap library to all masters at the same time. They come from a checkout of the cluster software's repository, open source or enterprise. Only changed files are sent. A master gets either all of the changes or none of them.",
+      "Send the integration tests and the bootstrap library to all masters at the same time. They come from a checkout of the platform's repository, open source or enterprise. Only changed files are sent: a file counts as unchanged if its size and modification time, or else its contents, match the file on the master. A master gets either all of the changes or none of them.",
     positionals: {
       checkout: argument(checkout, {
         name: "CHECKOUT_DIR",
@@ -20,8 +20,19 @@ export const syncCommand = (driver: Driver) =>
         defaultText: "the current folder",
       }),
     },
-    options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
-    examples: [{ words: "sync ~/src/platform", summary: "Sync that checkout to the cluster `default`" }],
+    options: {
+      clusterId,
+      ...driver.placeOptions,
+      checksum: flag({
+        flag: "--checksum",
+        summary: "Compare the contents of all files, not only of those whose size or time has changed",
+      }),
+      output: outputFormat(["text", "json"]),
+      verbose,
+    },
+    examples: [
+      { words: "sync ~/src/platform", summary: "Sync the checkout in ~/src/platform to the cluster `default`" },
+    ],
     run: async (input, context) => {
       const given = input.checkout ?? (await checkoutHere(context.cwd));
       const [{ findCluster }, { assertKeyIsHere }, { openMaskedConnections }, { syncCheckout }] = await Promise.all([
@@ -35,7 +46,12 @@ export const syncCommand = (driver: Driver) =>
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       await assertKeyIsHere(cluster);
       await using connections = openMaskedConnections(cluster, context);
-      const masters = await syncCheckout(cluster, given, { ...context, connections }, context.signal);
+      const masters = await syncCheckout(
+        cluster,
+        given,
+        { ...context, connections, checksum: input.checksum },
+        context.signal,
+      );
       const seconds = Math.round((context.clock.now() - startMs) / 100) / 10;
       const lines = masters.map(
         ({ node, files, sentFiles, sentBytes }) => `${node}: ${files} files, ${sentFiles} sent (${sentBytes} bytes)`,
@@ -49,7 +65,7 @@ async function checkoutHere(cwd: string): Promise<Checkout> {
   const outcome = await readCheckout(cwd);
   if (outcome.problems === undefined) return outcome.value;
   throw new ClusterError("bad-usage", outcome.problems.join("\n"), {
-    hint: "Name the checkout as CHECKOUT_DIR, in CLUSTER_CHECKOUT_DIR, or change to its folder.",
+    hint: "Pass the checkout as CHECKOUT_DIR, set CLUSTER_CHECKOUT_DIR, or change to the checkout's folder.",
     facts: { folder: cwd },
   });
 }

@@ -1,5 +1,5 @@
 import { defineCommand } from "../cli/command.ts";
-import { verbose } from "../cli/options/shared-options.ts";
+import { verbose } from "../cli/options/value-types.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId } from "./options.ts";
 

@@ -30,13 +30,13 @@ export function operatingSystemCheck(system: OperatingSystem): Check {
 function judge({ platform, release, architecture }: OperatingSystem): Outcome {
   const supported = supportedSystems[platform];
   if (supported === undefined) {
-    return warn(`This program is tried on Linux and macOS, not on ${platform}.`, "Use a virtual machine with Linux.");
+    return warn(`This program is tested on Linux and macOS, not on ${platform}.`, "Use a virtual machine with Linux.");
   }
   const { name, least, leastText } = supported;
   if (isOlder(release, least)) {
     return warn(
-      `${name} ${release} is older than ${leastText}, the oldest that Bun, which is part of this program, supports.`,
-      "Use a newer system: here commands may fail in ways that nobody has tried.",
+      `${name} ${release} is older than ${leastText}, the oldest release that this program's runtime, Bun, supports.`,
+      "Use a newer system: here, commands may fail in untested ways.",
     );
   }
   return pass(`${name} ${release} on ${architecture}`);

@@ -1,9 +1,8 @@
 import { ClusterError } from "../errors.ts";
-import type { Clock } from "../system/clock.ts";
-import type { Progress } from "../system/progress.ts";
+import type { Clock, Progress } from "../system/runtime.ts";
 import { type Check, type CheckResult, fail, type Outcome } from "../model/check.ts";
 
-interface Surroundings {
+interface Runtime {
   readonly clock: Clock;
   readonly progress: Progress;
 }
@@ -13,7 +12,7 @@ interface Surroundings {
  */
 export async function runChecks(
   checks: readonly Check[],
-  { clock, progress, limitMs }: Surroundings & { readonly limitMs: number },
+  { clock, progress, limitMs }: Runtime & { readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   return await Promise.all(
@@ -29,18 +28,18 @@ export async function runChecks(
 }
 
 /** A check that continues after its limit, or after an abort, is left alone: its result no longer matters. */
-async function answerWithin(check: Check, surroundings: Surroundings, signal: AbortSignal): Promise<Outcome> {
+async function answerWithin(check: Check, runtime: Runtime, signal: AbortSignal): Promise<Outcome> {
   const over = new AbortController();
   const bounded = AbortSignal.any([signal, over.signal]);
   const limit = async (): Promise<Outcome> => {
-    await surroundings.clock.sleep(check.limitMs, bounded);
+    await runtime.clock.sleep(check.limitMs, bounded);
     return tooLate(check);
   };
   try {
     return await Promise.race([answer(check, bounded), limit()]);
   } catch (error) {
     signal.throwIfAborted();
-    return failureOf(error, check, surroundings.progress);
+    return failureOf(error, check, runtime.progress);
   } finally {
     over.abort();
   }
@@ -53,17 +52,20 @@ async function answer(check: Check, signal: AbortSignal): Promise<Outcome> {
 
 function tooLate(check: Check): Outcome {
   return fail(
-    `There was no answer within ${check.limitMs / 1000} s.`,
-    "Try again; with -vv all that is asked for is shown.",
+    `The check did not finish within ${check.limitMs / 1000} s.`,
+    "Try again with -vv to see every request and command.",
   );
 }
 
 function failureOf(error: unknown, check: Check, progress: Progress): Outcome {
-  if (error instanceof ClusterError) return fail(error.message, error.hint ?? "Run doctor again with -vv to see more.");
+  if (error instanceof ClusterError) return fail(error.message, error.hint ?? "Run doctor again with -vv for details.");
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  progress.detail(2, `The check "${check.name}" broke: ${error instanceof Error ? error.stack : what}`);
+  progress.detail(
+    2,
+    `The check "${check.name}" failed with an internal error: ${error instanceof Error ? error.stack : what}`,
+  );
   return fail(
-    `The check itself broke: ${what}`,
-    "That is a fault of this program: please report it, with what -vv shows.",
+    `The check failed with an internal error: ${what}`,
+    "Please report this bug with the output of doctor -vv.",
   );
 }

@@ -16,11 +16,11 @@ async function examine(folder: string): Promise<Outcome> {
   const trouble = await writingTrouble(present === undefined ? await nearestFolder(folder) : folder);
   if (trouble !== undefined) {
     return fail(
-      `The state folder ${folder} cannot be ${present === undefined ? "made" : "written to"}: ${trouble}.`,
-      "Make it yours and writable, or set XDG_STATE_HOME to a folder that is.",
+      `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${trouble}.`,
+      "Make sure that you own it and may write to it, or set XDG_STATE_HOME to another folder.",
     );
   }
-  if (present === undefined) return pass(`${folder} can be made`);
+  if (present === undefined) return pass(`${folder} can be created`);
   return exposure(folder, present) ?? (await exposedKeys(folder)) ?? pass(`${folder} is writable and private`);
 }
 
@@ -32,7 +32,7 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   if (uid !== userInfo().uid) {
     return warn(
       `The state folder ${folder} belongs to another user (${uid}).`,
-      "Make it yours with chown, or set XDG_STATE_HOME to a folder of your own: that user can do as they like in it.",
+      "Take ownership of it with chown, or set XDG_STATE_HOME to your own folder: that user has full control over this one.",
     );
   }
   if ((mode & 0o055) === 0) return undefined;

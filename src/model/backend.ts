@@ -1,5 +1,7 @@
-import type { ClusterRecord } from "./cluster-record.ts";
+import type { Admission } from "./admission.ts";
+import type { ClusterName, ClusterRecord } from "./cluster-record.ts";
 import type { Creation, CreationRequest } from "./creation.ts";
+import type { Snapshots } from "./snapshots.ts";
 
 /** Creates, finds and removes machines. It knows nothing about the platform that runs on them. */
 export interface Backend<Options> {
@@ -32,15 +34,16 @@ export interface Backend<Options> {
   readonly listEverywhere?: (signal: AbortSignal) => Promise<EverywhereList>;
   /**
    * Ends all machines of the cluster and removes everything that belongs to it, including requests of a killed create that only its folder knows.
-   * Safe to repeat. Throws if anything is left.
+   * Also removes its snapshots. Safe to repeat. Throws if anything is left.
    */
   remove(cluster: ClusterName, signal: AbortSignal): Promise<void>;
   /** Console output of the machines, even of those that nobody can log in to. Best effort: never fails because of one node. */
   consoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
+  /** Absent if clusters can't be saved. */
+  readonly snapshots?: Snapshots;
+  /** Absent if only this machine can reach the nodes. */
+  readonly admission?: Admission;
 }
-
-/** The fields that distinguish a cluster from all others, and its folder on this machine. */
-export type ClusterName = Pick<ClusterRecord, "id" | "creationId" | "directory">;
 
 export interface EverywhereList {
   readonly clusters: readonly ClusterRecord[];

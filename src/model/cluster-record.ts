@@ -56,9 +56,35 @@ export interface ClusterRecord {
   readonly webScheme?: WebScheme;
   /** In role order (master, agent, public_agent), then by index. */
   readonly nodes: readonly NodeRecord[];
-  /** The folder on this machine with the cluster's key, known hosts and logs. It exists only on the machine that created the cluster. */
+  /** The folder on this machine with the cluster's key, known hosts and logs. It exists only on machines that created or imported the cluster. */
   readonly directory: string;
 }
 
+/** The fields that distinguish a cluster from all others, and its folder on this machine. */
+export type ClusterName = Pick<ClusterRecord, "id" | "creationId" | "directory">;
+
 /** `master_0`, `agent_2`, `public_agent_0`. */
 export const nodeReference = (node: Pick<NodeRecord, "role" | "index">): string => `${node.role}_${node.index}`;
+
+export function nodeCount(counts: Counts): number {
+  return roles.reduce((sum, role) => sum + counts[role], 0);
+}
+
+/** The requested number of nodes per role, as one tag or label stores it: `master=1 agent=2 public_agent=1`. */
+export function countsText(counts: Counts): string {
+  return roles.map((role) => `${role}=${counts[role]}`).join(" ");
+}
+
+/** The state of a cluster with these nodes, given the requested counts. `undefined`: the counts are unknown. */
+export function clusterState(nodes: readonly NodeRecord[], asked: Counts | undefined): ClusterState {
+  const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
+  if (live.length === 0) return "ending";
+  if (live.some((node) => node.state === "starting")) return "starting";
+  const isComplete = roles.every((role) => live.filter((node) => node.role === role).length >= (asked?.[role] ?? 0));
+  return isComplete ? "running" : "incomplete";
+}
+
+/** The order of a record's nodes. */
+export function byRoleAndIndex(a: NodeRecord, b: NodeRecord): number {
+  return roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index;
+}

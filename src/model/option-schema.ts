@@ -65,7 +65,7 @@ function readText(option: BackendOption, text: string, onProblem: (problem: stri
   }
 }
 
-/** Reads texts that match a pattern. `problem` continues after the quoted text, such as "is no region". */
+/** Reads texts that match a pattern. `problem` continues after the quoted text, such as "is not a region". */
 export const matching = (pattern: RegExp, problem: string): ((text: string) => string) =>
   parsed((text) => (pattern.test(text) ? text : undefined), problem);
 
@@ -81,7 +81,7 @@ export function parsed<Value>(parse: (text: string) => Value | undefined, proble
 export function oneOf<const Word extends string>(words: readonly Word[]): (text: string) => Word {
   return (text) => {
     const word = words.find((each) => each === text);
-    if (word === undefined) throw new ClusterError("bad-usage", `${quoted(text)} is none of ${words.join(", ")}`);
+    if (word === undefined) throw new ClusterError("bad-usage", `${quoted(text)} is not one of ${words.join(", ")}`);
     return word;
   };
 }

@@ -1,4 +1,3 @@
-import { isIPv4 } from "node:net";
 import { type Counts, type Role, roles, type Variant, variants, type WebScheme } from "./cluster-record.ts";
 
 /**
@@ -66,8 +65,9 @@ export function parseMoment(found: unknown): Date | undefined {
   return Number.isNaN(moment.getTime()) ? undefined : moment;
 }
 
+/** Not by `node:net`, which every start of a program would load. */
 export function parseIpv4(found: unknown): string | undefined {
-  return typeof found === "string" && isIPv4(found) ? found : undefined;
+  return matching(found, /^(?:(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?!$)|$)){4}$/);
 }
 
 /** A TCP port, as a number or a text. */

@@ -2,7 +2,7 @@ import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { quote } from "../ssh/quote.ts";
 import { parseConfiguration } from "./configuration/configuration-file.ts";
-import { configurationSecrets } from "./configuration/configuration-secrets.ts";
+import { configurationSecrets } from "./configuration/configuration.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
@@ -39,15 +39,15 @@ export interface ClusterSecrets {
 export async function readClusterSecrets(connection: Connection, signal: AbortSignal): Promise<ClusterSecrets> {
   const argv = ["sh", "-s", "--", "e2e-secrets"];
   const { status, stdout } = await connection.run(
-    { argv, sudo: true, stdin: secretsScript, isOutputHidden: true, limitMs, task: "reading what to mask" },
+    { argv, sudo: true, stdin: secretsScript, isOutputHidden: true, limitMs, task: "reading the secrets to mask" },
     signal,
   );
   if (status === 0) return parseSecrets(stdout);
   throw new ClusterError(
     "remote-command-failed",
-    `The first master could not be asked what to mask (status ${status}).`,
+    `Cannot read from the first master which secrets to mask (status ${status}).`,
     {
-      hint: "Until then nothing from the cluster is shown. Look at the node: the run command with `noTestEnv` gets a shell on it.",
+      hint: "Until then, no text from the cluster is shown. Inspect the node: the run command with `noTestEnv` opens a shell on it.",
       facts: { status },
     },
   );

@@ -3,7 +3,7 @@ import type { Layout } from "./layout.ts";
 import { layoutNeeds } from "./layouts/find-layout.ts";
 import { packageFunctions } from "./phases/package-functions.ts";
 import { neededPrograms } from "./phases/prepare-node.ts";
-import { completeScript } from "./phases/remote-script.ts";
+import { completeScript } from "./phases/phase.ts";
 
 /** Only installs packages: systemd doesn't run while an image is built, and containers use their host's clock. */
 const script = `

@@ -31,7 +31,7 @@ export interface InstallPlan {
 /** The source of `config.yaml`. */
 type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
 
-/** Used as it is, except that the secret path of our own bootstrap server is added. */
+/** Used as it is, except that our own bootstrap server's secret path is added, and keys that the layout needs and that are missing. */
 export interface CompleteConfiguration {
   readonly kind: "complete";
   readonly values: Configuration;

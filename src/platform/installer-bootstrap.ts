@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
@@ -6,6 +7,7 @@ import type { LocalArtifact } from "./artifact/artifact-download.ts";
 import { downloadArtifact } from "./artifact/artifact-download.ts";
 import type { ArtifactVersion } from "./artifact/artifact-version.ts";
 import { licenseNeeded } from "./artifact/artifact-version.ts";
+import type { GenconfFacts } from "./configuration/install-configuration.ts";
 import { bootstrapOriginOf, genconfFiles, privateAddressOf } from "./configuration/install-configuration.ts";
 import type { InstallPlan } from "./install-plan.ts";
 import type { Layout } from "./layout.ts";
@@ -14,7 +16,7 @@ import { checkVersion, endedBadly } from "./phases/check-version.ts";
 import type { FetchArtifact } from "./phases/fetch-artifact.ts";
 import { fetchArtifact } from "./phases/fetch-artifact.ts";
 import { generate } from "./phases/genconf.ts";
-import type { PhaseSurroundings } from "./phases/phase.ts";
+import type { PhaseRuntime } from "./phases/phase.ts";
 import { runPhase } from "./phases/phase.ts";
 import { prepareNode } from "./phases/prepare-node.ts";
 import { bootstrapPort, serve } from "./phases/serve.ts";
@@ -24,14 +26,14 @@ import { readResolvers } from "./resolvers.ts";
 export interface ArtifactOnNode {
   /** The layout for which the nodes were prepared; genconf's output decides in the end. */
   readonly preparedFor: Layout;
-  /** The layout that the artifact seems to have; the base configuration is written for it. */
+  /** The layout that the artifact seems to have; the configuration is first written for it. */
   readonly expected: Layout;
   readonly version: ArtifactVersion;
 }
 
 export interface ArtifactPreparation {
   readonly plan: InstallPlan;
-  readonly surroundings: PhaseSurroundings;
+  readonly runtime: PhaseRuntime;
   /** The first master. */
   readonly node: NodeRecord;
   /** Resolves when the node is prepared; the artifact is fetched in the meantime. */
@@ -40,10 +42,10 @@ export interface ArtifactPreparation {
 
 /** Transfers the artifact to the first master and reads its version. */
 export async function prepareArtifact(request: ArtifactPreparation, signal: AbortSignal): Promise<ArtifactOnNode> {
-  const { plan, surroundings, node, prepared } = request;
+  const { plan, runtime, node, prepared } = request;
   const { artifact } = plan;
   await using local = localArtifact(request);
-  await runPhase(fetchArtifact({ artifact, download: local.download, prepared }), node, surroundings, signal);
+  await runPhase(fetchArtifact({ artifact, download: local.download, prepared }), node, runtime, signal);
   await prepared;
   const preparedFor = layoutOf(plan.layoutHint);
   return { preparedFor, ...(await askVersion(request, preparedFor, signal)) };
@@ -51,7 +53,7 @@ export async function prepareArtifact(request: ArtifactPreparation, signal: Abor
 
 export interface BootstrapRequest {
   readonly plan: InstallPlan;
-  readonly surroundings: PhaseSurroundings;
+  readonly runtime: PhaseRuntime;
   readonly cluster: ClusterRecord;
   readonly artifact: Promise<ArtifactOnNode>;
 }
@@ -67,18 +69,17 @@ export interface Bootstrap {
 
 /** Generates the installer on the first master and serves it. It needs every node's address, but nothing else from the other nodes. */
 export async function prepareBootstrap(request: BootstrapRequest, signal: AbortSignal): Promise<Bootstrap> {
-  const { plan, surroundings, cluster, artifact } = request;
+  const { plan, runtime, cluster, artifact } = request;
   const node = firstMasterOf(cluster);
   const secret = randomBytes(16).toString("hex");
-  surroundings.progress.hide(secret);
+  runtime.progress.hide(secret);
   const url = `${bootstrapOriginOf(node)}/${secret}`;
   const { preparedFor, expected, version } = await artifact;
-  warnOfLicense(plan, version, surroundings);
-  const connection = await surroundings.connections.connect(node, signal);
+  warnOfLicense(plan, version, runtime);
+  const connection = await runtime.connections.connect(node, signal);
   const resolvers = await readResolvers(connection, signal);
   const facts = { resolvers, bootstrapUrl: url, layout: expected, release: version.version };
-  const files = await genconfFiles(plan, cluster, facts);
-  const layout = await runPhase(generate(files), node, surroundings, signal);
+  const layout = await generateInstaller(request, facts, signal);
   const server = {
     address: privateAddressOf(node),
     port: bootstrapPort(layouts),
@@ -86,8 +87,27 @@ export async function prepareBootstrap(request: BootstrapRequest, signal: AbortS
     nodeAddresses: cluster.nodes.map(privateAddressOf),
     installScript: layout.installScript,
   };
-  await runPhase(serve(server), node, surroundings, signal);
+  await runPhase(serve(server), node, runtime, signal);
   return { layout, preparedFor, url, release: version.version };
+}
+
+/**
+ * Returns the layout that genconf's output shows. If it isn't the expected layout, the configuration may lack keys of its own; then genconf runs
+ * again.
+ */
+async function generateInstaller(
+  { plan, runtime, cluster }: BootstrapRequest,
+  expected: GenconfFacts,
+  signal: AbortSignal,
+): Promise<Layout> {
+  const generateFor = async (facts: GenconfFacts): Promise<Layout> => {
+    const files = await genconfFiles(plan, cluster, facts);
+    return runPhase(generate(files), firstMasterOf(cluster), runtime, signal);
+  };
+  const layout = await generateFor(expected);
+  const ownKeys = (of: Layout): unknown => of.baseConfiguration({ ...plan, release: expected.release });
+  if (isDeepStrictEqual(ownKeys(layout), ownKeys(expected.layout))) return layout;
+  return generateFor({ ...expected, layout });
 }
 
 function firstMasterOf(cluster: ClusterRecord): NodeRecord {
@@ -103,38 +123,38 @@ export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) 
  * prepares the node for such a layout and runs the artifact again.
  */
 async function askVersion(
-  { plan, surroundings, node }: ArtifactPreparation,
+  { plan, runtime, node }: ArtifactPreparation,
   expected: Layout,
   signal: AbortSignal,
 ): Promise<Pick<ArtifactOnNode, "expected" | "version">> {
   const phase = checkVersion({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown });
   try {
-    return { expected, version: await runPhase(phase, node, surroundings, signal) };
+    return { expected, version: await runPhase(phase, node, runtime, signal) };
   } catch (error) {
     if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
     const first = layouts.find((layout) => layoutNeeds(layout, "docker"));
     if (first === undefined) throw error;
-    await runPhase(prepareNode(first, plan), node, surroundings, signal);
-    return { expected: first, version: await runPhase(phase, node, surroundings, signal) };
+    await runPhase(prepareNode(first, plan), node, runtime, signal);
+    return { expected: first, version: await runPhase(phase, node, runtime, signal) };
   }
 }
 
 function warnOfLicense(
   { variant, configuration }: InstallPlan,
   { version }: ArtifactVersion,
-  { progress }: PhaseSurroundings,
+  { progress }: PhaseRuntime,
 ): void {
   if (variant !== "enterprise" || !licenseNeeded(version)) return;
   if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;
   if ("license_key_contents" in configuration.values) return;
-  progress.warn(`Enterprise ${version} needs a license key, and none was given: see \`licenseKey\`.`);
+  progress.warn(`Enterprise ${version} needs a license key, but none was given. Pass one with \`licenseKey\`.`);
 }
 
 const downloadLimitMs = 60 * 60_000;
 const stallLimitMs = 30_000;
 
 /** The artifact on this machine: downloaded at most once, no matter how often it is sent, and removed in the end. */
-function localArtifact({ plan, surroundings: { clock } }: ArtifactPreparation): LocalSource {
+function localArtifact({ plan, runtime: { clock } }: ArtifactPreparation): LocalSource {
   const held: { artifact?: LocalArtifact } = {};
   return {
     download: async (onProgress, signal) => {

@@ -1,14 +1,12 @@
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
-import { createTurns } from "../ssh/turns.ts";
-import type { Turns } from "../ssh/turns.ts";
+import { createSemaphore, type Semaphore } from "../system/semaphore.ts";
 import type { InstallPlan } from "./install-plan.ts";
-import { secretsOf } from "./configuration/install-configuration.ts";
 import { isFirstMaster, prepareArtifact, prepareBootstrap } from "./installer-bootstrap.ts";
 import type { ArtifactOnNode } from "./installer-bootstrap.ts";
 import type { Layout } from "./layout.ts";
 import { layoutOf } from "./layouts/find-layout.ts";
 import { copyFiles } from "./phases/copy-files.ts";
-import type { PhaseSurroundings } from "./phases/phase.ts";
+import type { PhaseRuntime } from "./phases/phase.ts";
 import { runPhase } from "./phases/phase.ts";
 import { prepareNode } from "./phases/prepare-node.ts";
 import { enforceSelinux } from "./phases/selinux.ts";
@@ -28,13 +26,12 @@ export interface Installer extends AsyncDisposable {
 /** Limit for scripts that run on several nodes concurrently. Scripts for a single node wait only for that node. */
 const nodesAtOnce = 32;
 
-export function createInstaller(plan: InstallPlan, surroundings: PhaseSurroundings, signal: AbortSignal): Installer {
-  for (const secret of secretsOf(plan)) surroundings.progress.hide(secret);
+export function createInstaller(plan: InstallPlan, runtime: PhaseRuntime, signal: AbortSignal): Installer {
   const ending = new AbortController();
   const installation: Installation = {
     plan,
-    surroundings,
-    turns: createTurns(nodesAtOnce),
+    runtime,
+    slots: createSemaphore(nodesAtOnce),
     signal: AbortSignal.any([signal, ending.signal]),
     nodes: new Map(),
     artifact: Promise.withResolvers<ArtifactOnNode>(),
@@ -50,7 +47,7 @@ export function createInstaller(plan: InstallPlan, surroundings: PhaseSurroundin
     prepare: async (node) => follow(prepared(installation, node)),
     start: async (cluster) => follow(started(installation, cluster)),
     [Symbol.asyncDispose]: async () => {
-      ending.abort(new DOMException("The installer was ended", "AbortError"));
+      ending.abort(new DOMException("The installer was stopped", "AbortError"));
       await Promise.allSettled(installation.work);
     },
   };
@@ -58,8 +55,8 @@ export function createInstaller(plan: InstallPlan, surroundings: PhaseSurroundin
 
 interface Installation {
   readonly plan: InstallPlan;
-  readonly surroundings: PhaseSurroundings;
-  readonly turns: Turns;
+  readonly runtime: PhaseRuntime;
+  readonly slots: Semaphore;
   readonly signal: AbortSignal;
   /** By node id; each promise resolves when the node is prepared. */
   readonly nodes: Map<string, Promise<void>>;
@@ -75,8 +72,8 @@ async function prepared(installation: Installation, node: NodeRecord): Promise<v
   installation.nodes.set(node.id, preparation);
   preparation.catch(() => {});
   if (isFirstMaster(node)) {
-    const { plan, surroundings, signal } = installation;
-    const artifact = prepareArtifact({ plan, surroundings, node, prepared: preparation }, signal);
+    const { plan, runtime, signal } = installation;
+    const artifact = prepareArtifact({ plan, runtime, node, prepared: preparation }, signal);
     artifact.then(installation.artifact.resolve, installation.artifact.reject);
     await artifact;
   }
@@ -84,27 +81,27 @@ async function prepared(installation: Installation, node: NodeRecord): Promise<v
 }
 
 async function prepareOnce(installation: Installation, node: NodeRecord, layout: Layout): Promise<void> {
-  const { plan, surroundings, signal } = installation;
-  await installation.turns.run(async () => runPhase(prepareNode(layout, plan), node, surroundings, signal), signal);
-  if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, surroundings, signal);
+  const { plan, runtime, signal } = installation;
+  await installation.slots.run(async () => runPhase(prepareNode(layout, plan), node, runtime, signal), signal);
+  if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, runtime, signal);
   if (node.role === "master" && plan.copyToMaster.length > 0)
-    await runPhase(copyFiles(plan.copyToMaster), node, surroundings, signal);
+    await runPhase(copyFiles(plan.copyToMaster), node, runtime, signal);
 }
 
 async function started(installation: Installation, cluster: ClusterRecord): Promise<void> {
-  const { plan, surroundings, signal } = installation;
+  const { plan, runtime, signal } = installation;
   const preparations = new Map(cluster.nodes.map((node) => [node.id, prepared(installation, node)]));
   for (const preparation of preparations.values()) {
     installation.work.add(preparation);
     preparation.catch(() => {});
   }
-  const bootstrap = prepareBootstrap({ plan, surroundings, cluster, artifact: installation.artifact.promise }, signal);
+  const bootstrap = prepareBootstrap({ plan, runtime, cluster, artifact: installation.artifact.promise }, signal);
   await Promise.all(
     cluster.nodes.map(async (node) => {
       const [{ layout, url, preparedFor, release }] = await Promise.all([bootstrap, preparations.get(node.id)]);
       if (layout.name !== preparedFor.name) await prepareOnce(installation, node, layout);
-      await installation.turns.run(
-        async () => runPhase(startInstall(layout, { url, release }), node, surroundings, signal),
+      await installation.slots.run(
+        async () => runPhase(startInstall(layout, { url, release }), node, runtime, signal),
         signal,
       );
     }),

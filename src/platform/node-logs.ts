@@ -1,8 +1,9 @@
+import { messageOf } from "../errors.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import type { ConnectionPool } from "../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { runAtOnce } from "../system/run-at-once.ts";
-import { watchdog } from "../system/watchdog.ts";
+import { watchdog } from "../system/time-limit.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths, installUnits } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
@@ -85,7 +86,7 @@ async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: Abo
     );
     return parseLogs(result.stdout).map(({ name, text }) => ({ name: `${reference}.${name}`, text }));
   } catch (error) {
-    const told = error instanceof Error ? error.message : String(error);
+    const told = messageOf(error);
     const reason = signal.aborted ? "The node did not answer in time." : told;
     return [{ name: `${reference}${noLogsSuffix}`, text: `${reason}\n` }];
   }

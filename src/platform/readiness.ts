@@ -1,15 +1,14 @@
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
-import type { ConnectionPool } from "../ssh/connection/pool.ts";
-import type { Clock } from "../system/clock.ts";
-import type { Progress } from "../system/progress.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import type { Clock, Progress } from "../system/runtime.ts";
+import { poll } from "../system/poll.ts";
 import { layouts } from "./layouts/find-layout.ts";
-import { askNodes } from "./readiness/ask-nodes.ts";
-import type { NodeAnswer } from "./readiness/ask-node.ts";
+import { askNodes, type NodeAnswer } from "./readiness/ask-nodes.ts";
 import { createMastersChecker } from "./readiness/masters-checker.ts";
 import type { Superuser, MastersChecker, Wait } from "./readiness/masters-checker.ts";
 import { assertNotFailed, deadlinePassed } from "./readiness/not-ready.ts";
-import { createWaitTeller } from "./readiness/tell-waits.ts";
+import { createWaitReporter } from "./readiness/report-waits.ts";
 import { createMachineWatch } from "./readiness/watch-machines.ts";
 
 export interface ReadinessRequest {
@@ -43,28 +42,47 @@ const longestPauseMs = 5000;
  * as it can no longer become ready, and as `deadline-passed` with what each node still lacks.
  */
 export async function waitUntilReady(request: ReadinessRequest, signal: AbortSignal): Promise<ReadinessReport> {
-  const { clock, progress } = request;
+  const { clock, deadlineMs } = request;
   const startedAtMs = clock.now();
+  const askAll = createRound(request);
+  let latest: Round = { answers: [], waits: [] };
+  let passes = 0;
+  let waitingRounds = 0;
+  const look = async (inner: AbortSignal): Promise<ReadinessReport | undefined> => {
+    latest = await askAll(inner);
+    const isReady = latest.waits.length === 0;
+    passes = isReady ? passes + 1 : 0;
+    waitingRounds = isReady ? 0 : waitingRounds + 1;
+    return passes === passesNeeded ? reportOf(latest.answers, clock.now() - startedAtMs) : undefined;
+  };
+  const pauseMs = (): number => Math.min(shortestPauseMs * 1.3 ** waitingRounds, longestPauseMs);
+  const report = await poll(look, { clock, deadlineMs, pauseMs }, signal);
+  if (report === undefined) throw deadlinePassed(latest.waits, latest.answers, clock.now() - startedAtMs);
+  return report;
+}
+
+/** What one round of questions brought to light. */
+interface Round {
+  readonly answers: readonly NodeAnswer[];
+  readonly waits: readonly Wait[];
+}
+
+/** Returns a function that asks all nodes once, and reports what is still being waited for. */
+function createRound(request: ReadinessRequest): (signal: AbortSignal) => Promise<Round> {
   const watch = createMachineWatch(request);
-  const checker = createMastersChecker(clock);
-  const tell = createWaitTeller(progress);
+  const checker = createMastersChecker(request.clock);
+  const tell = createWaitReporter(request.progress);
   const earlier = new Map<string, NodeAnswer>();
   let isNodeSilent = false;
-  let pauseMs = shortestPauseMs;
-  for (let passes = 0; ;) {
+  return async (signal) => {
     const cluster = await watch.current(isNodeSilent, signal);
     const answers = (await askNodes(cluster.nodes, request, signal)).map((answer) => lastKnown(answer, earlier));
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
     const waits = [...nodeWaits(answers), ...(await masterWaits(cluster, answers, { request, checker }, signal))];
     tell(waits, answers);
-    passes = waits.length === 0 ? passes + 1 : 0;
-    if (passes === passesNeeded) return reportOf(answers, clock.now() - startedAtMs);
-    pauseMs = waits.length === 0 ? shortestPauseMs : Math.min(pauseMs * 1.3, longestPauseMs);
-    const leftMs = request.deadlineMs - clock.now();
-    if (leftMs <= 0) throw deadlinePassed(waits, answers, clock.now() - startedAtMs);
-    await clock.sleep(Math.min(pauseMs, leftMs), signal);
-  }
+    return { answers, waits };
+  };
 }
 
 /** Near the deadline a slow answer is cut short; the node's previous answer then says more than its silence. */
@@ -74,7 +92,7 @@ function lastKnown(answer: NodeAnswer, earlier: Map<string, NodeAnswer>): NodeAn
     earlier.set(answer.node.id, answer);
     return answer;
   }
-  const reason = "it passed its last check, and was asked again when the time was over";
+  const reason = "it passed its last check, but time ran out before the next one";
   return before.verdict.kind === "ready" ? { ...answer, verdict: { kind: "waiting", reason } } : before;
 }
 

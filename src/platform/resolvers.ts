@@ -1,7 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { lastLines, reasonOf } from "./phases/remote-script.ts";
+import { lastLines, reasonOf } from "./phases/phase.ts";
 
 /**
  * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf and lists the real servers in a file of its own. A loopback address of any
@@ -24,9 +24,9 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
   if (result.status !== 0) {
     throw new ClusterError(
       "remote-command-failed",
-      `The first master's /etc/resolv.conf could not be read: ${reasonOf(result)}.`,
+      `Cannot read the first master's /etc/resolv.conf: ${reasonOf(result)}.`,
       {
-        hint: "The name servers in it belong into the configuration; name them as resolvers in `extraConfig`, or use another image.",
+        hint: "Its name servers belong in the configuration: set resolvers in `extraConfig`, or use another image.",
         facts: { status: result.status, output: lastLines(result.stderr, 5) },
       },
     );

@@ -21,10 +21,10 @@ export async function commandNotBegun(
   const { name, user } = link.target;
   const lastLine = said.trim().split("\n").at(-1)?.slice(0, longestWord) ?? "";
   const words = lastLine === "" ? "printed nothing" : `printed ${JSON.stringify(lastLine)}`;
-  const subject = shell === undefined ? "what sshd runs there" : `the login shell ${shell}`;
-  const message = `${addressOf(link.target)} did not run a command: ${subject} ${words} and ended with status ${status}.`;
+  const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${shell}`;
+  const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;
   return new ClusterError("remote-command-failed", message, {
-    hint: `The login shell of ${user} must be a POSIX shell such as /bin/bash, its start-up files must not end it, and sshd_config must not have a ForceCommand for this user. Choose another image, or change that there.`,
+    hint: `The login shell of ${user} must be a POSIX shell such as /bin/bash, its start-up files must not end it, and sshd_config must not set ForceCommand for this user. Choose another image, or change this one.`,
     facts: { node: name, status, ...(shell !== undefined && { loginShell: shell }) },
   });
 }

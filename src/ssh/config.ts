@@ -1,6 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import { targetOf } from "./connection/target-of.ts";
-import type { Destination } from "./connection/pool.ts";
+import { type Destination, targetOf } from "./connection/destination.ts";
 
 export interface SshConfigFiles {
   /** Absolute paths. */
@@ -54,9 +53,9 @@ function wordOf(what: string, value: string): string {
   if (/^[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$/.test(value)) return value;
   throw new ClusterError(
     "connection-failed",
-    `ssh can't be given the ${what} ${JSON.stringify(value.slice(0, 100))}.`,
+    `Cannot pass the ${what} ${JSON.stringify(value.slice(0, 100))} to ssh.`,
     {
-      hint: "Look at the node's machine: somebody changed what this program had written down about it.",
+      hint: "Inspect the node's machine: somebody changed what this program had recorded about it.",
     },
   );
 }
@@ -64,7 +63,7 @@ function wordOf(what: string, value: string): string {
 /** ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to escape those. */
 function quotedPath(path: string): string {
   if (/["\\\p{Cc}\u2028\u2029]|\$\{/u.test(path)) {
-    throw new ClusterError("machine-not-set-up", `ssh can't be given the path ${JSON.stringify(path)}.`, {
+    throw new ClusterError("machine-not-set-up", `Cannot pass the path ${JSON.stringify(path)} to ssh.`, {
       hint: "Set XDG_STATE_HOME to a folder without quotes, backslashes, control characters and ${ in its path.",
     });
   }

@@ -18,11 +18,3 @@ export function eitherSignal(signals: readonly AbortSignal[]): Disposable & { re
     },
   };
 }
-
-/** Never resolves; rejects with the signal's reason. Meant for races. */
-export function rejection(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-}

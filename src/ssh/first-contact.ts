@@ -1,15 +1,13 @@
 import { ClusterError } from "../errors.ts";
-import type { Clock } from "../system/clock.ts";
-import type { Progress } from "../system/progress.ts";
+import type { Clock, Progress } from "../system/runtime.ts";
 import { retry } from "../system/retry.ts";
 import { hostKeyChanged } from "./connection/connection-errors.ts";
 import type { Connection } from "./connection/connection.ts";
-import { targetOf } from "./connection/target-of.ts";
-import { replaceHostKeyScript } from "./host-key-place.ts";
-import type { HostKeyPlace } from "./host-key-place.ts";
+import { replaceHostKeyScript } from "./host-key-location.ts";
+import type { HostKeyLocation } from "./host-key-location.ts";
 import type { KnownHosts } from "./known-hosts.ts";
 import { openConnection } from "./connection/open-connection.ts";
-import type { Destination } from "./connection/pool.ts";
+import { type Destination, targetOf } from "./connection/destination.ts";
 import { readPublicKey } from "./connection/wire.ts";
 
 export interface FirstContact {
@@ -19,7 +17,7 @@ export interface FirstContact {
   /** The public half of the host key that the node boots with: `ssh-ed25519 AAAA…`. */
   readonly firstHostKey: string;
   readonly knownHosts: KnownHosts;
-  readonly hostKeyPlace: HostKeyPlace;
+  readonly hostKeyLocation: HostKeyLocation;
   readonly clock: Clock;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
@@ -43,7 +41,7 @@ export interface FirstContact {
  * read the first key, so trust in it is limited. It is accepted only here, during the creation. Once a key is pinned, the first key only serves to
  * finish the switch, and no connection made with it is returned. The pool accepts only the pinned key.
  */
-export async function meetNode(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
+export async function makeFirstContact(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
   const { name } = targetOf(contact.destination);
   const refusals: ClusterError[] = [];
   const told = { message: "" };
@@ -76,7 +74,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
   const { host, port } = contact.destination.ssh;
   const pinned = await contact.knownHosts.expected(host, port);
   const first = readPublicKey(contact.firstHostKey, "ssh-ed25519");
-  if (first === undefined) throw new TypeError("The first host key is no ed25519 public key");
+  if (first === undefined) throw new TypeError("The first host key is not an ed25519 public key");
   const shown: { key?: Buffer } = {};
   const connection = await openConnection(
     {
@@ -120,7 +118,7 @@ async function replaceHostKey(
   { connection, pinned: expected, refusals }: Replacement,
   signal: AbortSignal,
 ): Promise<void> {
-  const { folder, reload } = contact.hostKeyPlace;
+  const { folder, reload } = contact.hostKeyLocation;
   const { host, port } = contact.destination.ssh;
   const announced = Promise.withResolvers<Buffer>();
   const pinned = announced.promise.then(async (key) => {
@@ -163,17 +161,21 @@ function findPublicKey(text: string): Buffer | undefined {
 
 function notYetSwitched({ destination }: FirstContact): ClusterError {
   const { name } = targetOf(destination);
-  return new ClusterError("connection-failed", `${name} still showed its first host key instead of the pinned one.`, {
-    transient: true,
-    facts: { node: name },
-  });
+  return new ClusterError(
+    "connection-failed",
+    `${name} still presented its first host key instead of the pinned one.`,
+    {
+      transient: true,
+      facts: { node: name },
+    },
+  );
 }
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
   const { name } = targetOf(destination);
-  const reason = stderr.trim().split("\n").at(-1) || "it did not say why";
-  return new ClusterError("remote-command-failed", `${name} could not be given its own host key: ${reason}.`, {
-    hint: "Its disk may be full, or its image too unlike the distribution: choose another image, or try again.",
+  const reason = stderr.trim().split("\n").at(-1) || "the cause is not known";
+  return new ClusterError("remote-command-failed", `Cannot give ${name} its own host key: ${reason}.`, {
+    hint: "Its disk may be full, or its image may differ too much from the distribution: choose another image, or try again.",
     transient,
     facts: { node: name },
   });

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { ClusterError } from "../errors.ts";
+import { ClusterError, messageOf } from "../errors.ts";
 import { wireNumber, wireString } from "./connection/wire.ts";
-import { parseKey } from "./parse-key.ts";
+import type { ParsedKey } from "ssh2";
 
 export interface KeyPair {
   /** In a format that OpenSSH reads, with a newline at the end. */
@@ -78,23 +78,28 @@ async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new ClusterError(
-      "bad-usage",
-      `The SSH key ${path} can't be read: ${error instanceof Error ? error.message : String(error)}.`,
-      {
-        hint: "Name the file of a private key.",
-        cause: error,
-      },
-    );
+    throw new ClusterError("bad-usage", `Cannot read the SSH key ${path}: ${messageOf(error)}.`, {
+      hint: "Pass the file of a private key.",
+      cause: error,
+    });
   }
 }
 
 const noPrivateKey = (path: string): ClusterError =>
-  new ClusterError("bad-usage", `${path} is no private key.`, {
-    hint: "Name the private half in OpenSSH's or PEM format: usually the file beside it without .pub.",
+  new ClusterError("bad-usage", `${path} is not a private key.`, {
+    hint: "Pass the private key in OpenSSH or PEM format, which is usually the file with the same name but without .pub.",
   });
 
 function unusable(path: string, error: Error): ClusterError {
-  const hint = `If it has a passphrase, make a copy without one: cp KEY COPY && ssh-keygen -p -N '' -f COPY`;
-  return new ClusterError("bad-usage", `The SSH key ${path} can't be used: ${error.message}.`, { hint, cause: error });
+  const hint = `If it has a passphrase, create a copy without one: cp KEY COPY && ssh-keygen -p -N '' -f COPY`;
+  return new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${error.message}.`, { hint, cause: error });
+}
+
+/**
+ * Returns the key that a text holds, or an Error if it holds none. `utils` is only on ssh2's default export: Node doesn't find it among the
+ * named exports of a CommonJS module.
+ */
+export async function parseKey(text: string): Promise<ParsedKey | Error> {
+  const { default: ssh2 } = await import("ssh2");
+  return ssh2.utils.parseKey(text);
 }

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { ClusterError } from "../errors.ts";
+import { ClusterError, messageOf } from "../errors.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readPublicKey } from "./connection/wire.ts";
 
@@ -25,9 +25,8 @@ export function createKnownHosts(path: string): KnownHosts {
   };
   const write = async (): Promise<void> => {
     await load();
-    const lines = [...pinned].map(([name, key]) => `${name} ${keyType} ${key.toString("base64")}\n`);
     try {
-      await writePrivateFile(path, lines.join(""));
+      await writePrivateFile(path, knownHostsText(pinned));
     } catch (error) {
       throw notWritten(path, error);
     }
@@ -58,10 +57,15 @@ export function createKnownHosts(path: string): KnownHosts {
 const keyType = "ssh-ed25519";
 
 /** The form in which OpenSSH looks up a host. */
-const hostName = (host: string, port: number): string => (port === 22 ? host : `[${host}]:${port}`);
+export const hostName = (host: string, port: number): string => (port === 22 ? host : `[${host}]:${port}`);
 
 /** Matches what `hostName` returns, and nothing that OpenSSH reads as a marker, a pattern or a list. */
 const hostShape = /^[A-Za-z0-9.:-]+$|^\[[A-Za-z0-9.:-]+\]:\d{1,5}$/;
+
+/** Returns the text of such a file, from keys in wire format by `hostName`. */
+export function knownHostsText(keys: ReadonlyMap<string, Buffer>): string {
+  return [...keys].map(([name, key]) => `${name} ${keyType} ${key.toString("base64")}\n`).join("");
+}
 
 /** Returns the keys in the text of such a file, by host. Skips lines of any other form. */
 export function parseKnownHosts(text: string): [string, Buffer][] {
@@ -73,9 +77,9 @@ export function parseKnownHosts(text: string): [string, Buffer][] {
 }
 
 function notWritten(path: string, error: unknown): ClusterError {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new ClusterError("machine-not-set-up", `The cluster's host keys can't be written to ${path}: ${reason}.`, {
-    hint: "Make room there, or give yourself the right to write; XDG_STATE_HOME names another place for state.",
+  const reason = messageOf(error);
+  return new ClusterError("machine-not-set-up", `Cannot write the cluster's host keys to ${path}: ${reason}.`, {
+    hint: "Free some space or get write permission there, or set XDG_STATE_HOME to another folder.",
     cause: error,
   });
 }

@@ -13,6 +13,6 @@ export function quote(words: readonly string[]): string {
 
 function quoteWord(word: string): string {
   if (word.includes("\0"))
-    throw new ClusterError("bad-usage", "A value holds a NUL character, which no shell can carry.");
+    throw new ClusterError("bad-usage", "A value contains a NUL character, which cannot be passed to a shell.");
   return plainWord.test(word) && !reservedWord.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,3 @@
-import { parseUrl } from "./parse-url.ts";
-
 /**
  * A URL that is safe to show. Scheme, host and path stay. User part, query and fragment are masked, because signed URLs carry their secret there. A
  * text that is not a URL is masked by pattern.
@@ -45,4 +43,9 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** Parses a URL; undefined if the text is not one. Replaces `URL.parse`, which Node 20 lacks. */
+export function parseUrl(text: string, from?: URL): URL | undefined {
+  return URL.canParse(text, from?.href) ? new URL(text, from?.href) : undefined;
 }

@@ -9,7 +9,7 @@ export class Masker {
   readonly #short = new Set<string>();
   readonly #shortPattern: { current: RegExp | undefined } = { current: undefined };
 
-  /** From now on the secret is masked. An empty text is not a secret. */
+  /** Masks the secret from now on. Ignores an empty text. */
   hide(secret: string): void {
     // A multi-line secret (a license, a key) may be printed line by line.
     const lines = secret.split(/\r?\n/).map((line) => line.trim());

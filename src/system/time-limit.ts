@@ -1,6 +1,60 @@
+import { ClusterError, hasErrorId } from "../errors.ts";
+
 /** A signal that is aborted with `error` when the time is up, unless it is disposed of first. */
 export function timeLimit(ms: number, error: Error): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(error), Math.max(0, ms));
   return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+/**
+ * Runs a task. If a time limit that passed aborts the signal meanwhile, the limit's error also says what was waited for. Of several of these around
+ * one another, the innermost one says it.
+ */
+export async function whileWaitingFor<Result>(
+  what: () => string,
+  task: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  try {
+    return await task();
+  } catch (error) {
+    throw signal.aborted && error === signal.reason ? withWhat(error, what()) : error;
+  }
+}
+
+/** A time limit is set in advance, when nobody knows what it will interrupt. */
+function withWhat(error: unknown, what: string): unknown {
+  if (!hasErrorId(error, "deadline-passed") || what === "") return error;
+  const { id, message, hint, facts } = error;
+  return new ClusterError(id, `${message} It was still waiting for ${what}.`, {
+    ...(hint !== undefined && { hint }),
+    facts: { ...facts, waitingFor: what },
+    cause: error,
+  });
+}
+
+/** Returns what an aborted task is to throw: the signal's reason, or `error` if that is the same reason with what was waited for. */
+export function abortReason(error: unknown, signal: AbortSignal): unknown {
+  return error instanceof Error && error.cause === signal.reason ? error : signal.reason;
+}
+
+/** Aborts work that makes no progress. */
+export interface Watchdog extends Disposable {
+  /** Aborted by the outer signal, or when the limit has passed since the start or the last `feed`. */
+  readonly signal: AbortSignal;
+  /** Whether the limit, not the outer signal, ended the work. */
+  readonly hasExpired: () => boolean;
+  readonly feed: () => void;
+}
+
+export function watchdog(limitMs: number, signal: AbortSignal): Watchdog {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), limitMs);
+  return {
+    signal: AbortSignal.any([signal, limit.signal]),
+    hasExpired: () => limit.signal.aborted && !signal.aborted,
+    feed: () => void timer.refresh(),
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
 }

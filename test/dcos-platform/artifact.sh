@@ -9,6 +9,7 @@ set -euo pipefail
 artifact=${BASH_SOURCE[0]}
 release=@RELEASE@
 image=stand-in/dcos-genconf:$release
+authority=/run/stand-in-bootstrap-ca.pid
 
 fail() {
   printf '%s\n' "$*" >&2
@@ -41,14 +42,20 @@ load_image() {
 
 # A random salt and the crypt(3) scheme $6$.
 hash_password() {
-  PASSWORD=$1 python3 -W ignore -c 'import crypt, os; print(crypt.crypt(os.environ["PASSWORD"], crypt.METHOD_SHA512))'
+  printf '%s\n' "$1" | openssl passwd -6 -stdin
 }
 
-# An enterprise release leaves it running on its machine where genconf made what it needs.
+# An enterprise release leaves it running on its machine where genconf made what it needs, and ends it before the next genconf.
 start_bootstrap_authority() {
   if [ ! -d genconf/ca ]; then return 0; fi
   echo 'Starting the bootstrap CA in the background' >&2
   python3 -m http.server --directory genconf/ca 443 >/dev/null 2>&1 </dev/null &
+  echo $! >"$authority"
+}
+
+end_bootstrap_authority() {
+  if [ -e "$authority" ]; then kill "$(cat "$authority")" 2>/dev/null || :; fi
+  rm -f "$authority"
 }
 
 # Up to 1.13 it may be given, and does nothing here; from 2.0 it is unknown.
@@ -66,6 +73,7 @@ load_image
 case $1 in
   --version) printf '{\n  "variant": "%s",\n  "version": "%s"\n}\n' '@VARIANT@' "$release" ;;
   --genconf)
+    end_bootstrap_authority
     echo '====> EXECUTING CONFIGURATION GENERATION' >&2
     PYTHONDONTWRITEBYTECODE=1 python3 "$work/genconf.py" '@VARIANT@' "$release" "$work"
     start_bootstrap_authority

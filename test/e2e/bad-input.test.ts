@@ -28,6 +28,7 @@ afterAll(async () => {
 
 const create = ["create", "--variant", "oss", "artifact.sh"];
 
+// Shows R22, R38, R76.
 test.each<[string, readonly string[], string]>([
   ["an unknown command", ["crate"], "create"],
   ["an unknown option", [...create, "--master", "3"], "--masters"],
@@ -84,6 +85,7 @@ test.each<[string, readonly string[], string]>([
   expect(ran.stderr).toContain("[bad-usage]");
 });
 
+// Shows R90.
 test("all problems of one command line are reported together", async () => {
   const words = [
     "create",
@@ -106,10 +108,11 @@ test("all problems of one command line are reported together", async () => {
   expect(ran.status).toBe(2);
 });
 
+// Shows R17, R75.
 test.each<[string, readonly string[], number, string]>([
   ["another variant", ["create", "--variant", "enterprise", "artifact.sh"], 1, "variant-mismatch"],
   ["an artifact that is no script", ["create", "--variant", "oss", "page.html"], 1, "artifact-invalid"],
-  ["an artifact that is not there", ["create", "--variant", "oss", "none.sh"], 1, "artifact-unreachable"],
+  ["an artifact that does not exist", ["create", "--variant", "oss", "none.sh"], 1, "artifact-unreachable"],
   [
     "a dead host",
     ["create", "--variant", "oss", "http://user:pass@127.0.0.1:9/a.sh?X-Signature=topsecret"],

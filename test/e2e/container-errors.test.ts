@@ -31,7 +31,7 @@ const cases: readonly EngineErrorCase[] = [
     status: 1,
     refused: "network create",
     daemon: "something odd happened",
-    says: ["docker network failed: something odd happened.", "With -vv every command is shown"],
+    says: ["docker network failed: something odd happened.", "Pass -vv to see every command"],
   },
   {
     id: "capacity-lacking",

@@ -33,17 +33,17 @@ async function filesOf(id: string): Promise<readonly string[]> {
 
 /** What the program says when it has come so far. */
 const stages = [
-  { when: "while it looks around", said: "docker info", hasEvidence: false },
-  { when: "while the network is made", said: "docker network create", hasEvidence: false },
-  { when: "while the first container is made", said: "docker create", hasEvidence: true },
-  { when: "while containers are started", said: "docker start", hasEvidence: true },
-  { when: "while nodes boot", said: "Boot …", hasEvidence: true },
-  { when: "while the installation is prepared", said: "Configure …", hasEvidence: true },
+  { when: "while it looks around", said: "docker info", expectsConsole: false },
+  { when: "while the network is made", said: "docker network create", expectsConsole: false },
+  { when: "while the first container is made", said: "docker create", expectsConsole: true },
+  { when: "while containers are started", said: "docker start", expectsConsole: true },
+  { when: "while nodes boot", said: "Boot …", expectsConsole: true },
+  { when: "while the installation is prepared", said: "Configure …", expectsConsole: true },
 ] as const;
 
 test.each(stages)(
-  "Ctrl-C $when leaves nothing but the evidence",
-  async ({ said, hasEvidence }) => {
+  "Ctrl-C $when leaves nothing but the failure logs",
+  async ({ said, expectsConsole }) => {
     const id = containers().id("interrupted");
     const creating = containers().start(createWords(id));
     await creating.said(said);
@@ -54,7 +54,7 @@ test.each(stages)(
     expect(await containers().things(id)).toEqual([]);
     // A container that never ran has written nothing.
     const hasConsole = (await filesOf(id)).some((name) => name.endsWith(".console.txt"));
-    if (!hasEvidence || said === "Boot …" || said === "Configure …") expect(hasConsole).toBe(hasEvidence);
+    if (!expectsConsole || said === "Boot …" || said === "Configure …") expect(hasConsole).toBe(expectsConsole);
     await rm(containers().stateFolder, { recursive: true, force: true });
   },
   60_000,
@@ -72,7 +72,7 @@ test.each(stages)(
     await Bun.sleep(1_000);
     const left = await containers().things(id);
     if (left.length > 0) {
-      expect((await containers().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was cut short)`);
+      expect((await containers().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was interrupted)`);
       expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
     }
     expect(await containers().things(id)).toEqual([]);
@@ -92,7 +92,7 @@ test("what a killed create has made and never started is told of as such", async
   expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id} +incomplete `, "m"));
   const waited = await containers().run(["wait", "-c", id]);
   expect(waited.status).toBe(1);
-  expect(waited.stderr).toContain("the container was never started: its create was cut short");
+  expect(waited.stderr).toContain("the container was never started: its create was interrupted");
   expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
   expect(await containers().things(id)).toEqual([]);
 }, 60_000);
@@ -128,14 +128,14 @@ test("a container that is killed while it boots ends the creation at once, with 
   const ended = await creating.ended;
   expect(ended.status).toBe(1);
   expect(ended.stderr).toMatch(
-    /agent_0 \(\w{12}\) ended before it could be used: the container stopped with status 137/,
+    /agent_0 \(\w{12}\) stopped before it could be used: the container stopped with status 137/,
   );
   expect(ended.stderr).toContain("[machine-failed]");
   expect(await containers().things(id)).toEqual([]);
   expect(await readdir(containers().stateFolder)).not.toContain(".rights");
 }, 60_000);
 
-test("an image that is not there is said before anything is made", async () => {
+test("an image that does not exist is said before anything is made", async () => {
   const id = containers().id("imageless");
   const ran = await containers().run(createWords(id, "localhost:1/no-such-image:1"));
   expect(ran.status).toBe(1);
@@ -151,16 +151,21 @@ test("--keep-on-failure keeps the containers until they are destroyed", async ()
   await docker(["kill", `cluster-e2e-${id}-master_0`]);
   const ended = await creating.ended;
   expect(ended.stderr).toContain(
-    `Kept, as asked: its containers. Remove them with: cluster-container destroy --cluster-id ${id}`,
+    `Kept as requested: its containers. Remove them with: cluster-container destroy --cluster-id ${id}`,
   );
   expect(await containers().things(id)).toHaveLength(3);
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
 }, 60_000);
 
 test.each([
-  ["there is no engine", { PATH: "/nowhere" }, [], ["There is no program docker", "There is no program podman"]],
-  ["there is no docker", { PATH: "/nowhere" }, ["--engine", "docker"], ["There is no program docker"]],
-  ["there is no podman", { PATH: "/nowhere" }, ["--engine", "podman"], ["There is no program podman"]],
+  [
+    "there is no engine",
+    { PATH: "/nowhere" },
+    [],
+    ["There is no executable program docker", "There is no executable program podman"],
+  ],
+  ["there is no docker", { PATH: "/nowhere" }, ["--engine", "docker"], ["There is no executable program docker"]],
+  ["there is no podman", { PATH: "/nowhere" }, ["--engine", "podman"], ["There is no executable program podman"]],
   [
     "Docker does not run",
     { DOCKER_HOST: "unix:///nowhere.sock" },

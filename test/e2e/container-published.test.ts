@@ -54,8 +54,8 @@ test("a Docker without root is refused plainly", async () => {
   const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", containers().id("rootless")];
   const refused = await containers().run([...words, state.artifact!], { environment });
   expect({ status: refused.status, stdout: refused.stdout }).toEqual({ status: 5, stdout: "" });
-  expect(refused.stderr).toContain("This Docker runs without root");
+  expect(refused.stderr).toContain("Docker runs rootless here");
   const doctor = await containers().run(["doctor"], { environment });
   expect(doctor.status).toBe(1);
-  expect(doctor.stdout).toMatch(/✖ node addresses +This Docker runs without root/);
+  expect(doctor.stdout).toMatch(/✖ node addresses +Docker runs rootless here/);
 });

@@ -22,6 +22,7 @@ afterAll(async () => {
 const dryRun = async (words: readonly string[]) =>
   cloud().run(["create", "--dry-run", "--variant", "oss", ...words, join(cloud().folder, "artifact.sh")]);
 
+// Shows R96.
 test("as text: everything that a bill or a reviewer asks for", async () => {
   const shown = await dryRun(["--linux-distribution", "debian-12", "--masters", "3", "--custom-tag", "team:storage"]);
   expect(shown.status).toBe(0);
@@ -33,7 +34,7 @@ test("as text: everything that a bill or a reviewer asks for", async () => {
   expect(lines.get("Security group")).toMatch(/^cluster-e2e-default: TCP 22, 80, 443 from [\d.]+\/32;/);
   expect(lines.get("Custom tags")).toBe("team=storage");
   expect(lines.get("Cost")).toStartWith("about $1.20 ");
-  expect(lines.get("End of life")).toMatch(/^20\d\d-.*Z, two hours after launch$/);
+  expect(lines.get("Ends")).toMatch(/^20\d\d-.*Z, two hours after launch$/);
 });
 
 test("as JSON, with another image, type, subnet and range", async () => {
@@ -59,6 +60,7 @@ test("a type without a known price says so", async () => {
   expect(shown.stdout).toContain("price unknown");
 });
 
+// Shows R96.
 test("nothing but descriptions was asked for, and nothing is kept here", async () => {
   const { counts } = (await cloud().control("requests")) as { readonly counts: Readonly<Record<string, number>> };
   expect(Object.keys(counts).filter((action) => !action.startsWith("Describe"))).toEqual([]);

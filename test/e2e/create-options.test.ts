@@ -81,6 +81,7 @@ test("one cluster with all of them, ready when create --wait returns", async () 
   ]);
 }, 600_000);
 
+// Shows R21, R39.
 test("instances and volumes are of the image, type, subnet and tags that were asked for", async () => {
   const machines = await machinesOf("default");
   const image = imagesOf("us-west-2").find(({ name }) => name === "debian-12-amd64-20250316-2053");
@@ -99,6 +100,7 @@ test("the security group admits the ranges that were asked for, and no others", 
   expect([...ranges].toSorted()).toEqual(["10.1.2.3/32", "127.0.0.0/8"]);
 });
 
+// Shows R45.
 test("copied files and folders stand on the master with their modes, root's, and on no agent", async () => {
   const line =
     "cd / && stat -c '%a %U:%G %n' opt/copied/bin/tool opt/copied/notes.txt etc/single.d/single && /opt/copied/bin/tool";
@@ -113,6 +115,7 @@ test("copied files and folders stand on the master with their modes, root's, and
   expect(onAgent.status).toBe(2);
 });
 
+// Shows R43.
 test("the genconf folder has its sub-folders, and its ip-detect was run on every node", async () => {
   const genconf = "/var/lib/cluster-e2e/installer/genconf";
   expect((await cloud().run(["run", `cat ${genconf}/sub/folder/data.txt`])).stdout).toBe("data\n");
@@ -137,7 +140,9 @@ test("an artifact that the nodes can reach is fetched by one of them, and --keep
   const extra = ["--extra-config", inFolder("refused.yaml"), "--keep-on-failure"];
   const failed = await cloud().run(createWords("kept", [...extra, server.url]));
   expect(failed.stderr).toContain("resolvers: ");
-  expect(failed.stderr).toMatch(/Kept, as asked: machines i-[0-9a-f]+, i-[0-9a-f]+\. They end by themselves at 20/);
+  expect(failed.stderr).toMatch(
+    /Kept as requested: machines i-[0-9a-f]+, i-[0-9a-f]+\. They terminate automatically at 20/,
+  );
   expect(failed).toMatchObject({ status: 1, stdout: "" });
   const { nodes } = await cloud().inspect("kept");
   expect(nodes).toHaveLength(2);

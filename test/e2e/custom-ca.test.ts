@@ -1,6 +1,5 @@
 /** An enterprise cluster with a certificate authority and a superuser of one's own, by the steps of the documentation. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import type { Authority } from "./support/authority.ts";
@@ -56,25 +55,38 @@ async function handshakeWithMaster(rootPath: string): ReturnType<typeof handshak
   return handshake({ host: master.publicAddress, address: master.privateAddress }, rootPath);
 }
 
-test("a CA key that doesn't fit is refused with the artifact's words, and nothing is left", async () => {
+// These create clusters, and mostly wait for them.
+test.concurrent("a CA key that doesn't fit is refused with the artifact's words, and nothing is left", async () => {
   const mixed = join(cloud().folder, "mixed");
   await Bun.$`cp -R ${state.own!.folder} ${mixed} && cp ${state.other!.keyPath} ${mixed}/custom_ca.key`.quiet();
-  const refused = await cloud().run([...createWords("default", mixed, state.other!.keyPath), "--agents", "0"]);
+  const refused = await cloud().run([...createWords("mixed", mixed, state.other!.keyPath), "--agents", "0"]);
   expect(refused.stderr).toContain(
     "ca_certificate_key_path: genconf/custom_ca.key is not the key of genconf/custom_ca.crt, or is encrypted\n",
   );
   expect(refused.stderr).toContain("[configuration-refused]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
-  expect(await cloud().machines()).toEqual([]);
-  expect(await cloud().control("groups")).toEqual([]);
-  await rm(mixed, { recursive: true });
+  const machines = await cloud().machines();
+  expect(machines.filter(({ tags }) => tags["cluster-e2e:cluster-id"] === "mixed")).toEqual([]);
+  const groups = (await cloud().control("groups")) as readonly { readonly groupName: string }[];
+  expect(groups.filter(({ groupName }) => groupName === "cluster-e2e-mixed")).toEqual([]);
 }, 300_000);
 
-test("the documented steps start an installation with the custom CA", async () => {
+test.concurrent("a key of another CA on the masters alone fails their installation, and wait says so in the installer's words", async () => {
+  const words = [...createWords("misfit", state.own!.folder, state.other!.keyPath), "--agents", "0"];
+  expect(await cloud().run(words)).toMatchObject({ status: 0, stdout: "misfit\n" });
+  const waited = await cloud().run(["wait", "-c", "misfit", "--timeout", "6m"]);
+  expect(waited.stderr).toContain(`${keyOnMaster} is not the key of the configured CA certificate`);
+  expect(waited.stderr).toContain("[install-failed]");
+  expect(waited).toMatchObject({ status: 1, stdout: "" });
+}, 400_000);
+
+// Shows R30, R50.
+test.concurrent("the documented steps start an installation with the custom CA", async () => {
   const created = await cloud().run(createWords("default", state.own!.folder, state.own!.keyPath));
   expect(created).toMatchObject({ status: 0, stdout: "default\n" });
 }, 300_000);
 
+// Shows R62, R70.
 test("the default superuser is refused where --extra-config names another", async () => {
   const waited = await cloud().run(["wait", "--timeout", "6m"]);
   expect(waited.stderr).toContain('"admin"');
@@ -82,6 +94,7 @@ test("the default superuser is refused where --extra-config names another", asyn
   expect(waited).toMatchObject({ status: 1, stdout: "" });
 }, 400_000);
 
+// Shows R49, R70.
 test("wait succeeds with that superuser's name and password", async () => {
   const words = ["--superuser-username", superuser.name, "--superuser-password", superuser.password];
   const waited = await cloud().run(["wait", "--timeout", "6m", "-vvv", ...words]);
@@ -89,6 +102,7 @@ test("wait succeeds with that superuser's name and password", async () => {
   expect(waited.stderr).not.toContain(superuser.password);
 }, 400_000);
 
+// Shows R50.
 test("the served certificate chains to the custom CA", async () => {
   const { status, output } = await handshakeWithMaster(state.own!.rootPath);
   expect(output).toContain("Verification: OK");
@@ -111,12 +125,3 @@ test("the key stands on the master for root alone, and the cluster hands out the
   const handed = await cloud().run(["run", "curl -fsSk https://127.0.0.1/ca/cluster-ca.crt"]);
   expect(handed.stdout.trim()).toBe((await Bun.file(state.own!.rootPath).text()).trim());
 });
-
-test("a key of another CA on the masters alone fails their installation, and wait says so in the installer's words", async () => {
-  const words = [...createWords("misfit", state.own!.folder, state.other!.keyPath), "--agents", "0"];
-  expect(await cloud().run(words)).toMatchObject({ status: 0, stdout: "misfit\n" });
-  const waited = await cloud().run(["wait", "-c", "misfit", "--timeout", "6m"]);
-  expect(waited.stderr).toContain(`${keyOnMaster} is not the key of the configured CA certificate`);
-  expect(waited.stderr).toContain("[install-failed]");
-  expect(waited).toMatchObject({ status: 1, stdout: "" });
-}, 400_000);

@@ -41,6 +41,7 @@ async function checks(environment: Readonly<Record<string, string>>, words: read
 
 const secret = (): string => cloud().environment["CLOUD_SECRET_ACCESS_KEY"]!;
 
+// Shows R3.
 test("all well: 0, a line a check in the declared order, and no state folder made", async () => {
   const ran = await doctor();
   expect(ran.status).toBe(0);
@@ -89,6 +90,7 @@ test("all messages begin in one column, and remedies stand below them", async ()
   expect(lines.filter((line) => line.startsWith(" ")).every((line) => line.slice(column).startsWith("→ "))).toBe(true);
 });
 
+// Shows R52.
 test("-v: source, account, region, the end of the credentials and times", async () => {
   const { stdout } = await doctor(["-v"]);
   expect(stdout).toMatch(
@@ -96,7 +98,7 @@ test("-v: source, account, region, the end of the credentials and times", async 
   );
   expect(stdout).toMatch(/account +\d{12} \(\d+ ms\)/);
   expect(stdout).toMatch(/region +us-west-2 can be used \(\d+ ms\)/);
-  expect(stdout).toContain("Their end, if they have one, is not known");
+  expect(stdout).toContain("It is not known whether they expire");
 });
 
 test("JSON under -vvv: one object with every check, and no secret anywhere", async () => {
@@ -115,6 +117,7 @@ test("JSON without -v: name, status, message, and a remedy where one is needed",
   expect(Object.keys(byName.get("ec2:RunInstances")!)).toEqual(["name", "status", "message", "remedy"]);
 });
 
+// Shows R15.
 test.each<[string, Readonly<Record<string, string>>, readonly string[], string]>([
   ["no ssh on the PATH", { PATH: "/nowhere" }, [], "ssh"],
   ["a state folder that cannot be made", { XDG_STATE_HOME: "/proc/nowhere" }, [], "state folder"],
@@ -132,6 +135,7 @@ test.each<[string, Readonly<Record<string, string>>, readonly string[], string]>
   expect(stdout + stderr).not.toContain(secret());
 });
 
+// Shows R102.
 test("a clock that is an hour off", async () => {
   await cloud().control("clock", { skewMs: 3_600_000 });
   const { status, failed } = await checks({});

@@ -25,15 +25,19 @@ afterAll(async () => {
 const createWords = () =>
   `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${state.artifact}`.split(" ");
 
+// Shows R48, R77.
 test("without a license the artifact's own words are shown, and nothing is left", async () => {
   const refused = await cloud().run(createWords());
-  expect(refused.stderr).toMatch(/Enterprise [\d.]+ needs a license key, and none was given: see --license-key/);
+  expect(refused.stderr).toMatch(
+    /Enterprise [\d.]+ needs a license key, but none was given\. Pass one with --license-key/,
+  );
   expect(refused.stderr).toContain("license_key_contents");
   expect(refused.stderr).toContain("[configuration-refused]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
   expect(await cloud().machines()).toEqual([]);
 }, 300_000);
 
+// Shows R49.
 test("with a license from the environment it is created, and the license is printed nowhere", async () => {
   const environment = { CLUSTER_LICENSE_KEY_PATH: join(cloud().folder, "license.txt") };
   const words = ["--security-mode", "strict", "--extra-config", join(cloud().folder, "security.yaml")];
@@ -51,10 +55,12 @@ test("a wrong superuser password is said, not waited for", async () => {
   expect(waited).toMatchObject({ status: 1, stdout: "" });
 }, 400_000);
 
+// Shows R1.
 test("wait checks TLS against the cluster's CA and logs in", async () => {
   expect(await cloud().run(["wait", "--timeout", "5m", "-vv"])).toMatchObject({ status: 0, stdout: "" });
 }, 400_000);
 
+// Shows R33.
 test("a job runs, and the web UI speaks https", async () => {
   expect((await cloud().run(["run", "srun", "-N1", "echo", "ran"])).stdout).toBe("ran\n");
   expect((await cloud().inspect("default")).webUi).toStartWith("https://");
@@ -65,6 +71,7 @@ test("a job runs, and the web UI speaks https", async () => {
   }
 });
 
+// Shows R22, R44.
 test("--security-mode won over --extra-config, and the license is the file's without its newline, for root alone", async () => {
   const installer = "/var/lib/cluster-e2e/installer";
   const line = `cat /opt/cluster/etc/bootstrap-config.json; stat -c '%a %U' ${installer}/genconf/config.yaml ${installer}`;

@@ -39,14 +39,14 @@ const cases: readonly ErrorCase[] = [
     id: "deadline-passed",
     status: 4,
     words: ["wait", "-c", "base", "--timeout", "1s"],
-    says: ["not ready after 1 s", "master_0: not installed yet", "longer with --timeout"],
+    says: ["not ready after 1 s", "master_0: not installed yet", "more time with --timeout"],
     hasLog: true,
   },
   {
     id: "node-not-found",
     status: 3,
     words: ["run", "-c", "base", "--node", "agent_7", "true"],
-    says: ['Cluster "base" has no node "agent_7"', "Its nodes: master_0"],
+    says: ['Cluster "base" has no node "agent_7"', "The cluster's nodes are master_0"],
   },
   {
     id: "install-failed",
@@ -58,7 +58,7 @@ const cases: readonly ErrorCase[] = [
       readsStdin: true,
     }),
     says: [
-      "The installation failed on master_0: the install script ended with status 7",
+      "The installation failed on master_0: the install script exited with status 7",
       "  no such package",
       "/var/lib/cluster-e2e/install.log",
     ],
@@ -76,7 +76,7 @@ const cases: readonly ErrorCase[] = [
     id: "not-installed",
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
-    says: ["The cluster software is not installed on master_0 yet", "wait command"],
+    says: ["The platform is not installed on master_0 yet", "wait command"],
     hasLog: true,
   },
   {
@@ -84,7 +84,7 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: ["wait", "-c", "base"],
     prepare: refusingLogin,
-    says: ['refuses the superuser "admin"', "--superuser-username and --superuser-password"],
+    says: ['refused the login of the superuser "admin"', "the --superuser-username and the --superuser-password"],
     hasLog: true,
   },
   {
@@ -100,7 +100,7 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
     prepare: withFile("known_hosts", async (text) => text.replace(/AAAA\S+/, (await strangeKey()).publicHalf)),
-    says: ["master_0 (", "another host key than the pinned one: expected SHA256:", "Nothing was sent"],
+    says: ["master_0 (", "a host key other than the pinned one: expected SHA256:", "Nothing was sent"],
     hasLog: true,
   },
   {
@@ -108,14 +108,14 @@ const cases: readonly ErrorCase[] = [
     status: 5,
     words: ["sync", "-c", "base", "checkout"],
     prepare: withFile("id_ed25519", () => Promise.resolve(undefined)),
-    says: ['key of cluster "base" is not on this machine', "It would be at "],
+    says: ['key of cluster "base" is not on this machine', "The key belongs at "],
   },
   {
     id: "remote-command-failed",
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
     prepare: answering({ pattern: "e2e-sync-state", status: 2, stderr: "Input/output error\n" }),
-    says: ["master_0 could not be asked what is installed on it: Input/output error", "--no-test-env"],
+    says: ["Cannot find out what is installed on master_0: Input/output error", "--no-test-env"],
     hasLog: true,
   },
   {
@@ -134,7 +134,11 @@ const cases: readonly ErrorCase[] = [
         readsStdin: true,
       },
     ),
-    says: ["could not be synced to master_0: tar: Input/output error", "It has its former files", "sync again"],
+    says: [
+      "Cannot sync the checkout to master_0: tar: Input/output error",
+      "The node still has its previous files",
+      "sync again",
+    ],
     hasLog: true,
   },
   {
@@ -147,9 +151,10 @@ const cases: readonly ErrorCase[] = [
       code: "Client.VolumeLimitExceeded",
       message: "Volume limit exceeded",
     }),
-    says: ["master_0 (i-", "Volume limit exceeded", "A limit of the account"],
+    says: ["master_0 (i-", "Volume limit exceeded", "a limit of the account"],
     hasLog: true,
   },
 ];
 
+// Shows R89.
 testErrors("errors that nodes give cause to", cases);

@@ -12,7 +12,7 @@ const cases: readonly ErrorCase[] = [
     id: "bad-usage",
     status: 2,
     words: ["logs", "-c", "base", "--output-dir", "page.html"],
-    says: ["The logs cannot be put into ", "page.html: ", "Name a folder"],
+    says: ["Cannot save logs in ", "page.html: ", "Pass a folder"],
   },
   {
     id: "bad-usage",
@@ -20,7 +20,7 @@ const cases: readonly ErrorCase[] = [
     words: createWords("other", "--ssh-key", "page.html", "--workspace-dir", "none"),
     says: [
       "--ssh-key: ",
-      "page.html is no private key. Name the private half",
+      "page.html is not a private key. Pass the private key",
       "--workspace-dir: The folder ",
       "none does not exist",
     ],
@@ -30,8 +30,8 @@ const cases: readonly ErrorCase[] = [
     status: 2,
     words: ["create", "--variant", "open"],
     says: [
-      '--variant: "open" is none of oss, enterprise',
-      "ARTIFACT_URL: it is required",
+      '--variant: "open" is not one of oss, enterprise',
+      "ARTIFACT_URL: required",
       "See cluster-cloud create --help",
     ],
   },
@@ -53,14 +53,14 @@ const cases: readonly ErrorCase[] = [
     status: 5,
     words: createWords("other"),
     environment: { XDG_STATE_HOME: "/proc/nowhere" },
-    says: ["/proc/nowhere/cluster-e2e/cloud/us-west-2/other-", "Name another place for state with XDG_STATE_HOME"],
+    says: ["/proc/nowhere/cluster-e2e/cloud/us-west-2/other-", "Set XDG_STATE_HOME to another folder"],
   },
   {
     id: "machine-not-set-up",
     status: 5,
     words: createWords("other"),
     environment: { TMPDIR: "/nowhere" },
-    says: ["The folder /nowhere does not exist", "with --workspace-dir or TMPDIR"],
+    says: ["The folder /nowhere does not exist", "Set --workspace-dir or TMPDIR"],
   },
   {
     id: "no-credentials",
@@ -80,7 +80,7 @@ const cases: readonly ErrorCase[] = [
     says: [
       "the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY",
       "(SignatureDoesNotMatch)",
-      "Check that key and secret belong together",
+      "Check that the key and the secret belong together",
     ],
   },
   {
@@ -88,7 +88,7 @@ const cases: readonly ErrorCase[] = [
     status: 5,
     words: ["list"],
     prepare: behaving({ deniedActions: ["DescribeInstances"] }, { deniedActions: [] }),
-    says: ["may not do ec2:DescribeInstances", "Have ec2:DescribeInstances allowed", "shown with -v"],
+    says: ["may not call ec2:DescribeInstances", "Allow ec2:DescribeInstances", "shown with -v"],
   },
   {
     id: "no-default-network",
@@ -112,7 +112,7 @@ const cases: readonly ErrorCase[] = [
     id: "cluster-exists",
     status: 1,
     words: createWords("base"),
-    says: ['A cluster "base" exists', "in region us-west-2", "It ends at 20", "another --cluster-id"],
+    says: ['A cluster "base" already exists', "in region us-west-2", "It terminates at 20", "another --cluster-id"],
   },
   {
     id: "capacity-lacking",
@@ -121,7 +121,7 @@ const cases: readonly ErrorCase[] = [
     prepare: behaving({ vcpuLimit: 2 }, { vcpuLimit: 100_000 }),
     says: [
       "(VcpuLimitExceeded)",
-      "Asked for: 1 × m5.large (1 master, 0 agent, 0 public_agent)",
+      "Requested: 1 × m5.large (1 master, 0 agent, 0 public_agent)",
       "smaller --instance-type",
     ],
     hasLog: true,
@@ -133,20 +133,20 @@ const cases: readonly ErrorCase[] = [
     prepare: striking({ action: "DescribeInstances", when: "before", code: "Odd", message: "The moon is full" }),
     says: [
       "ec2:DescribeInstances failed in region us-west-2: The moon is full (Odd)",
-      "support can look up its request ",
+      "support can look up the request ",
     ],
   },
   {
     id: "artifact-unreachable",
     status: 1,
     words: ["create", "--variant", "oss", "none.sh"],
-    says: ["none.sh cannot be read: there is no such file", "ARTIFACT_URL must be"],
+    says: ["none.sh: the file does not exist", "ARTIFACT_URL must be"],
   },
   {
     id: "artifact-invalid",
     status: 1,
     words: createWords("other", "--artifact-sha256", "a".repeat(64)),
-    says: ["artifact.sh has the SHA-256 sum ", `, not ${"a".repeat(64)}`, "Check --artifact-sha256"],
+    says: ["artifact.sh has the SHA-256 checksum ", `, not ${"a".repeat(64)}`, "Check --artifact-sha256"],
   },
   {
     id: "artifact-invalid",
@@ -158,9 +158,10 @@ const cases: readonly ErrorCase[] = [
     id: "variant-mismatch",
     status: 1,
     words: ["create", "--variant", "enterprise", "open.sh"],
-    says: ["open.sh is of the variant oss, but --variant is enterprise", "Use --variant oss"],
+    says: ["open.sh is the oss variant, but --variant is enterprise", "Pass --variant oss"],
   },
-  { id: "output-lost", status: 1, words: ["list"], stdout: "/dev/full", says: ["could not be written: ENOSPC"] },
+  { id: "output-lost", status: 1, words: ["list"], stdout: "/dev/full", says: ["Cannot write the result: ENOSPC"] },
 ];
 
+// Shows R89.
 testErrors("errors of command line, cloud and artifact", cases);

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { buildDcosArtifact, dcosMachineWords } from "./support/dcos.ts";
-import { holdInstallation, insideMachines, reboot, releaseInstallation, until } from "./support/inside-machines.ts";
+import { holdInstallation, insideMachines, patient, reboot, releaseInstallation } from "./support/inside-machines.ts";
 import type { Inside } from "./support/inside-machines.ts";
+import { until } from "../support/until.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
 
@@ -22,7 +23,7 @@ interface Layout {
   /** Files with secrets that an installed node keeps. */
   readonly kept: readonly string[];
   readonly artifact: () => Promise<string>;
-  readonly machineWords: () => Promise<readonly string[]>;
+  readonly machineArguments: () => Promise<readonly string[]>;
 }
 
 const shared: { cloud?: TestCloud } = {};
@@ -34,14 +35,14 @@ const layouts: readonly Layout[] = [
     served: ["master.tar", "node.tar", "cluster_install.sh"],
     kept: ["/opt/cluster/etc/login.json", "/opt/cluster/etc/license", "/etc/munge/munge.key"],
     artifact: async () => buildArtifact("enterprise", cloud().folder),
-    machineWords: async () => ["--linux-distribution", "debian-12"],
+    machineArguments: async () => ["--linux-distribution", "debian-12"],
   },
   {
     name: "dcos",
     served: ["dcos_install.sh"],
     kept: ["/opt/mesosphere/etc/settings.json", "/opt/mesosphere/etc/ca.key"],
     artifact: async () => buildDcosArtifact("enterprise", "2.1.2", cloud().folder),
-    machineWords: async () => {
+    machineArguments: async () => {
       // A cloud's machines keep the time; these have the clock of this machine, which perhaps nobody synchronizes.
       const extra = join(cloud().folder, "clock.yaml");
       await Bun.write(extra, "check_time: false\n");
@@ -125,9 +126,10 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
   const state: { attacked?: Attacked } = {};
   const attacked = (): Attacked => state.attacked!;
 
+  // Shows R125.
   test("create returns while an agent is slow, and nobody can read what is served", async () => {
     const words = `create -c ${name} --variant enterprise --agents 1 --public-agents 0 -vvv`.split(" ");
-    const given = ["--license-key", join(cloud().folder, "license.txt"), ...(await layout.machineWords())];
+    const given = ["--license-key", join(cloud().folder, "license.txt"), ...(await layout.machineArguments())];
     const creation = cloud().start([...words, ...given, await layout.artifact()]);
     const machines = await insideMachines(cloud(), name, 2);
     for (const machine of machines) await machine.shell(watchArguments, { user: "nobody" });
@@ -155,12 +157,13 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
     const { master } = attacked();
     const isDone = async (): Promise<boolean> =>
       (await master.shell(`cat ${folder}/bootstrap.state`)).output === `${attacked().address}\n`;
-    await until("the master is installed", isDone, 240_000);
+    await until("the master is installed", isDone, { ...patient, limitMs: 240_000 });
     await reboot(master);
-    await until("the server answers again", async () => isServed(attacked()));
+    await until("the server answers again", async () => isServed(attacked()), patient);
     expect(await isDone()).toBe(true);
   }, 400_000);
 
+  // Shows R125.
   test("an agent that reboots during its installation begins again and ends well; then the server is gone", async () => {
     const { master, agent } = attacked();
     expect((await agent.shell(`cat ${folder}/install.status`)).output).toBe("running\n");
@@ -168,12 +171,13 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
     await until(
       "the unit is back",
       async () => (await agent.shell("systemctl is-active cluster-e2e-install")).status === 0,
+      patient,
     );
     expect(await isServed(attacked())).toBe(true);
     await releaseInstallation(agent);
     const waited = await cloud().run(["wait", "-c", name, "--timeout", "5m"]);
     expect(waited.status, waited.stderr).toBe(0);
-    await until("the server has ended", async () => !(await isServed(attacked())));
+    await until("the server has ended", async () => !(await isServed(attacked())), patient);
     const unit = await master.shell(
       "systemctl is-active cluster-e2e-bootstrap; systemctl is-enabled cluster-e2e-bootstrap",
     );
@@ -181,6 +185,7 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))("the layo
     expect(unit.output).not.toContain("\nenabled\n");
   }, 600_000);
 
+  // Shows R125.
   test("what was served is deleted, and nothing comes back at boot", async () => {
     const { master, secret } = attacked();
     await reboot(master);

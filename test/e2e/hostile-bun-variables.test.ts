@@ -26,6 +26,7 @@ async function spies(folder: string): Promise<{ readonly path: string; readonly 
   return { path: `${join(folder, "bin")}:${process.env["PATH"]}`, environments: () => Bun.file(log).text() };
 }
 
+// Shows R108.
 test.each(programs)(
   "%s doctor warns of BUN_OPTIONS, and nothing that it starts gets it",
   async (program) => {
@@ -41,7 +42,7 @@ test.each(programs)(
     const { checks } = JSON.parse(stdout) as Diagnosis;
     expect(checks.find(({ name }) => name === "runtime")).toMatchObject({
       status: "warn",
-      message: "BUN_OPTIONS is set: it can make this program run other code.",
+      message: "BUN_OPTIONS is set, which can make this program run other code.",
     });
     const seen = await environments();
     expect(seen).toContain("STARTED ssh");

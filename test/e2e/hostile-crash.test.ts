@@ -69,6 +69,7 @@ async function crash(name: string, words: readonly string[], stdin: string): Pro
   };
 }
 
+// Shows R107.
 test.skipIf(process.platform !== "linux")(
   "a crash leaves no core dump",
   async () => {
@@ -79,6 +80,7 @@ test.skipIf(process.platform !== "linux")(
   40_000,
 );
 
+// Shows R107.
 test("what a crash prints holds no secret from stdin or a file", async () => {
   const words = ["run", "--login-pw", "-", "--env-file", "secrets.env", "true"];
   const { stderr } = await crash("arguments", words, "s3cret-from-stdin\n");

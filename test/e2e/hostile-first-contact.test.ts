@@ -54,6 +54,7 @@ async function create(image: HostileImage, name: string, agents: number): Promis
 
 const contents = async (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
 
+// Shows R106.
 test("a host key that an agent booted with doesn't open the login to the master", async () => {
   const attack = `#!/bin/sh
 cd /etc/ssh
@@ -72,10 +73,11 @@ esac
   expect(await contents(join(shared, "stolen"))).toBe("");
   expect(await contents(join(shared, "logins"))).not.toContain("master-0");
   expect(ran).toMatchObject({ status: 1, stdout: "" });
-  expect(ran.stderr).toMatch(/master_0 .* showed another host key than the pinned one.*\[host-key-changed\]/s);
+  expect(ran.stderr).toMatch(/master_0 .* presented a host key other than the pinned one.*\[host-key-changed\]/s);
   expect(await containers().things(containers().id("impostor"))).toEqual([]);
 }, 300_000);
 
+// Shows R106.
 test("a node that announced one key can't announce another one at the next try", async () => {
   // The first switch fails, and the node forgets the key that it announced.
   const copy = `#!/bin/sh

@@ -78,6 +78,7 @@ test("JSON is masked and harmless too, and keeps what it says exactly", async ()
   expect(error.message).toContain("\u001B[2J\u001B]0;title\u0007 \u009B2J \u202E the disk smells of smoke");
 }, 180_000);
 
+// Shows R95.
 test("saved logs hold neither, nor does the log of what was done", async () => {
   const folder = join(containers().folder, "logs");
   const logs = await elsewhere(["logs", "-vvv", "-c", id(), "--output-dir", folder]);

@@ -92,6 +92,7 @@ async function expectNoCluster(marker: string): Promise<void> {
   expect(await Bun.file(marker).exists()).toBe(false);
 }
 
+// Shows R122.
 test("a creation id that leads out of the state folder is no cluster's, and nothing there is read or changed", async () => {
   const victim = await makeVictim(".ssh");
   const before = await look(victim);
@@ -100,6 +101,7 @@ test("a creation id that leads out of the state folder is no cluster's, and noth
   expect(await look(victim)).toEqual(before);
 }, 60_000);
 
+// Shows R122.
 test("a user that would add lines to ssh's configuration starts nothing, also where the key is here", async () => {
   const marker = inFolder("started");
   const victim = await makeVictim("cloud", "us-west-2", "default-0123456789abcdef");
@@ -122,7 +124,7 @@ test.each([
   ["expires-at", "tomorrow"],
 ])("an instance whose %s is %j is named by -v and by doctor, and is in nobody's way", async (name, value) => {
   const id = await launch({ [name]: value });
-  const said = `instance ${id}: its tag cluster-e2e:${name} has an unknown form`;
+  const said = `instance ${id}: its tag cluster-e2e:${name} is malformed`;
   const listed = await cloud().run(["list", "-v"]);
   expect({ status: listed.status, stdout: listed.stdout }).toEqual({ status: 0, stdout: "" });
   expect(listed.stderr).toContain(said);
@@ -147,6 +149,7 @@ test.each([
   expect((await cloud().machines()).map(({ instanceId, state: now }) => [instanceId, now])).toEqual([[id, "running"]]);
 });
 
+// Shows R124.
 test("a cluster's folder that is a link to another place is not used", async () => {
   const victim = await makeVictim("elsewhere");
   const folder = inFolder("state", "cluster-e2e", "cloud", "us-west-2");
@@ -157,7 +160,7 @@ test("a cluster's folder that is a link to another place is not used", async () 
   for (const words of commands) {
     const ran = await cloud().run(words);
     expect([...words, ran.status, ran.stdout]).toEqual([...words, 5, ""]);
-    expect(ran.stderr).toContain("is a link to another place");
+    expect(ran.stderr).toContain("is a symbolic link");
   }
   expect(await look(victim)).toEqual(before);
 }, 60_000);

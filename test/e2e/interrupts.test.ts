@@ -1,4 +1,4 @@
-/** Ctrl-C and kill -9 at every stage of a creation: nothing is left but the evidence, and the same create works again. */
+/** Ctrl-C and kill -9 at every stage of a creation: nothing is left but the failure logs, and the same create works again. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ interface Stage {
   /** What the cloud does to make the stage last. */
   readonly fault?: unknown;
   /** What is kept: nothing before anything was made, then the log, and once they have written to it, their console. */
-  readonly evidence: "nothing" | "log" | "console";
+  readonly logs: "nothing" | "log" | "console";
 }
 
 const delayed = (action: string, when: "before" | "after", delayMs: number) => ({ action, when, times: 3, delayMs });
@@ -59,33 +59,34 @@ const stages: readonly Stage[] = [
     when: "while images are looked up",
     reached: () => asked("DescribeImages"),
     fault: delayed("DescribeImages", "before", 1000),
-    evidence: "nothing",
+    logs: "nothing",
   },
   {
     when: "between the group's request and its answer",
     reached: () => asked("CreateSecurityGroup"),
     fault: delayed("CreateSecurityGroup", "after", 1500),
-    evidence: "log",
+    logs: "log",
   },
   {
     when: "between the launch's request and its answer",
     reached: () => asked("RunInstances"),
     fault: delayed("RunInstances", "after", 2000),
-    evidence: "log",
+    logs: "log",
   },
-  { when: "while machines boot", reached: (creating) => creating.said("Boot …"), evidence: "log" },
-  { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …"), evidence: "console" },
-  { when: "while the artifact is sent", reached: (creating) => creating.said("Fetch artifact …"), evidence: "console" },
+  { when: "while machines boot", reached: (creating) => creating.said("Boot …"), logs: "log" },
+  { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …"), logs: "console" },
+  { when: "while the artifact is sent", reached: (creating) => creating.said("Fetch artifact …"), logs: "console" },
   {
     when: "while the installation is started",
     reached: (creating) => creating.said("Start installation …"),
-    evidence: "console",
+    logs: "console",
   },
 ];
 
+// Shows R92.
 test.each([...stages])(
   "Ctrl-C $when leaves nothing",
-  async ({ reached, fault, evidence }) => {
+  async ({ reached, fault, logs }) => {
     await cloud().control("reset", {});
     if (fault !== undefined) await cloud().control("faults", fault);
     const creating = cloud().start(createWords("interrupted"));
@@ -97,13 +98,14 @@ test.each([...stages])(
     expect(await cloud().machines()).toEqual([]);
     expect(await groups()).toEqual([]);
     const kept = await filesOf("interrupted");
-    expect(kept.some((name) => name.endsWith("/log"))).toBe(evidence !== "nothing");
-    if (evidence === "console") expect(kept.some((name) => name.endsWith(".console.txt"))).toBe(true);
+    expect(kept.some((name) => name.endsWith("/log"))).toBe(logs !== "nothing");
+    if (logs === "console") expect(kept.some((name) => name.endsWith(".console.txt"))).toBe(true);
     await rm(stateFolder(), { recursive: true, force: true });
   },
   180_000,
 );
 
+// Shows R98.
 test("after kill -9 the same create works, and nothing is doubled", async () => {
   await cloud().control("reset", {});
   const killed = cloud().start(createWords("killed"));

@@ -26,6 +26,7 @@ afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
 }, 120_000);
 
+// Shows R65.
 test("the example runs a job under Bun and leaves nothing", async () => {
   const ran = await run([process.execPath, example, state.artifact!]);
   expect(ran.stderr).toContain("master_0: Start installation: done");
@@ -33,6 +34,7 @@ test("the example runs a job under Bun and leaves nothing", async () => {
   await expectNothingLeft();
 }, 500_000);
 
+// Shows R85.
 test.skipIf(node === undefined)(
   "a consumer type-checks against the built library, and runs a job under Node",
   async () => {

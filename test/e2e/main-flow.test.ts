@@ -34,14 +34,16 @@ const createWords = () => [
   state.artifact!,
 ];
 
+// Shows R3.
 test("create prints the id on stdout, and what it did and what comes next on stderr", async () => {
   const created = await cloud().run(createWords());
   expect(created.stderr).toContain("Next: cluster-cloud wait --cluster-id default");
-  expect(created.stderr).toMatch(/The machines end by themselves in 1 h 5\d min/);
-  expect(created.stderr).toContain("Cost at most $");
+  expect(created.stderr).toMatch(/The machines terminate automatically in 1 h 5\d min/);
+  expect(created.stderr).toContain("The cost is at most $");
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: "default\n" });
 }, 300_000);
 
+// Shows R16.
 test("the same id again is refused, and the cluster there is unharmed", async () => {
   const before = await cloud().machines();
   const again = await cloud().run(createWords());
@@ -50,11 +52,13 @@ test("the same id again is refused, and the cluster there is unharmed", async ()
   expect(await cloud().machines()).toEqual([...before]);
 });
 
+// Shows R1.
 test("wait returns when the platform is ready", async () => {
   const waited = await cloud().run(["wait", "--timeout", "8m"]);
   expect(waited).toMatchObject({ status: 0, stdout: "" });
 }, 500_000);
 
+// Shows R3, R55.
 test("a job runs across the agents", async () => {
   const ran = await cloud().run(["run", "srun", "-N2", "hostname"]);
   expect(ran.status).toBe(0);
@@ -64,6 +68,7 @@ test("a job runs across the agents", async () => {
   expect(names.toSorted()).toEqual(agents.map(({ stdout }) => stdout.trim()).toSorted());
 });
 
+// Shows R59.
 test("one word is a shell line, several words are exactly these arguments", async () => {
   expect(await cloud().run(["run", "echo 'a' | wc -c"])).toMatchObject({ status: 0, stdout: "2\n" });
   const words = ["a b", "it's", "$HOME", "", "*", "new\nline"];
@@ -71,12 +76,14 @@ test("one word is a shell line, several words are exactly these arguments", asyn
   expect(ran.stdout).toBe(words.map((word) => `[${word}]`).join(""));
 });
 
+// Shows R91.
 test("run passes stdin and the remote command's own status", async () => {
   expect(await cloud().run(["run", "cat"], { stdin: "piped\n" })).toMatchObject({ status: 0, stdout: "piped\n" });
   expect((await cloud().run(["run", "exit 37"])).status).toBe(37);
   expect((await cloud().run(["run", "no-such-program"])).status).toBe(127);
 });
 
+// Shows R5, R56, R72.
 test("run sets the test environment, and only what was asked for with --no-test-env", async () => {
   const file = `${cloud().folder}/own.env`;
   await Bun.write(file, "MORE=loses to --env\nFROM_FILE=' quoted '\n");
@@ -100,6 +107,7 @@ test("run sets the test environment, and only what was asked for with --no-test-
   expect(unset.stdout.split("\n")[0]).not.toContain("/opt/cluster");
 });
 
+// Shows R24, R26, R54, R64, R73.
 test("inspect names the nodes and the key, and its ssh-config logs in", async () => {
   const cluster = await cloud().inspect("default");
   expect(cluster.nodes.map((node) => node.reference)).toEqual(["master_0", "agent_0", "agent_1", "public_agent_0"]);
@@ -113,6 +121,7 @@ test("inspect names the nodes and the key, and its ssh-config logs in", async ()
   expect((await fetch(cluster.webUi)).status).toBe(200);
 });
 
+// Shows R25, R58.
 test("a node is found by any of its four names, and an unknown one ends with 3", async () => {
   const cluster = await cloud().inspect("default");
   const node = nodeOf(cluster, "public_agent_0");
@@ -125,6 +134,7 @@ test("a node is found by any of its four names, and an unknown one ends with 3",
   expect(unknown.stderr).toContain("master_0, agent_0, agent_1, public_agent_0");
 });
 
+// Shows R53.
 test("list shows the cluster, and another region's error names this one", async () => {
   expect((await cloud().run(["list", "--quiet"])).stdout).toBe("default\n");
   const listed = await cloud().run(["list", "--output", "json", "-vvv"]);
@@ -139,6 +149,7 @@ test("list shows the cluster, and another region's error names this one", async 
   expect(elsewhere.stderr).toContain("us-west-2");
 });
 
+// Shows R91, R105.
 test("a host key that was never seen is refused with 255", async () => {
   const cluster = await cloud().inspect("default");
   const knownHosts = cluster.sshKey.path.replace(/id_ed25519$/, "known_hosts");
@@ -152,7 +163,7 @@ test("a host key that was never seen is refused with 255", async () => {
   const refused = await cloud().run(["run", "hostname"]);
   await Bun.write(knownHosts, pinned);
   expect(refused).toMatchObject({ status: 255, stdout: "" });
-  expect(refused.stderr).toContain("showed another host key than the pinned one");
+  expect(refused.stderr).toContain("presented a host key other than the pinned one");
   expect(refused.stderr).not.toMatch(/ssh-keygen|REMOTE HOST IDENTIFICATION/);
   expect(refused.stderr).toEndWith("\n[host-key-changed]\n");
   expect((await cloud().run(["run", "true"])).status).toBe(0);

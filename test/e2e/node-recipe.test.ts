@@ -1,115 +1,159 @@
 /**
- * The node image that `cluster-container` builds for Debian 12, with and without what the dcos layout needs in it. No registry is asked: the
- * base, made with debootstrap, stands under the name that the recipe has for it.
+ * The node images that `cluster-container` builds for Debian 11, 12 and 13, with and without what the dcos layout needs in them. No registry is
+ * asked: bases made with debootstrap have the names that the recipes use.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
+import { podmanLack } from "./support/container-engine.ts";
 import { buildDcosArtifact } from "./support/dcos.ts";
+import { publishedDebian } from "./support/published-debian.ts";
 import { docker, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
-const base = "localhost/cluster-e2e-bare:debian-12";
-const published = "docker.io/library/debian:12";
+const releases = ["11", "12", "13"] as const;
+const base = (release: string): string => `docker.io/library/debian:${release}`;
 const built = "localhost/cluster-e2e-node";
+const limitMs = 900_000;
 
-const state: { containers?: TestContainers; isPublishedOurs?: boolean; imagesBefore?: ReadonlySet<string> } = {};
-const containers = (): TestContainers => state.containers!;
+const state: {
+  onDocker?: TestContainers;
+  onPodman?: TestContainers;
+  artifacts?: Readonly<Record<"cluster" | "dcos", string>>;
+  /** Docker's images before the test. */
+  before: ReadonlySet<string>;
+} = { before: new Set() };
 
-const images = async (): Promise<readonly string[]> =>
-  (await docker(["images", `--filter=reference=${built}`, "--format={{.Repository}}:{{.Tag}}"]))
+/** Names of Docker's images that these tests could make. */
+const dockerImages = async (): Promise<readonly string[]> =>
+  (await docker(["images", "--format={{.Repository}}:{{.Tag}}"]))
     .split("\n")
-    .filter((name) => name !== "");
+    .filter((name) => name.startsWith(`${built}:debian-`) || releases.some((release) => base(release).endsWith(name)));
 
 beforeAll(async () => {
-  state.containers = await startTestContainers();
-  state.imagesBefore = new Set(await images());
-  state.isPublishedOurs = (await docker(["images", "--quiet", published])) === "";
-  if (state.isPublishedOurs) await docker(["tag", base, published]);
-  // Docker inside of a container works on any machine with these: it loads images, no more.
+  state.onDocker = await startTestContainers();
+  const { folder } = state.onDocker;
+  state.before = new Set(await dockerImages());
+  const [cluster, dcos, ...bases] = await Promise.all([
+    buildArtifact("oss", folder),
+    buildDcosArtifact("oss", "2.1.2", folder),
+    ...releases.map(publishedDebian),
+  ]);
+  state.artifacts = { cluster, dcos };
+  for (const [index, release] of releases.entries()) {
+    if ((await docker(["images", "--quiet", base(release)])) === "")
+      await docker(["tag", bases[index]!, base(release)]);
+  }
+  if (podmanLack === undefined) state.onPodman = await startTestContainers("podman", base("12"));
+  // Docker inside a container works on any machine with these: it only loads images.
   const settings = { "storage-driver": "vfs", bridge: "none", iptables: false, ip6tables: false };
-  await Bun.write(join(containers().folder, "daemon.json"), JSON.stringify(settings));
-}, 60_000);
+  await Bun.write(join(folder, "daemon.json"), JSON.stringify(settings));
+}, limitMs);
 
 afterAll(async () => {
-  await state.containers?.[Symbol.asyncDispose]();
-  const made = (await images()).filter((name) => state.imagesBefore?.has(name) !== true);
-  for (const name of [...made, ...(state.isPublishedOurs === true ? [published] : [])]) await docker(["rmi", name]);
+  await state.onPodman?.[Symbol.asyncDispose]();
+  await state.onDocker?.[Symbol.asyncDispose]();
+  for (const name of await dockerImages()) if (!state.before.has(name)) await docker(["rmi", name]);
 }, 120_000);
 
-const nodes = "--public-agents 0 --linux-distribution debian-12".split(" ");
+const createWords = (containers: TestContainers, layout: "cluster" | "dcos", distribution: string) => [
+  ..."create --variant oss --agents 0 --public-agents 0 --linux-distribution".split(" "),
+  distribution,
+  "-c",
+  containers.id(`${layout}-${distribution}`),
+  "--custom-volume",
+  `${state.onDocker!.folder}/daemon.json:/etc/docker/daemon.json:ro`,
+  state.artifacts![layout],
+];
 
-test("what the dcos layout needs is put into the image once, and no node installs it again", async () => {
-  const id = containers().id("dcos");
-  const artifact = await buildDcosArtifact("oss", "2.1.2", containers().folder);
-  const volume = ["--custom-volume", `${containers().folder}/daemon.json:/etc/docker/daemon.json:ro`];
-  const words = ["create", "-vv", "--variant", "oss", "-c", id, ...nodes, ...volume, artifact];
-  const created = await containers().run(words, { limitMs: 1_500_000 });
-  expect({ status: created.status, stderr: created.status === 0 ? "" : created.stderr }).toEqual({
-    status: 0,
-    stderr: "",
-  });
-  expect(created.stderr).toContain("Build the node image");
-  expect(created.stderr).not.toContain("installing ");
-  expect((await images()).filter((name) => name.startsWith(`${built}:debian-12-dcos-`))).not.toEqual([]);
-  const waited = await containers().run(["wait", "-c", id, "--timeout", "5m"], { limitMs: 400_000 });
-  expect({ status: waited.status, stderr: waited.status === 0 ? "" : waited.stderr }).toEqual({
-    status: 0,
-    stderr: "",
-  });
-  expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0 });
+/** Creates a cluster of one master, waits until it is ready and destroys it. Returns the name of its image, and what `create` said. */
+async function runCluster(
+  containers: TestContainers,
+  layout: "cluster" | "dcos",
+  distribution: string,
+): Promise<{ readonly image: string; readonly said: string }> {
+  const id = containers.id(`${layout}-${distribution}`);
+  const words = createWords(containers, layout, distribution);
+  const created = await containers.run([...words, "-vv"], { limitMs });
+  expect(created.status, created.stderr).toBe(0);
+  const waited = await containers.run(["wait", "-c", id, "--timeout", "5m"], { limitMs });
+  expect(waited.status, waited.stderr).toBe(0);
+  expect(await containers.run(["destroy", "-c", id])).toMatchObject({ status: 0 });
+  const dry = await containers.run([...words, "--dry-run"]);
+  const [, image = ""] = /Image +(\S+) \(present\)/.exec(dry.stdout) ?? [];
+  return { image, said: created.stderr };
+}
 
-  const dry = await containers().run(["create", "--variant", "oss", "--dry-run", "-c", id, ...nodes, artifact]);
-  expect(dry.stdout).toMatch(/Image +localhost\/cluster-e2e-node:debian-12-dcos-[0-9a-f]{16} \(present\)/);
-}, 2_400_000);
+async function layersOf({ engine }: TestContainers, image: string): Promise<readonly string[]> {
+  const text = await engine.run(["image", "inspect", "--format={{json .RootFS.Layers}}", image]);
+  return JSON.parse(text) as readonly string[];
+}
 
-test("the cluster layout runs on an image of its own, which shares all but the last step", async () => {
-  const id = containers().id("cluster");
-  const artifact = await buildArtifact("oss", containers().folder);
-  const created = await containers().run(["create", "--variant", "oss", "-c", id, ...nodes, artifact], {
-    limitMs: 900_000,
-  });
-  expect({ status: created.status, stderr: created.status === 0 ? "" : created.stderr }).toEqual({
-    status: 0,
-    stderr: "",
-  });
-  const waited = await containers().run(["wait", "-c", id, "--timeout", "5m"], { limitMs: 400_000 });
-  expect({ status: waited.status, stderr: waited.status === 0 ? "" : waited.stderr }).toEqual({
-    status: 0,
-    stderr: "",
-  });
-  const [own] = (await images()).filter((name) => /:debian-12-[0-9a-f]{16}$/.test(name));
-  const [dcos] = (await images()).filter((name) => name.includes(":debian-12-dcos-"));
-  const layersOf = async (name: string): Promise<readonly string[]> =>
-    JSON.parse(await docker(["image", "inspect", "--format={{json .RootFS.Layers}}", name])) as readonly string[];
-  const [fewer, more] = [await layersOf(own!), await layersOf(dcos!)];
-  expect(more.slice(0, fewer.length)).toEqual([...fewer]);
-  expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0 });
-}, 1_500_000);
+/** Runs both layouts, each on an image of its own. */
+async function runBothLayouts(containers: TestContainers): Promise<void> {
+  const cluster = await runCluster(containers, "cluster", "debian-12");
+  expect(cluster.said).toContain("Build the node image");
+  expect(cluster.image).toMatch(/:debian-12-[0-9a-f]{16}$/);
+  const dcos = await runCluster(containers, "dcos", "debian-12");
+  expect(dcos.image).toMatch(/:debian-12-dcos-[0-9a-f]{16}$/);
+  expect(dcos.said).toContain("Build the node image");
+  expect(dcos.said).not.toContain("installing ");
+  const [fewer, more] = [await layersOf(containers, cluster.image), await layersOf(containers, dcos.image)];
+  expect(more.slice(0, -1)).toEqual([...fewer]);
+}
 
-test("a build that fails says what the failing tool said last, and where", async () => {
-  // Podman or Docker would ask the registry for this base; here it is one without a package manager.
-  const bad = "docker.io/library/debian:11";
-  expect(await docker(["images", "--quiet", bad])).toBe("");
-  await Bun.$`tar -c -C ${containers().folder} daemon.json | docker import - ${bad}`.quiet();
-  try {
-    const artifact = await buildDcosArtifact("oss", "2.1.2", containers().folder);
-    const words = [
-      "create",
-      "--variant",
-      "oss",
-      "-c",
-      containers().id("bad"),
-      "--linux-distribution",
-      "debian-11",
-      artifact,
-    ];
-    const failed = await containers().run(words, { limitMs: 120_000 });
-    expect(failed.stderr).toContain("docker build failed (at \"RUN printf '#!/bin/sh");
-    expect(failed.stderr).toContain("[image-not-found]");
-    expect(failed.stderr).not.toContain("policy-rc.d && chmod");
-    expect(failed.status).toBe(1);
-  } finally {
-    await docker(["rmi", bad]);
-  }
-}, 180_000);
+describe("on Docker", () => {
+  // Shows R118.
+  test.concurrent(
+    "both layouts run on Debian 12, and their images share all but the last step",
+    async () => {
+      await runBothLayouts(state.onDocker!);
+    },
+    limitMs,
+  );
+
+  // Shows R118.
+  test.concurrent.each(["debian-11", "debian-13"])(
+    "what the dcos layout needs is put into the image of %s once, and no node installs it again",
+    async (distribution) => {
+      const { image, said } = await runCluster(state.onDocker!, "dcos", distribution);
+      expect(image).toMatch(new RegExp(`^${built}:${distribution}-dcos-[0-9a-f]{16}$`));
+      expect(said).toContain("Build the node image");
+      expect(said).not.toContain("installing ");
+    },
+    limitMs,
+  );
+
+  // Shows R118.
+  test.concurrent(
+    "a build that fails says what the failing tool said last, and where",
+    async () => {
+      const { folder, run } = state.onDocker!;
+      // The engine would ask the registry for this base; here it is one without a package manager.
+      const bad = "docker.io/library/ubuntu:22.04";
+      expect(await docker(["images", "--quiet", bad])).toBe("");
+      await Bun.$`tar -c -C ${folder} daemon.json | docker import - ${bad}`.quiet();
+      try {
+        const failed = await run(createWords(state.onDocker!, "dcos", "ubuntu-22"), { limitMs: 120_000 });
+        expect(failed.stderr).toContain("docker build failed (at \"RUN printf '#!/bin/sh");
+        expect(failed.stderr).toContain("[image-not-found]");
+        expect(failed.stderr).not.toContain("policy-rc.d && chmod");
+        expect(failed.status).toBe(1);
+        expect(await docker(["ps", "--all", "--quiet", `--filter=ancestor=${bad}`])).toBe("");
+      } finally {
+        await docker(["rmi", bad]);
+      }
+    },
+    limitMs,
+  );
+});
+
+describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`, () => {
+  test.concurrent(
+    "both layouts run on Debian 12, and their images share all but the last step",
+    async () => {
+      await runBothLayouts(state.onPodman!);
+    },
+    limitMs,
+  );
+});

@@ -39,7 +39,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect({ status: ran.status, failed: ran.stdout.match(/^✖.*$/gm) }).toEqual({ status: 0, failed: null });
     expect(ran.stdout).toMatch(/✔ engine +Podman \d+\.\d+\.\d+ /);
     expect(ran.stdout).toMatch(/✔ node addresses +Podman is on this machine/);
-    expect(ran.stdout).toMatch(/– mounts +Not checked: there is no node image yet/);
+    expect(ran.stdout).toMatch(/– mounts +Not checked: there is no node image until/);
   });
 
   test("doctor tries whether nodes can read folders of this machine", async () => {
@@ -52,9 +52,9 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
         environment: { HOME: home, PATH: await pathWithEngine(folder, "podman", () => lines) },
       });
     expect((await doctor(":")).stdout).toContain(
-      `Containers can read folders of this machine, such as those in ${home}`,
+      `Containers can read this machine's folders, such as those in ${home}`,
     );
-    // As where the engine's machine is another one, on which the folder is not there.
+    // As where the engine's machine is another one, on which the folder does not exist.
     const elsewhere = await doctor(`for word; do case $word in --mount=*) rm -r ${home}/cluster-e2e-* ;; esac; done`);
     expect(elsewhere.stdout).toMatch(
       /! mounts +A container cannot read a folder in .*: podman run failed: .*no such file/,
@@ -63,6 +63,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     await engine.run(["untag", nodeImage, "localhost/cluster-e2e-node:tried"]);
   });
 
+  // Shows R121.
   test("a cluster is created, gets ready, and runs a job across its agents", async () => {
     const limits = ["--agents", "2", "--memory", "1g", "--cpus", "1.5"];
     const volume = ["--custom-volume", `${containers().folder}/shared:/shared:ro`];
@@ -89,6 +90,34 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(await containers().engine.run(["container", "inspect", format, node.id])).toBe("1073741824 1500000000");
   });
 
+  test("a snapshot brings nodes back at their addresses, with their files and volumes, and runs a job", async () => {
+    const { engine } = containers();
+    const onAgent = async (script: string): Promise<string> =>
+      (await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_1", script])).stdout.trim();
+    const snapshot = async (action: string) => containers().run(["snapshot", action, "installed", "-c", id()]);
+    const addresses = async () => (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
+    await onAgent("echo before >/var/lib/docker/note; echo before >/root/note");
+    const before = await addresses();
+    expect(await snapshot("create")).toMatchObject({ status: 0, stdout: "installed\n" });
+    await onAgent("rm /var/lib/docker/note /root/note");
+    const restored = await snapshot("restore");
+    expect({ status: restored.status, stdout: restored.stdout }, restored.stderr).toEqual({
+      status: 0,
+      stdout: "installed\n",
+    });
+    expect(await addresses()).toEqual(before);
+    expect(await onAgent("cat /var/lib/docker/note /root/note; cat /shared/note")).toBe("before\nbefore\nfrom outside");
+    expect((await containers().run(["wait", "-c", id(), "--timeout", "4m"])).status).toBe(0);
+    const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
+    expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
+    expect((await containers().run(["snapshot", "list", "-c", id()])).stdout).toMatch(
+      /^installed .* [1-9]\d* MB +complete$/m,
+    );
+    expect((await snapshot("delete")).status).toBe(0);
+    const filter = `--filter=label=cluster-e2e.cluster-id=${id()}`;
+    expect(await engine.run(["volume", "ls", "--quiet", filter])).toBe("");
+  }, 200_000);
+
   test("sync, inspect and list know it; its web UI answers", async () => {
     const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
     const checkout = await makeCheckout(join(containers().folder, "checkout"), "oss", files, clusterNames);
@@ -99,6 +128,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +running +oss +1 +2 +1 `, "m"));
   });
 
+  // Shows R121.
   test("the same id again is refused, and the other engine says where the cluster is", async () => {
     const again = await containers().run(createWords(id()));
     expect(again.status).toBe(1);
@@ -109,6 +139,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(elsewhere.stderr).toContain("There is one in podman: add --engine podman.");
   });
 
+  // Shows R121.
   test("a docker that is Podman's counts as Podman", async () => {
     const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => 'exec podman "$@"') };
     const listed = await containers().run(["list", "--quiet", "--engine", "docker"], { environment });
@@ -129,12 +160,12 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     };
     const found = await run("cluster-container", ["list"], { environment });
     expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
-    expect(found.stderr).toContain("Neither Docker nor Podman can be used here. Docker does not answer");
-    expect(found.stderr).toContain("This Podman runs without root");
+    expect(found.stderr).toContain("Neither Docker nor Podman is usable here. Docker does not answer");
+    expect(found.stderr).toContain("Podman runs rootless here");
     expect(found.stderr).toMatch(/^For Docker: .*systemctl start docker.*\n {2}For Podman: .*sudo cluster-container/m);
     const named = await containers().run(createWords(containers().id("rootless")), { environment: { PATH } });
     expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 5, stdout: "" });
-    expect(named.stderr).toContain("This Podman runs without root");
+    expect(named.stderr).toContain("Podman runs rootless here");
   });
 
   test("a Podman that does not run is told of, and what to do", async () => {
@@ -145,6 +176,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(listed.stderr).toContain("podman machine start");
   });
 
+  // Shows R121.
   test("where Docker does not answer, Podman is found", async () => {
     const { engine, folder } = containers();
     const environment = {
@@ -157,7 +189,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(listed.stderr).toMatch(/^Docker does not answer: .* Using Podman\.$/m);
     const missing = await run("cluster-container", ["destroy", "--yes", "-c", "x"], { environment });
     expect(missing.status).toBe(3);
-    expect(missing.stderr).toContain("It may be in docker, which could not be asked: Docker does not answer");
+    expect(missing.stderr).toContain("It may be in docker, whose clusters cannot be listed: Docker does not answer");
   });
 
   test("a container that was killed is told of at once by wait, run and list", async () => {
@@ -182,7 +214,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     await creating.ended;
     expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${killed} +incomplete `, "m"));
     const doctor = await containers().run(["doctor"]);
-    expect(doctor.stdout).toContain(`cluster "${killed}" (its create was cut short)`);
+    expect(doctor.stdout).toContain(`cluster "${killed}" (its create was interrupted)`);
     const destroyed = await containers().run(["destroy", "--all", "--yes"]);
     expect(destroyed.status).toBe(0);
     expect(destroyed.stdout.trim().split("\n").toSorted()).toEqual([id(), killed].toSorted());
@@ -224,5 +256,6 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(await containers().engine.run(["ps", "--all", "--quiet"])).toBe("");
     expect(await containers().engine.run(["network", "ls", "--quiet"])).toBe("podman");
     expect(await containers().engine.run(["volume", "ls", "--quiet"])).toBe("");
+    expect(await containers().engine.run(["images", "--quiet", "--filter=label=cluster-e2e.snapshot"])).toBe("");
   });
 });

@@ -9,7 +9,7 @@ import { shell, tryShell } from "./support/shell.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const [older, newer] = ["2020.02.03.4", "2020.02.03.5"] as const;
-const limitMs = 300_000;
+const limitMs = 600_000;
 
 /** Lacks Bun; what packages need to be made known to `npm` and `git` stays as it is on this machine. */
 const installers = [
@@ -41,6 +41,7 @@ async function tagged(checkout: string, tag: string): Promise<void> {
 
 for (const { name, lack, set, uninstall } of installers) {
   const state = lack ?? "here";
+  // Shows R13, R83.
   test.skipIf(lack !== undefined)(
     `${name} installs from a tag, upgrades to another, and uninstalls by name (${state})`,
     async () => {

@@ -11,12 +11,14 @@ const help = async (words: readonly string[]): Promise<string> => {
   return stdout.replaceAll(/\s+/g, " ");
 };
 
+// Shows R36, R82.
 test("--version prints the version and exits", async () => {
   const ran = await run("cluster-cloud", ["--version"], { environment: {} });
   expect(ran).toMatchObject({ status: 0, stderr: "" });
   expect(ran.stdout).toMatch(/^(?:\d{4}\.\d{1,2}\.\d{1,2}\.\d+|0\.0\.0\+[0-9a-z]+)\n$/);
 });
 
+// Shows R36.
 test("the program has the specification's commands", async () => {
   const text = await help([]);
   expect(text).toStartWith("Usage: cluster-cloud [OPTIONS] COMMAND [ARGS]...");
@@ -25,6 +27,7 @@ test("the program has the specification's commands", async () => {
   }
 });
 
+// Shows R4, R34, R79.
 test("there is no command that destroys a cluster", async () => {
   const ran = await run("cluster-cloud", ["destroy"], { environment: {} });
   expect(ran).toMatchObject({ status: 2, stdout: "" });
@@ -73,6 +76,7 @@ const options: Readonly<Record<string, Readonly<Record<string, string | undefine
   web: one,
 };
 
+// Shows R37, R38, R62.
 test.each(Object.entries(options))("%s has the specification's options and defaults", async (command, declared) => {
   const entries = (await help([command])).split(/ (?=-\w, --[a-z])|(?<!,) (?=--[a-z])/);
   for (const [flag, usual] of Object.entries(declared)) {
@@ -83,6 +87,7 @@ test.each(Object.entries(options))("%s has the specification's options and defau
 });
 
 describeOnBench("words of the specification", (bench) => {
+  // Shows R16, R18, R19, R20, R81.
   test("create without options: one master, one agent, one public agent of CentOS 7 in us-west-2, named default", async () => {
     const { cloud } = bench();
     const { stdout } = await cloud.run(["create", "--dry-run", "--output", "json", "--variant", "oss", "open.sh"], {
@@ -97,6 +102,7 @@ describeOnBench("words of the specification", (bench) => {
     });
   });
 
+  // Shows R23, R46.
   test("SELinux is enforced on every node before the installation begins there", async () => {
     const { cloud } = bench();
     await using _failing = await answering({ pattern: "e2e-start-install", status: 1, readsStdin: true })(bench());
@@ -115,6 +121,7 @@ describeOnBench("words of the specification", (bench) => {
     expect(begun[0]).toBeGreaterThan(enforced.at(-1)!);
   }, 30_000);
 
+  // Shows R20.
   test("each distribution's image is found, with the user that it lets in", async () => {
     const { cloud } = bench();
     const names = [
@@ -175,6 +182,7 @@ describeOnBench("words of the specification", (bench) => {
     `);
   });
 
+  // Shows R63.
   test("web opens the browser at the web UI, prints its URL, and says what the browser must trust", async () => {
     const { cloud, base } = bench();
     const url = `https://${base.nodes[0]!.publicAddress}/`;
@@ -209,6 +217,7 @@ describeOnBench("words of the specification", (bench) => {
     expect((await stat(join(folder.path, "master_0.console.txt"))).mode & 0o777).toBe(0o600);
   });
 
+  // Shows R97.
   test("two creates of one id at the same moment: one of them is refused", async () => {
     const { cloud } = bench();
     // The other one fails late, so that nothing is left of it either.

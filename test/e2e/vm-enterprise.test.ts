@@ -25,7 +25,7 @@ test("create --wait ends with a platform that has TLS and a login, and destroy w
     folder: vms().folder,
     artifact: state.artifact!,
     agents: 1,
-    machineWords: ["--memory", "768", "--cpus", "1", "--disk-size", "4g", "--image", state.image!],
+    machineArguments: ["--memory", "768", "--cpus", "1", "--disk-size", "4g", "--image", state.image!],
     run: (words) => vms().run(words),
   });
   expect((await vms().machines(id)).size).toBe(3);

@@ -4,7 +4,6 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
-import { repository } from "./support/executable.ts";
 import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 import type { TestVms } from "./support/test-vms.ts";
 
@@ -38,6 +37,7 @@ const createWords = (sum = state.sum!) => [
   state.artifact!,
 ];
 
+// Shows R2.
 test("doctor finds nothing that would stop it, and says which accelerator works", async () => {
   const ran = await vms().run(["doctor", "--output", "json"]);
   const { checks } = JSON.parse(ran.stdout) as {
@@ -60,7 +60,7 @@ test("a dry run says what would be made, and makes nothing", async () => {
 test("an image with another sum is refused before anything is made", async () => {
   const ran = await vms().run(createWords("0".repeat(64)));
   expect(ran.status).toBe(1);
-  expect(ran.stderr).toContain(`has the sha256 sum ${state.sum!}`);
+  expect(ran.stderr).toContain(`has the sha256 checksum ${state.sum!}`);
   expect(ran.stderr).toContain("[image-not-found]");
   expect((await vms().machines(id())).size).toBe(0);
 }, 60_000);
@@ -125,6 +125,26 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
 }, 60_000);
 
+test("a snapshot brings back what ran, on a machine that was killed too: nothing boots, and clocks are right", async () => {
+  const onAgent = async (script: string): Promise<string> => (await onNode("--node", "agent_0", script)).stdout.trim();
+  const bootId = "cat /proc/sys/kernel/random/boot_id";
+  const pid = await onAgent("nohup sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & echo $!");
+  const before = await onAgent(bootId);
+  expect(await vms().run(["snapshot", "create", "installed", "-c", id()])).toMatchObject({ stdout: "installed\n" });
+  expect(await onAgent("touch later; uptime -s >/dev/null && echo on")).toBe("on");
+  process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");
+  const restored = await vms().run(["snapshot", "restore", "installed", "-c", id()]);
+  expect({ status: restored.status, stdout: restored.stdout }, restored.stderr).toEqual({
+    status: 0,
+    stdout: "installed\n",
+  });
+  expect(await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({ stdout: "agent-0\n" });
+  expect(await onAgent(`${bootId}; ls later 2>/dev/null; kill -0 ${pid} && echo runs`)).toBe(`${before}\nruns`);
+  const seconds = Number(await onAgent("date +%s"));
+  expect(Math.abs(seconds - Date.now() / 1000)).toBeLessThan(10);
+  expect((await vms().run(["snapshot", "list", "-c", id()])).stdout).toMatch(/^installed +\S+Z +\d+ MB +complete$/m);
+}, 300_000);
+
 test("a machine that was killed is told of at once by wait, run and list, and its console is kept by logs", async () => {
   process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");
   await Bun.sleep(500);
@@ -142,23 +162,11 @@ test("a machine that was killed is told of at once by wait, run and list, and it
   expect((await vms().run(["doctor"])).stdout).toContain("the process of its private network has ended");
 }, 120_000);
 
-test("destroy removes everything but the logs, and a second time there is no such cluster", async () => {
-  const destroyed = await vms().run(["destroy", "-c", id()]);
+test("destroy asks for the sake of the snapshot, removes everything but the logs, and a second time there is no such cluster", async () => {
+  expect((await vms().run(["destroy", "-c", id()])).status).toBe(2);
+  const destroyed = await vms().run(["destroy", "--yes", "-c", id()]);
   expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
   expect((await vms().machines(id())).size).toBe(0);
-  expect((await vms().files(id())).filter((name) => /machines|disk|cluster\.json/.test(name))).toEqual([]);
+  expect((await vms().files(id())).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name))).toEqual([]);
   expect(await vms().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
 });
-
-test("the library's example runs on virtual machines, and leaves nothing", async () => {
-  const example = join(repository, "test", "e2e", "example", "library-vm.ts");
-  const child = Bun.spawn([process.execPath, example, state.artifact!, state.image!, vms().id("library")], {
-    env: { PATH: process.env["PATH"] ?? "", XDG_STATE_HOME: join(vms().folder, "state") },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
-  const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);
-  expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: "The job ran on agent-0.\n" });
-  expect((await vms().machines(vms().id("library"))).size).toBe(0);
-}, 900_000);

@@ -69,7 +69,7 @@ test.each(stages)(
     creating.interrupt("SIGKILL");
     await creating.ended;
     if ((await machineFiles(id)).length > 0) {
-      expect((await vms().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was cut short)`);
+      expect((await vms().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was interrupted)`);
       expect(await vms().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
       expect(await temporaryFolders()).toEqual(before);
     }
@@ -109,7 +109,7 @@ test("a machine that ends while it boots fails the creation at once, with what i
   const ended = await creating.ended;
   expect(ended.status).toBe(1);
   expect(ended.stderr).toContain("[machine-failed]");
-  expect(ended.stderr).toMatch(/agent_0 \(vm-[0-9a-f]{8}-1\) ended before it could be used: its QEMU was killed/);
+  expect(ended.stderr).toMatch(/agent_0 \(vm-[0-9a-f]{8}-1\) stopped before it could be used: its QEMU was killed/);
   expect((await vms().machines(id)).size).toBe(0);
 }, 60_000);
 
@@ -143,10 +143,10 @@ test.each(stages.slice(1))(
   60_000,
 );
 
-test("an image that is not there, and a size that is none, are refused", async () => {
+test("an image that does not exist, and a size that is none, are refused", async () => {
   const without = await vms().run(["create", "--variant", "oss", "--image", "/no/such.img", state.artifact!]);
   expect(without.status).toBe(2);
-  expect(without.stderr).toContain("/no/such.img is not there");
+  expect(without.stderr).toContain("/no/such.img does not exist");
   const tooSmall = await vms().run(["create", "--variant", "oss", "--memory", "64", state.artifact!]);
   expect(tooSmall.status).toBe(2);
   expect(tooSmall.stderr).toContain("at least 256 MB");

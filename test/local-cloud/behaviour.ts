@@ -14,6 +14,8 @@ export interface Behaviour {
   readonly terminatedShownMs: number;
   /** Machines answer this long after `running`; of several values, each launched machine takes the next one in turn. */
   readonly bootDelayMs: number | readonly number[];
+  /** Whether new machines get the public address that they ask for. */
+  readonly publicAddresses: boolean;
   /** Each API call takes this long. */
   readonly apiDelayMs: number;
   /** `RequestLimitExceeded` beyond this many calls in a row, refilled at `perSecond`. */
@@ -34,6 +36,7 @@ export const usualBehaviour: Behaviour = {
   shuttingDownMs: 200,
   terminatedShownMs: 3_600_000,
   bootDelayMs: 0,
+  publicAddresses: true,
   apiDelayMs: 0,
   throttle: undefined,
   zoneCapacity: {},

@@ -8,7 +8,7 @@ import { Faults } from "./endpoint/faults.ts";
 import { RequestLog } from "./endpoint/request-log.ts";
 import { ContainerDriver } from "./machines/container-driver.ts";
 import { InProcessDriver } from "./machines/in-process-driver.ts";
-import type { ExecHandler } from "./machines/exec.ts";
+import type { ExecHandler, LoginShell } from "./machines/exec.ts";
 import { Lifecycle } from "./machines/lifecycle.ts";
 import { LoopbackBlock } from "./machines/loopback-block.ts";
 import type { MachineDriver } from "./machines/machine-driver.ts";
@@ -25,6 +25,10 @@ export interface LocalCloudOptions {
   readonly sshPort?: number;
   /** Instead of the table of scripted answers, for in-process machines. */
   readonly onExec?: ExecHandler;
+  /** Of in-process machines, looked up for each command; a POSIX shell without start-up files unless given. */
+  readonly loginShell?: () => LoginShell;
+  /** Of in-process machines: whether a connection with so many open sessions gets another, as by MaxSessions; always unless given. */
+  readonly admitsSession?: (openSessions: number) => boolean;
   readonly behaviour?: Partial<Behaviour>;
 }
 
@@ -172,7 +176,9 @@ export class LocalCloud implements AsyncDisposable {
 async function openDriver(options: LocalCloudOptions, answers: ScriptedAnswers): Promise<MachineDriver> {
   if (options.driver === "in-process") {
     const block = await LoopbackBlock.claim();
-    return new InProcessDriver({ block, sshPort: options.sshPort ?? 22, onExec: options.onExec ?? answers.handle });
+    const { sshPort = 22, onExec = answers.handle, loginShell = () => ({}) } = options;
+    const { admitsSession = () => true } = options;
+    return new InProcessDriver({ block, sshPort, onExec, loginShell, admitsSession });
   }
   return ContainerDriver.open(options.directory);
 }

@@ -1,43 +1,70 @@
-/** test/specification.md names the test that shows each rule of the specification: each of them must be there. */
+/** test/specification.md gives each rule of the specification an id. Tests name the rules that they show by these ids. */
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const tests = join(import.meta.dir, "..");
-const rows = readFileSync(join(tests, "specification.md"), "utf8")
+const rules = readFileSync(join(tests, "specification.md"), "utf8")
   .split("\n")
-  .filter((line) => line.startsWith("| ") && !/^\| (?:Rule|-+) /.test(line))
-  .map((line) => line.split("|").map((cell) => cell.trim()) as [string, string, string, string]);
+  .filter((line) => /^\| R\d+ /.test(line))
+  .map((line) => line.split("|").map((cell) => cell.trim()))
+  .map(([, id = "", section = "", , notShown = ""]) => ({ id, section, notShown }));
 
-/** The tests that a cell names, as `<file>: <title>`. */
-const named = (cell: string): readonly (readonly [file: string, title: string])[] =>
-  [...cell.matchAll(/`([\w./-]+\.test\.ts)`: "([^"]+)"/g)].map(([, file = "", title = ""]) => [file, title]);
-
-/** Whether a test, or a group of tests, of the file has this title. */
-function isThere(file: string, title: string): boolean {
-  const path = join(tests, file);
-  if (!existsSync(path)) return false;
-  const source = readFileSync(path, "utf8");
-  return ['"', "`"].some((quote) => source.includes(`${quote}${title}${quote},`));
+interface Tag {
+  readonly place: string;
+  readonly ids: readonly string[];
+  /** The line below, which must begin a test or a group of tests. */
+  readonly next: string;
 }
 
-test("every test that is named is there", () => {
-  const missing = rows
-    .flatMap(([, , , cell]) => named(cell))
-    .filter(([file, title]) => !isThere(file, title))
-    .map(([file, title]) => `${file}: ${title}`);
-  expect(missing).toEqual([]);
+/** The comments of a file that name rules, such as `// Shows R3, R14.` */
+function tagsIn(file: string, text: string): readonly Tag[] {
+  const lines = text.split("\n");
+  return lines.flatMap((line, index) => {
+    const named = /^\s*\/\/ Shows (R\d.*)\.$/.exec(line)?.[1];
+    if (named === undefined) return [];
+    return [{ place: `${file}:${index + 1}`, ids: named.split(", "), next: lines[index + 1]?.trim() ?? "" }];
+  });
+}
+
+const tags = [...new Bun.Glob("{unit,integration,e2e}/**/*.test.ts").scanSync(tests)]
+  .toSorted()
+  .flatMap((file) => tagsIn(file, readFileSync(join(tests, file), "utf8")));
+
+test("each rule is shown by a test, or says why it is not", () => {
+  const shown = new Set(tags.flatMap(({ ids }) => ids));
+  expect(rules.filter(({ id, notShown }) => !shown.has(id) && notShown === "")).toEqual([]);
+  expect(rules.length).toBeGreaterThan(100);
 });
 
-test("every rule names a test, or says why it is not shown", () => {
-  const unshown = rows.filter(([, , , cell]) => named(cell).length === 0 && !/^Not shown: ./.test(cell));
-  expect(unshown.map(([, rule]) => rule)).toEqual([]);
-  expect(rows.length).toBeGreaterThan(100);
+test("each rule that a test names is in the list", () => {
+  const known = new Set(rules.map(({ id }) => id));
+  const strays = tags.flatMap(({ place, ids }) => ids.filter((id) => !known.has(id)).map((id) => `${place}: ${id}`));
+  expect(strays).toEqual([]);
 });
 
-test("no rule is named twice, and each section of the specification has some", () => {
-  const rules = rows.map(([, rule]) => rule);
-  expect(rules.filter((rule, index) => rules.indexOf(rule) !== index)).toEqual([]);
-  const sections = new Set(rules.map((rule) => /^\d/.exec(rule)?.[0]).filter((digit) => digit !== undefined));
+test("each comment that names rules is right above a test or a group of tests", () => {
+  const misplaced = tags.filter(({ next }) => !/^(?:test|describe)\w*[.(<]/.test(next));
+  expect(misplaced).toEqual([]);
+});
+
+test("no id and no section is there twice, and each section of the specification has rules", () => {
+  for (const names of [rules.map(({ id }) => id), rules.map(({ section }) => section)]) {
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  }
+  const sections = new Set(rules.map(({ section }) => /^\d/.exec(section)?.[0]).filter((digit) => digit !== undefined));
   expect([...sections].toSorted().join("")).toBe("123456789");
+});
+
+test("ids, their place and the line below are read from a comment", () => {
+  const text = [
+    "const a = 1;",
+    "  // Shows R3, R14.",
+    '  test("one", () => {});',
+    "// Shows what happens.",
+    "test(",
+  ].join("\n");
+  expect(tagsIn("e2e/a.test.ts", text)).toEqual([
+    { place: "e2e/a.test.ts:2", ids: ["R3", "R14"], next: 'test("one", () => {});' },
+  ]);
 });

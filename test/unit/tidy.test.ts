@@ -52,7 +52,7 @@ test.each([
     'import { a } from "../backend/cloud/api.ts";',
   ],
   ["src/cli/a.ts: cli must not import src/commands/run.ts", 'import { a } from "../commands/run.ts";'],
-  ["src/model/a.ts: model must not import src/system/clock.ts", 'import type { Clock } from "../system/clock.ts";'],
+  ["src/model/a.ts: model must not import src/system/runtime.ts", 'import type { Clock } from "../system/runtime.ts";'],
   [
     "src/cli/a.ts: cli must not import src/model/cluster-record.ts",
     'import type { A } from "../model/cluster-record.ts";',

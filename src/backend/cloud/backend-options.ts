@@ -37,7 +37,7 @@ export function readCloudOptions(given: CloudBackendOptions): {
     image: image?.id,
     sshUser: image?.user,
   };
-  // A key may hold a colon here. As text, it couldn't be told from the colon before the value.
+  // In the library, a key may contain a colon. In text, it would look like the colon before the value.
   const customTags = Object.entries(given.customTags ?? {}).map(([key, value]) => ({ key, value }));
   const values = readOptions(librarySchema, texts, (read) => cloudProblems({ ...read, customTags }));
   const { region, linuxDistribution } = values;

@@ -1,5 +1,5 @@
 import type { Check } from "../../model/check.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { accessChecks } from "./checks/access.ts";
 import { adminAddressCheck } from "./checks/admin-address.ts";
 import { type CheckedDefaults, cloudFacts } from "./checks/facts.ts";
@@ -11,18 +11,14 @@ import { permissionChecks } from "./checks/permissions.ts";
  * Returns `doctor`'s checks of the cloud, in display order. They only send read-only requests and dry runs. The first check that needs an answer
  * sends the request; the signal ends them all.
  */
-export function cloudChecks(
-  defaults: CheckedDefaults,
-  surroundings: Surroundings,
-  signal: AbortSignal,
-): readonly Check[] {
+export function cloudChecks(defaults: CheckedDefaults, runtime: Runtime, signal: AbortSignal): readonly Check[] {
   const { region } = defaults;
-  const facts = cloudFacts(defaults, surroundings, signal);
+  const facts = cloudFacts(defaults, runtime, signal);
   return [
-    ...accessChecks(facts, region, surroundings.clock),
+    ...accessChecks(facts, region, runtime.clock),
     ...permissionChecks(facts, defaults),
     ...machineMakingChecks(facts, defaults),
-    adminAddressCheck(facts, { region, environment: surroundings.environment }),
+    adminAddressCheck(facts, { region, environment: runtime.environment }),
     leftoversCheck(facts, region),
   ];
 }

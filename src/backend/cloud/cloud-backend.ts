@@ -5,9 +5,10 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../system/files/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { CreationRequest } from "../../model/creation.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { cgroups1Advice } from "../cgroups1.ts";
 import { ipDetect } from "../ip-detect.ts";
+import { cloudAdmission } from "./admission/cloud-admission.ts";
 import type { CloudApi } from "./api/api.ts";
 import { CloudCreation } from "./cloud-creation.ts";
 import type { CloudOptions } from "./cloud-options.ts";
@@ -24,7 +25,7 @@ import { withRegionAdvice } from "./api/region-advice.ts";
 import { removeCluster } from "./removal/remove-cluster.ts";
 import { resolveCreation } from "./launch/resolve-creation.ts";
 import { assertIdIsFree } from "./launch/cluster-exists.ts";
-import { strangerText } from "../stranger.ts";
+import { foreignResourceText } from "../foreign-resource.ts";
 
 export interface CloudPlace {
   readonly region: string;
@@ -33,17 +34,17 @@ export interface CloudPlace {
 /** Opens clusters on EC2 instances in one region. Looks for credentials at once (`no-credentials`); the first call sends the first request. */
 export async function createCloudBackend(
   { region }: CloudPlace,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<Backend<CloudOptions>> {
-  const open = await openApi(region, surroundings, signal);
+  const open = await openApi(region, runtime, signal);
   const api = open(region);
   const placeOf = (name: string): Place => ({
     region: name,
-    root: join(stateFolder(surroundings.environment), "cloud", name),
+    root: join(stateFolder(runtime.environment), "cloud", name),
   });
   const place = placeOf(region);
-  const read = clusterReader(surroundings);
+  const read = clusterReader(runtime);
   return {
     name: "cloud",
     place: { kind: "region", name: region, option: "region" },
@@ -52,7 +53,7 @@ export async function createCloudBackend(
     nodesKeepTime: true,
     cgroups1Advice: cgroups1Advice(cgroups1Distributions),
     plan: async (request, planSignal) => {
-      const planIt = () => planCreation(api, { place, request }, surroundings, planSignal);
+      const planIt = () => planCreation(api, { place, request }, runtime, planSignal);
       return withRegionAdvice(open, region, planIt, planSignal);
     },
     find: async (clusterId, findSignal) => {
@@ -66,7 +67,8 @@ export async function createCloudBackend(
     },
     listEverywhere: async (listSignal) =>
       listEverywhere(open, region, (name, instances) => read(instances, placeOf(name)), listSignal),
-    remove: async (cluster, removeSignal) => removeCluster(api, cluster, surroundings, removeSignal),
+    remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
+    admission: cloudAdmission(api, runtime.environment),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
   };
 }
@@ -75,25 +77,25 @@ export async function createCloudBackend(
 async function planCreation(
   api: CloudApi,
   { place, request }: { readonly place: Place; readonly request: CreationRequest<CloudOptions> },
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<CloudCreation> {
   const { clusterId } = request;
   const [resolved, instances, abandoned] = await Promise.all([
-    resolveCreation(api, request, surroundings.environment, signal),
+    resolveCreation(api, request, runtime.environment, signal),
     describeInstances(api, { clusterId }, signal),
     abandonedCreations(place.root, clusterId),
   ]);
   const leaving = abandoned.map(({ creation }) => creation.creationId);
   assertIdIsFree(readMachines(instances), { clusterId, region: api.region, nowMs: api.now(), leaving });
-  return new CloudCreation({ api, place, request, resolved }, surroundings);
+  return new CloudCreation({ api, place, request, resolved }, runtime);
 }
 
 /** Reads the clusters of a place, and reports things that only look like a cluster. */
 const clusterReader =
-  ({ progress }: Surroundings) =>
+  ({ progress }: Runtime) =>
   (instances: readonly Instance[], place: Place): readonly ClusterRecord[] => {
-    const { machines, strangers } = readMachines(instances);
-    for (const stranger of strangers) progress.detail(1, strangerText(stranger));
+    const { machines, foreignResources } = readMachines(instances);
+    for (const foreignResource of foreignResources) progress.detail(1, foreignResourceText(foreignResource));
     return clustersOf(machines, place);
   };

@@ -1,63 +1,32 @@
-import { type ClusterRecord, nodeReference, type NodeRecord, roles } from "../../model/cluster-record.ts";
+import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import { creationDirectory } from "../../system/files/creation-folder.ts";
-import { version } from "../../version.ts";
-import type {
-  Creation,
-  CreationFolder,
-  CreationRequest,
-  CreationSummary,
-  NodeName,
-  NodeShell,
-} from "../../model/creation.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../../model/creation.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { userData } from "../cloud-init.ts";
 import { hasErrorId } from "../../errors.ts";
-import { countsText, nodeCount } from "../../model/cluster-shape.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerRole } from "../first-host-keys.ts";
 import { wasRefused } from "./api/api-errors.ts";
 import type { CloudApi } from "./api/api.ts";
-import type { CloudOptions } from "./cloud-options.ts";
 import { describeInstances } from "./api/describe.ts";
 import { describePlan } from "./launch/describe-plan.ts";
 import { endLaunches } from "./removal/end-machines.ts";
-import { launchRole, type LaunchLedger, type LaunchPlan } from "./launch/launch.ts";
-import { leftoversText } from "./removal/leftovers-text.ts";
-import { lifetimeMs } from "./launch/lifetime.ts";
+import { launchRole, type LaunchPlan } from "./launch/launch.ts";
+import { leftoversText, removeCreation } from "./removal/remove-creation.ts";
 import { lookAtMachines } from "./launch/look-at-machines.ts";
-import { createGroup, type GroupRequest, type LaunchSubnet, openGroup } from "./launch/network.ts";
+import { type CloudPlan, type RequestedResources, newRequestedResources } from "./launch/requested-resources.ts";
+import { createGroup, type LaunchSubnet, openGroup } from "./launch/network.ts";
 import { withGrace } from "./api/grace.ts";
+import { retryingApi } from "./api/retrying-api.ts";
 import { costText } from "./launch/prices.ts";
-import { type Place, toClusters } from "./records/records.ts";
-import { removeCreation } from "./removal/remove-creation.ts";
+import { toClusters } from "./records/records.ts";
 import { metadata2Requirer, type RequireMetadata2 } from "./launch/require-metadata2.ts";
-import type { ResolvedCreation } from "./launch/resolve-creation.ts";
-import { silenceText } from "./launch/silence.ts";
+import { whyUnreachableText } from "./launch/why-unreachable.ts";
 import { sweep, takeInventory } from "./removal/sweep.ts";
 import { assertIdIsFree } from "./launch/cluster-exists.ts";
 
 const groupGraceMs = 5_000;
-
-export interface CloudPlan {
-  readonly api: CloudApi;
-  readonly place: Place;
-  readonly request: CreationRequest<CloudOptions>;
-  readonly resolved: ResolvedCreation;
-}
-
-/** Everything requested so far, which is all that a rollback needs. */
-interface Made {
-  readonly folder: CreationFolder;
-  readonly expiresAt: Date;
-  readonly group: GroupRequest;
-  /** Undefined: requested, but the answer isn't known. */
-  groupId: string | undefined;
-  readonly launches: LaunchLedger;
-  launchedMs: number | undefined;
-  /** Machines that the API was told to terminate. */
-  ended: readonly string[];
-}
 
 /** See Creation. */
 export class CloudCreation implements Creation {
@@ -65,34 +34,38 @@ export class CloudCreation implements Creation {
   readonly lookEveryMs = 5_000;
   readonly loginLimitMs = 10 * 60_000;
   readonly #plan: CloudPlan;
-  readonly #surroundings: Surroundings;
+  /** For everything except rolling back, which has its own retries. */
+  readonly #retryingApi: CloudApi;
+  readonly #runtime: Runtime;
   readonly #network: LaunchSubnet;
   readonly #hostKeys = hostKeyPerRole();
   readonly #requireMetadata2: RequireMetadata2;
-  readonly #state: { made?: Made } = {};
+  readonly #withoutAddress = new Map<string, number>();
+  readonly #state: { made?: RequestedResources } = {};
 
-  constructor(plan: CloudPlan, surroundings: Surroundings) {
+  constructor(plan: CloudPlan, runtime: Runtime) {
     const [network] = plan.resolved.subnets;
-    if (network === undefined) throw new TypeError("A creation was resolved without a subnet");
+    if (network === undefined) throw new TypeError("The creation has no subnet");
     this.#network = network;
     this.#plan = plan;
-    this.#surroundings = surroundings;
-    this.#requireMetadata2 = metadata2Requirer(plan.api, plan.resolved.image, surroundings.progress);
+    this.#runtime = runtime;
+    this.#retryingApi = retryingApi(plan.api, runtime);
+    this.#requireMetadata2 = metadata2Requirer(this.#retryingApi, plan.resolved.image, runtime.progress);
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
 
-  /** The security group's name is unique in its network, which keeps two creates from using one id. */
+  /** The name of a security group is unique in its network, so only one `create` can claim an id. */
   async claim(folder: CreationFolder, signal: AbortSignal): Promise<void> {
-    await this.#clearTheWay(signal);
-    const { api } = this.#plan;
-    const { clock, progress } = this.#surroundings;
-    using step = progress.start("Make the security group");
-    // A group that is created after the attempt to remove it would stay. So this waits for a request under way, even when interrupted.
-    using patient = withGrace(signal, groupGraceMs);
+    await this.#assertIdIsFree(signal);
+    const { clock, progress } = this.#runtime;
+    using step = progress.start("Create the security group");
+    // If the request were cut off, the group could be created after the attempt to remove it, and stay. So this waits for the answer, even when
+    // interrupted.
+    using graceful = withGrace(signal, groupGraceMs);
     signal.throwIfAborted();
-    const made = this.#newMade(folder);
+    const made = newRequestedResources(this.#plan, { folder, vpcId: this.#network.vpcId });
     this.#state.made = made;
-    made.groupId = await createGroup(api, made.group, clock, patient.signal).catch((error: unknown) => {
+    made.groupId = await createGroup(this.#retryingApi, made.group, clock, graceful.signal).catch((error: unknown) => {
       if (wasRefused(error) || hasErrorId(error, "cluster-exists")) delete this.#state.made;
       throw error;
     });
@@ -100,39 +73,20 @@ export class CloudCreation implements Creation {
     step.done();
   }
 
-  async #clearTheWay(signal: AbortSignal): Promise<void> {
-    const { api, request } = this.#plan;
-    const { clusterId } = request;
-    using step = this.#surroundings.progress.start("Look around");
+  async #assertIdIsFree(signal: AbortSignal): Promise<void> {
+    const { clusterId } = this.#plan.request;
+    const api = this.#retryingApi;
+    using step = this.#runtime.progress.start("Check for existing clusters");
     const inventory = await takeInventory(api, signal);
     assertIdIsFree(inventory, { clusterId, region: api.region, nowMs: api.now(), leaving: [] });
-    await sweep(api, inventory, { clusterId, surroundings: this.#surroundings }, signal);
+    await sweep(api, inventory, { clusterId, runtime: this.#runtime }, signal);
     step.done();
   }
 
-  #newMade(folder: CreationFolder): Made {
-    const { api, request, resolved } = this.#plan;
-    const { clusterId, options } = request;
-    // In whole seconds and by the API's clock, because this machine's clock may be wrong.
-    const expiresAt = new Date(Math.floor((api.now() + lifetimeMs) / 1000) * 1000);
-    const tags = {
-      clusterId,
-      creationId: folder.creationId,
-      counts: countsText(request.counts),
-      variant: request.variant,
-      ...(request.webScheme !== undefined && { webScheme: request.webScheme }),
-      distribution: options.image === undefined ? request.distribution : `image ${options.image.id}`,
-      sshUser: resolved.image.user,
-      expiresAt: expiresAt.toISOString(),
-      createdBy: version,
-    };
-    const group = { clusterId, vpcId: this.#network.vpcId, tags };
-    return { folder, expiresAt, group, groupId: undefined, launches: new Map(), launchedMs: undefined, ended: [] };
-  }
-
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { api, request, resolved } = this.#plan;
-    const { clock, progress } = this.#surroundings;
+    const { request, resolved } = this.#plan;
+    const api = this.#retryingApi;
+    const { clock, progress } = this.#runtime;
     const made = this.#claimed();
     const groupId = made.groupId ?? "";
     const total = nodeCount(request.counts);
@@ -152,7 +106,7 @@ export class CloudCreation implements Creation {
   }
 
   #launchPlan(
-    made: Made,
+    made: RequestedResources,
     { groupId, publicKey }: { readonly groupId: string; readonly publicKey: string },
   ): LaunchPlan {
     const { request, resolved } = this.#plan;
@@ -175,14 +129,21 @@ export class CloudCreation implements Creation {
     };
   }
 
-  /** The ids that tell our machines from another creation's are unknown until the launch is answered. */
+  /** Until the launch is answered, the ids of our machines are unknown, so the cluster is shown without nodes. */
   async look(signal: AbortSignal): Promise<ClusterRecord> {
-    const { api, place, request } = this.#plan;
+    const { place, request } = this.#plan;
     const { folder, launchedMs } = this.#claimed();
     if (launchedMs === undefined) return this.#emptyCluster();
     const { clusterId } = request;
-    const watching = { clusterId, creationId: folder.creationId, machineIds: this.#machineIds, place, launchedMs };
-    return (await lookAtMachines(api, watching, this.#surroundings.clock, signal)) ?? this.#emptyCluster();
+    const watching = {
+      clusterId,
+      creationId: folder.creationId,
+      machineIds: this.#machineIds,
+      place,
+      launchedMs,
+      withoutAddress: this.#withoutAddress,
+    };
+    return (await lookAtMachines(this.#retryingApi, watching, this.#runtime.clock, signal)) ?? this.#emptyCluster();
   }
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
@@ -220,36 +181,39 @@ export class CloudCreation implements Creation {
     const machine = { name, hasDeadline: true, limitMs: usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
-      this.#surroundings.progress.detail(1, `${name}: cloud-init complained: ${complaints}`);
+      this.#runtime.progress.detail(1, `${name}: cloud-init reported: ${complaints}`);
     }
     await this.#requireMetadata2(node.id, name, signal);
   }
 
   async whyUnreachable(signal: AbortSignal): ReturnType<Creation["whyUnreachable"]> {
-    const reason = await silenceText(this.#surroundings.environment, this.#plan.resolved.cidrs, signal);
-    const hint = "Create the cluster again, naming the addresses that must reach it with `adminCidrs`.";
+    const reason = await whyUnreachableText(this.#runtime.environment, this.#plan.resolved.cidrs, signal);
+    const hint = "Create the cluster again, and pass the addresses that must reach it with `adminCidrs`.";
     return reason === undefined ? undefined : { reason, hint };
   }
 
   async stop(signal: AbortSignal): Promise<void> {
     const { made } = this.#state;
     if (made === undefined) return;
-    made.ended = await endLaunches(this.#plan.api, [...made.launches.values()], this.#surroundings.clock, signal);
+    made.ended = await endLaunches(this.#plan.api, [...made.launches.values()], this.#runtime.clock, signal);
   }
 
   async remove(signal: AbortSignal): Promise<string | undefined> {
     const { made } = this.#state;
     if (made === undefined) return undefined;
-    const groupId = made.groupId ?? (await this.#learnGroup(made, signal));
+    const groupId = made.groupId ?? (await this.#requestGroupAgain(made, signal));
     const { clusterId } = this.#plan.request;
     const remains = { clusterId, creationId: made.folder.creationId, machineIds: made.ended, groupId };
-    return leftoversText(await removeCreation(this.#plan.api, remains, this.#surroundings, signal), made.expiresAt);
+    return leftoversText(await removeCreation(this.#plan.api, remains, this.#runtime, signal), made.expiresAt);
   }
 
-  /** If the answer was lost, requests the group again, so that a request still under way can't leave one behind. */
-  async #learnGroup(made: Made, signal: AbortSignal): Promise<string | undefined> {
+  /**
+   * The answer to the first request was lost. Requests the group again and returns its id, so that it can be removed even if the first request is
+   * carried out late.
+   */
+  async #requestGroupAgain(made: RequestedResources, signal: AbortSignal): Promise<string | undefined> {
     try {
-      return await createGroup(this.#plan.api, made.group, this.#surroundings.clock, signal);
+      return await createGroup(this.#plan.api, made.group, this.#runtime.clock, signal);
     } catch (error) {
       if (hasErrorId(error, "cluster-exists")) return undefined;
       throw error;
@@ -259,7 +223,7 @@ export class CloudCreation implements Creation {
   describeKept(): string {
     const ids = this.#machineIds;
     const what = ids.length === 0 ? "no machines" : `machines ${ids.join(", ")}`;
-    return `${what}. They end by themselves at ${this.#claimed().expiresAt.toISOString()}.`;
+    return `${what}. They terminate automatically at ${this.#claimed().expiresAt.toISOString()}.`;
   }
 
   describeRemains(): string | undefined {
@@ -268,14 +232,14 @@ export class CloudCreation implements Creation {
     const ids = this.#machineIds;
     const machines = ids.length === 0 ? "Machines of this creation" : `Machines ${ids.join(", ")}`;
     const group = made.groupId === undefined ? "its security group" : `security group ${made.groupId}`;
-    return `${machines} may be left in region ${this.#plan.api.region}: they end by themselves at ${made.expiresAt.toISOString()}; the next create there removes ${group}.`;
+    return `${machines} may be left in region ${this.#plan.api.region}: they terminate automatically at ${made.expiresAt.toISOString()}; the next create there removes ${group}.`;
   }
 
   get #machineIds(): readonly string[] {
     return [...(this.#state.made?.launches.values() ?? [])].flatMap((launch) => launch.machineIds ?? []);
   }
 
-  #claimed(): Made {
+  #claimed(): RequestedResources {
     const { made } = this.#state;
     if (made === undefined) throw new TypeError("The id has not been claimed");
     return made;

@@ -10,7 +10,7 @@ export const cloudPlaceSchema = {
   region: {
     summary: "The cloud region",
     default: "us-west-2",
-    read: parsed(parseRegion, "is no region, such as us-west-2"),
+    read: parsed(parseRegion, "is not a region such as us-west-2"),
   },
 } as const;
 
@@ -25,7 +25,7 @@ export const cloudSchema = {
   instanceType: {
     summary: "Instance type of the nodes",
     default: defaultInstanceType,
-    read: matching(/^[a-z0-9-]+\.[a-z0-9-]+$/, "is no instance type, such as m5.large"),
+    read: matching(/^[a-z0-9-]+\.[a-z0-9-]+$/, "is not an instance type such as m5.large"),
   },
   adminCidrs: {
     summary: "Address range that is allowed to reach the nodes over SSH and to open the web UI",
@@ -36,15 +36,15 @@ export const cloudSchema = {
   subnetId: {
     summary: "Subnet for the nodes",
     defaultText: "a subnet of the default network",
-    read: matching(/^subnet-[0-9a-f]{8,17}$/, "is no subnet id, such as subnet-0123456789abcdef0"),
+    read: matching(/^subnet-[0-9a-f]{8,17}$/, "is not a subnet id such as subnet-0123456789abcdef0"),
   },
   image: {
     summary: "Your own image for the nodes; requires `sshUser`",
-    read: matching(/^ami-[0-9a-f]{8,17}$/, "is no image id, such as ami-0123456789abcdef0"),
+    read: matching(/^ami-[0-9a-f]{8,17}$/, "is not an image id such as ami-0123456789abcdef0"),
   },
   sshUser: {
     summary: "User for SSH logins to nodes that use `image`",
-    read: parsed(parseUserName, "is no user's name, such as ec2-user"),
+    read: parsed(parseUserName, "is not a user name such as ec2-user"),
   },
 } as const;
 
@@ -69,6 +69,6 @@ export function cloudOptions({
 
 function readTag(given: string): CustomTag {
   const colon = given.indexOf(":");
-  if (colon < 1) throw new ClusterError("bad-usage", `${quoted(given)} is no <TAG_KEY>:<TAG_VALUE>`);
+  if (colon < 1) throw new ClusterError("bad-usage", `${quoted(given)} is not of the form <TAG_KEY>:<TAG_VALUE>`);
   return { key: given.slice(0, colon), value: given.slice(colon + 1) };
 }

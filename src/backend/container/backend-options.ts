@@ -1,7 +1,7 @@
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { containerOptions, containerPlaceSchema, containerSchema } from "./container-schema.ts";
-import { defaultDistribution, distributions } from "./launch/containerfiles.ts";
+import { defaultDistribution, distributions } from "./launch/distributions.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 
 /** Options for the clusters of the library's ContainerBackend. */

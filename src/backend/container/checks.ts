@@ -1,20 +1,101 @@
 import { platform } from "node:os";
-import type { Check } from "../../model/check.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
-import { engineCheck } from "./checks/engine.ts";
-import { containerFacts } from "./checks/facts.ts";
+import { type Check, type Outcome, pass, warn } from "../../model/check.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { checkOfEngine, containerFacts, type ContainerFacts } from "./checks/facts.ts";
 import { hostChecks } from "./checks/host.ts";
-import { leftoversCheck } from "./checks/leftovers.ts";
 import { volumeChecks } from "./checks/mounts.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
+import { withForeignResources } from "../with-foreign-resources.ts";
+import { leftovers } from "../leftovers.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { withFinding } from "../with-finding.ts";
+import { destroyCommand, type Engine } from "./engine/engine.ts";
+import { toClusters } from "./records/records.ts";
+import { readSnapshots, type SavedSnapshot } from "./snapshots/read-snapshots.ts";
 
 /** Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment. */
 export function containerChecks(
   engine: EngineName | undefined,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): readonly Check[] {
-  const facts = containerFacts(engine, surroundings, platform(), signal);
+  const facts = containerFacts(engine, runtime, platform(), signal);
   const host = hostChecks(facts, platform());
-  return [engineCheck(facts), ...host, ...volumeChecks(facts, surroundings.environment, signal), leftoversCheck(facts)];
+  return [
+    engineCheck(facts),
+    ...host,
+    ...volumeChecks(facts, runtime.environment, signal),
+    leftoversCheck(facts, signal),
+  ];
+}
+
+const limitMs = 20_000;
+
+/** Checks whether an engine exists and we may use it. Failures are ClusterErrors that say what to do. */
+export function engineCheck(facts: ContainerFacts): Check {
+  return { name: "engine", limitMs, run: async () => judge(facts) };
+}
+
+async function judge(facts: ContainerFacts): Promise<Outcome> {
+  const [{ kind }, { version, operatingSystem }] = await Promise.all([facts.engine(), facts.told()]);
+  const [leastMajor, leastMinor] = kind.leastVersion;
+  const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
+  const isOld = major < leastMajor || (major === leastMajor && minor < leastMinor);
+  if (!isOld) return pass(`${kind.title} ${version} (${operatingSystem})`);
+  return warn(
+    `${kind.title} ${version} is older than ${kind.leastVersion.join(".")}, the oldest version that this program supports.`,
+    kind.advice.install,
+  );
+}
+
+/**
+ * Reports what interrupted creates left behind, clusters without a running container, snapshots that nobody can restore, and things that only look
+ * like ours.
+ */
+function leftoversCheck(facts: ContainerFacts, signal: AbortSignal): Check {
+  return checkOfEngine("leftovers", facts, async (_, engine) => {
+    const [root, inventory] = await Promise.all([facts.root(), facts.inventory()]);
+    const snapshots = await readSnapshots(engine, "all", signal);
+    const clusters = toClusters(inventory, root);
+    const outcome = await leftovers({
+      clusters,
+      root,
+      removal: (clusterId) => destroyCommand(engine, clusterId),
+      troubleOf: async () => Promise.resolve(undefined),
+    });
+    const { name } = engine.kind;
+    return withForeignResources(
+      withSnapshots(outcome, { snapshots, clusters, engine }),
+      inventory.foreignResources,
+      `If nobody needs them, remove them with ${name} rm or ${name} network rm`,
+    );
+  });
+}
+
+interface Found {
+  readonly snapshots: readonly SavedSnapshot[];
+  readonly clusters: readonly ClusterRecord[];
+  readonly engine: Engine;
+}
+
+function withSnapshots(outcome: Outcome, { snapshots, clusters, engine }: Found): Outcome {
+  const findings = snapshots.flatMap((snapshot) => {
+    const { clusterId, name } = snapshot;
+    const what = `The snapshot "${name}" of cluster "${clusterId}"`;
+    const hasCluster = clusters.some((cluster) => cluster.creationId === snapshot.creationId);
+    if (!hasCluster) return [{ message: `${what} has outlived it.`, remedy: removalWords(snapshot, engine) }];
+    const remedy = `cluster-container snapshot --cluster-id ${clusterId} ${engine.option} delete ${name}`;
+    return snapshot.nodes === undefined
+      ? [{ message: `${what} is incomplete.`, remedy: remedy.replace("  ", " ") }]
+      : [];
+  });
+  return findings.reduce((sum, { message, remedy }) => withFinding(sum, message, remedy), outcome);
+}
+
+/** Returns the engine's commands that remove the snapshot: its cluster is gone, so no command of ours can find it. */
+function removalWords({ images, volumes }: SavedSnapshot, { kind }: Engine): string {
+  return [
+    ...(images.length === 0 ? [] : [`${kind.name} image rm ${images.flatMap(({ names }) => names).join(" ")}`]),
+    ...(volumes.length === 0 ? [] : [`${kind.name} volume rm ${volumes.map(({ volume }) => volume).join(" ")}`]),
+  ].join("; ");
 }

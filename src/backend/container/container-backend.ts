@@ -1,40 +1,46 @@
+import { existsSync } from "node:fs";
 import { platform } from "node:os";
+import { dirname } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { CreationRequest } from "../../model/creation.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { ipDetect } from "../ip-detect.ts";
+import { lockMachines } from "../lock-machines.ts";
 import { chooseEngine } from "./engine/choose-engine.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
 import { ContainerCreation } from "./container-creation.ts";
 import type { ContainerOptions } from "./container-options.ts";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
 import type { Selection } from "./records/describe.ts";
-import { strangerText } from "../stranger.ts";
+import { foreignResourceText } from "../foreign-resource.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
-import { hostCgroupsAdvice } from "./launch/containerfiles.ts";
+import { hostCgroupsAdvice } from "./launch/distributions.ts";
 import { findElsewhere } from "./records/find-elsewhere.ts";
 import { assertIdIsFree, creationsRoot, readInventory } from "./records/inventory.ts";
 import { toClusters } from "./records/records.ts";
-import { removeCreation } from "./remove-creation.ts";
+import { removeContainers, removeCreation } from "./remove-creation.ts";
 import { resolveCreation } from "./launch/resolve-creation.ts";
+import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
+import { deleteAllSnapshots } from "./snapshots/delete-snapshots.ts";
 
 /** Opens clusters of containers on this machine with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
 export async function openContainerBackend(
   { engine: named }: { readonly engine: EngineName | undefined },
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<Backend<ContainerOptions>> {
-  return createContainerBackend(await chooseEngine(named, surroundings, signal), surroundings);
+  return createContainerBackend(await chooseEngine(named, runtime, signal), runtime);
 }
 
-function createContainerBackend(engine: Engine, surroundings: Surroundings): Backend<ContainerOptions> {
-  const root = creationsRoot(engine, surroundings);
+function createContainerBackend(engine: Engine, runtime: Runtime): Backend<ContainerOptions> {
+  const root = creationsRoot(engine, runtime);
   const readClusters = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> => {
     const inventory = await readInventory(engine, selection, root, signal);
-    for (const stranger of inventory.strangers) surroundings.progress.detail(1, strangerText(stranger));
+    for (const foreignResource of inventory.foreignResources)
+      runtime.progress.detail(1, foreignResourceText(foreignResource));
     return toClusters(inventory, root);
   };
   return {
@@ -45,27 +51,42 @@ function createContainerBackend(engine: Engine, surroundings: Surroundings): Bac
     ipDetectPublic: undefined,
     nodesKeepTime: false,
     cgroups1Advice: hostCgroupsAdvice,
-    plan: async (request, signal) => planCreation(engine, { root, request }, surroundings, signal),
+    plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);
       // Two creates of one id at the same time briefly leave two clusters. The one with nodes counts.
       return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
     },
-    findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, surroundings, signal),
+    findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, runtime, signal),
     list: async (signal) => readClusters("all", signal),
-    remove: async ({ id: clusterId, creationId }, signal) => {
-      const left = await removeCreation(engine, { clusterId, creationId }, surroundings.clock, signal);
-      if (left === undefined) return;
-      throw new ClusterError("engine-failed", left, { hint: "Try again.", facts: { clusterId, creationId } });
-    },
+    remove: async (cluster, signal) => removeCluster(engine, cluster, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
+    snapshots: new ContainerSnapshots(engine, root, runtime),
   };
+}
+
+/** Removes the network last, because it makes the cluster findable. */
+async function removeCluster(
+  engine: Engine,
+  { id: clusterId, creationId, directory }: ClusterName,
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  // Without that folder, nobody can be restoring the cluster on this machine.
+  await using _ = existsSync(dirname(directory)) ? await lockMachines(directory, clock, signal) : undefined;
+  const name = { clusterId, creationId };
+  const left =
+    (await removeContainers(engine, name, clock, signal)) ??
+    (await deleteAllSnapshots(engine, name, clock, signal)) ??
+    (await removeCreation(engine, name, clock, signal));
+  if (left === undefined) return;
+  throw new ClusterError("engine-failed", left, { hint: "Try again.", facts: { clusterId, creationId } });
 }
 
 async function planCreation(
   engine: Engine,
   { root, request }: { readonly root: string; readonly request: CreationRequest<ContainerOptions> },
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ContainerCreation> {
   const { clusterId } = request;
@@ -75,5 +96,5 @@ async function planCreation(
     abandonedCreations(root, clusterId),
   ]);
   assertIdIsFree(engine, inventory, { clusterId, leaving: abandoned.map(({ creation }) => creation.creationId) });
-  return new ContainerCreation({ engine, root, request, resolved }, surroundings);
+  return new ContainerCreation({ engine, root, request, resolved }, runtime);
 }

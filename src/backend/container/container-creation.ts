@@ -1,14 +1,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { type ClusterRecord, countsText, type NodeRecord } from "../../model/cluster-record.ts";
 import { version } from "../../version.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../../model/creation.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
-import { countsText } from "../../model/cluster-shape.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
 import { machineFailed } from "../machine-failed.ts";
 import { consoleOutput } from "./console-output.ts";
-import { defaultDistribution } from "./launch/containerfiles.ts";
+import { defaultDistribution } from "./launch/distributions.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { describeContainers } from "./records/describe.ts";
 import { describePlan } from "./launch/describe-plan.ts";
@@ -21,10 +20,9 @@ import { createNetwork } from "./launch/network.ts";
 import { obtainNodeImage } from "./launch/node-image.ts";
 import { readNodes } from "./records/read-containers.ts";
 import { toClusters } from "./records/records.ts";
-import { rememberedRights } from "./launch/remembered-rights.ts";
+import { rememberedRights, systemFlags } from "./launch/system-flags.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./launch/resolve-creation.ts";
-import { systemFlags } from "./launch/system-flags.ts";
 
 export interface ContainerPlan {
   readonly engine: Engine;
@@ -40,14 +38,16 @@ export class ContainerCreation implements Creation {
   readonly lookEveryMs = 1_000;
   readonly loginLimitMs = 10 * 60_000;
   readonly #plan: ContainerPlan;
-  readonly #surroundings: Surroundings;
+  readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();
+  /** All nodes that the engine has ever shown, by their ids. */
+  readonly #seen = new Map<string, NodeRecord>();
   /** `name`: set once something was requested. `first`, `launch`: set once the id is ours. */
   readonly #made: { name?: CreationName; launch?: LaunchPlan; first?: CreatedNode } = {};
 
-  constructor(plan: ContainerPlan, surroundings: Surroundings) {
+  constructor(plan: ContainerPlan, runtime: Runtime) {
     this.#plan = plan;
-    this.#surroundings = surroundings;
+    this.#runtime = runtime;
     this.summary = describePlan(plan.request, plan.resolved);
   }
 
@@ -55,8 +55,8 @@ export class ContainerCreation implements Creation {
     const { engine, request, resolved, root } = this.#plan;
     const { clusterId, counts, options, variant } = request;
     assertIdIsFree(engine, await readInventory(engine, { clusterId }, root, signal), { clusterId, leaving: [] });
-    this.#tellDefaultDistribution();
-    await obtainNodeImage(engine, resolved.image, this.#surroundings.progress, signal);
+    this.#noteDefaultDistribution();
+    await obtainNodeImage(engine, resolved.image, this.#runtime.progress, signal);
     const labels = {
       clusterId,
       creationId,
@@ -66,7 +66,7 @@ export class ContainerCreation implements Creation {
       reach: resolved.reach,
       createdBy: version,
     };
-    using step = this.#surroundings.progress.start("Reserve the cluster id");
+    using step = this.#runtime.progress.start("Reserve the cluster id");
     signal.throwIfAborted();
     const name = { clusterId, creationId };
     this.#made.name = name;
@@ -82,18 +82,18 @@ export class ContainerCreation implements Creation {
     step.done();
   }
 
-  #tellDefaultDistribution(): void {
+  #noteDefaultDistribution(): void {
     const { request, resolved } = this.#plan;
     if (request.distribution !== defaultDistribution || request.options.nodeImage !== undefined) return;
     const { cgroupVersion } = resolved.facts;
-    this.#surroundings.progress.note(`Nodes run ${resolved.distribution}, the default under cgroups ${cgroupVersion}.`);
+    this.#runtime.progress.note(`Nodes run ${resolved.distribution}, the default under cgroups ${cgroupVersion}.`);
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
     const { first, launch: plan } = this.#made;
-    if (first === undefined || plan === undefined) throw new TypeError("A launch comes after the claim");
-    using step = this.#surroundings.progress.start("Start containers");
-    const { clock } = this.#surroundings;
+    if (first === undefined || plan === undefined) throw new TypeError("launch() was called before claim()");
+    using step = this.#runtime.progress.start("Start containers");
+    const { clock } = this.#runtime;
     const identityOf = async (node: NodeName): Promise<Uint8Array> =>
       identityArchive({ hostKey: this.#hostKeys.of(node), publicKey }, clock.now());
     try {
@@ -107,13 +107,22 @@ export class ContainerCreation implements Creation {
 
   async look(signal: AbortSignal): Promise<ClusterRecord> {
     const cluster = await this.describe(signal);
+    this.#assertNoneRemoved(cluster.nodes);
     const ended = cluster.nodes.find((node) => node.state === "ending" || node.state === "ended");
     if (ended === undefined) return cluster;
     await this.#forgetRights();
     const said = await consoleOutput(this.#plan.engine, ended, signal).catch(() => "");
     const hint =
-      "The node image must start systemd as /sbin/init, with sshd; the doctor command tells what the machine lacks.";
+      "The node image must start systemd as /sbin/init, with sshd. Run the doctor command to see what this machine lacks.";
     throw machineFailed(ended, { said, hint });
+  }
+
+  #assertNoneRemoved(nodes: readonly NodeRecord[]): void {
+    for (const node of nodes) this.#seen.set(node.id, node);
+    const removed = [...this.#seen.values()].find(({ id }) => !nodes.some((node) => node.id === id));
+    if (removed === undefined) return;
+    const stateReason = "the container was removed";
+    throw machineFailed({ ...removed, stateReason }, { said: "", hint: "If that was a mistake, create it again." });
   }
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
@@ -123,7 +132,7 @@ export class ContainerCreation implements Creation {
     const network = { clusterId, creationId, counts, variant, distribution: resolved.distribution };
     const containers = readNodes(await describeContainers(engine, { creationId }, signal), [network]).read;
     const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
-    if (cluster === undefined) throw new TypeError("A network makes no cluster");
+    if (cluster === undefined) throw new TypeError("The network of this creation was not read as a cluster");
     return cluster;
   }
 
@@ -148,7 +157,7 @@ export class ContainerCreation implements Creation {
   async remove(signal: AbortSignal): Promise<string | undefined> {
     const { name } = this.#made;
     if (name === undefined) return undefined;
-    return await removeCreation(this.#plan.engine, name, this.#surroundings.clock, signal);
+    return await removeCreation(this.#plan.engine, name, this.#runtime.clock, signal);
   }
 
   describeKept(): string {
@@ -157,7 +166,7 @@ export class ContainerCreation implements Creation {
 
   describeRemains(): string | undefined {
     if (this.#made.name === undefined) return undefined;
-    return `Containers and a network may be left. Remove them: ${this.#removal}`;
+    return `Containers and a network may be left. Remove them with: ${this.#removal}`;
   }
 
   get #removal(): string {
@@ -174,7 +183,7 @@ export class ContainerCreation implements Creation {
   }
 }
 
-/** Waits for both, even after one fails: nothing may still be under way when a claim has failed. */
+/** Waits for both, even after one fails: when a claim has failed, no request may still be running. */
 async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<readonly [One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);

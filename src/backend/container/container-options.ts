@@ -13,17 +13,17 @@ export interface ContainerOptions {
 export const volumeProblem = (given: string): string | undefined =>
   /^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/.test(given)
     ? undefined
-    : `"${given}" is no </absolute/path/here:/path/on/the/nodes>, with :ro at its end where nodes only read`;
+    : `"${given}" is not of the form </absolute/path/here:/path/on/the/nodes>, optionally followed by :ro for read-only`;
 
 export const memoryProblem = (given: string): string | undefined =>
-  /^[1-9][0-9]*[bkmgBKMG]?$/.test(given) ? undefined : `"${given}" is no size, such as 512m or 2g`;
+  /^[1-9][0-9]*[bkmgBKMG]?$/.test(given) ? undefined : `"${given}" is not a size such as 512m or 2g`;
 
 export const cpusProblem = (given: string): string | undefined =>
   /^(?:[0-9]+\.)?[0-9]+$/.test(given) && Number(given) > 0
     ? undefined
-    : `"${given}" is no number of CPUs, such as 2 or 0.5`;
+    : `"${given}" is not a number of CPUs such as 2 or 0.5`;
 
 export const imageProblem = (given: string): string | undefined =>
   /^[a-z0-9][A-Za-z0-9._/:@-]*$/.test(given)
     ? undefined
-    : `"${given}" is no image, such as registry.example.com/node:1`;
+    : `"${given}" is not an image such as registry.example.com/node:1`;

@@ -58,7 +58,7 @@ export async function volumeProblems(volumes: readonly string[]): Promise<readon
   const problems = paths.map((path) =>
     access(path).then(
       () => [],
-      () => [`\`customVolumes\`: ${path} is not there`],
+      () => [`\`customVolumes\`: ${path} does not exist`],
     ),
   );
   return (await Promise.all(problems)).flat();

@@ -1,4 +1,5 @@
-import type { Clock } from "../../system/clock.ts";
+import { messageOf } from "../../errors.ts";
+import type { Clock } from "../../system/runtime.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import { describe } from "./records/describe.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -35,15 +36,35 @@ export async function removeCreation(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  return removeAll(engine, { ...name, keepsNetworks: false }, clock, signal);
+}
+
+/** Does the same, but keeps the networks. */
+export async function removeContainers(
+  engine: Engine,
+  name: CreationName,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return removeAll(engine, { ...name, keepsNetworks: true }, clock, signal);
+}
+
+async function removeAll(
+  engine: Engine,
+  { keepsNetworks, ...name }: CreationName & { readonly keepsNetworks: boolean },
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const problems = new Set<string>();
   for (let attempt = 1; ; attempt += 1) {
-    const { containers, networks } = await findCreation(engine, name, signal);
+    const found = await findCreation(engine, name, signal);
+    const { containers, networks } = keepsNetworks ? { ...found, networks: [] } : found;
     if (containers.length === 0 && networks.length === 0) return undefined;
     if (attempt > tries) return leftText(containers, networks, problems);
     problems.clear();
     const remove = async (words: readonly string[]): Promise<void> => {
       await engine.change({ words }).catch((error: unknown) => {
-        problems.add(error instanceof Error ? error.message : String(error));
+        problems.add(messageOf(error));
       });
     };
     await runAtOnce(containers, atOnce, async ({ id }) => remove([...engine.kind.removeWords, id]), signal);

@@ -17,9 +17,9 @@ import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-fo
 import { isMapping } from "../../system/is-mapping.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
-import { destroyCommand } from "./destroy-command.ts";
-import type { Stranger } from "../stranger.ts";
+import type { ForeignResource } from "../foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-files.ts";
+import { type Accelerator, accelerators } from "./vm-options.ts";
 
 const schemaVersion = 1;
 
@@ -37,8 +37,18 @@ export interface ClusterFacts {
   readonly createdBy: string;
   /** The boot of this computer in which the machines were started. */
   readonly bootId?: string | undefined;
+  /** How the machines were started last. Absent for clusters of earlier versions. */
+  readonly machines?: MachineSettings | undefined;
   /** In launch order. */
   readonly nodes: readonly NodeFacts[];
+}
+
+/** What all machines of a cluster have in common. */
+export interface MachineSettings {
+  readonly accelerator: Accelerator;
+  readonly isSandboxed: boolean;
+  readonly memoryMegabytes: number;
+  readonly cpus: number;
 }
 
 export interface NodeFacts {
@@ -82,7 +92,7 @@ export async function readClusters(root: string): Promise<readonly StoredCluster
 }
 
 /** Returns links that have the name of a cluster's folder but lead elsewhere: nothing there is ours. */
-export async function foreignFolders(root: string): Promise<readonly Stranger[]> {
+export async function foreignFolders(root: string): Promise<readonly ForeignResource[]> {
   const names = await readdir(root).catch(() => []);
   const found = await Promise.all(
     names
@@ -153,11 +163,24 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
     webScheme: parseWebScheme(found["webScheme"]),
     createdAt: parseMoment(found["createdAt"])?.toISOString(),
     bootId: toRemark(found["bootId"]),
+    machines: parseMachineSettings(found["machines"]),
   };
   const isWrong = Object.entries(optional).some(([key, value]) => value === undefined && found[key] !== undefined);
   if (isWrong || !isComplete(required)) return undefined;
   return { schemaVersion, ...name, ...required, ...optional };
 }
+
+export function parseMachineSettings(found: unknown): MachineSettings | undefined {
+  if (!isMapping(found)) return undefined;
+  const { isSandboxed, memoryMegabytes, cpus } = found;
+  const accelerator = accelerators.find((each) => each === found["accelerator"]);
+  if (accelerator === undefined || typeof isSandboxed !== "boolean") return undefined;
+  if (!isCount(memoryMegabytes) || !isCount(cpus)) return undefined;
+  return { accelerator, isSandboxed, memoryMegabytes, cpus };
+}
+
+const isCount = (found: unknown): found is number =>
+  typeof found === "number" && Number.isSafeInteger(found) && found > 0;
 
 function parseNodes(found: unknown): readonly NodeFacts[] | undefined {
   if (!Array.isArray(found)) return undefined;
@@ -188,3 +211,6 @@ const isComplete = <Some extends object>(
   values: Some,
 ): values is { readonly [Key in keyof Some]: NonNullable<Some[Key]> } & Some =>
   !Object.values(values).includes(undefined);
+
+/** Returns the command, for people, that removes a cluster. */
+export const destroyCommand = (clusterId: string): string => `cluster-vm destroy --cluster-id ${clusterId}`;

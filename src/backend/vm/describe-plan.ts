@@ -1,6 +1,5 @@
-import { roles } from "../../model/cluster-record.ts";
+import { nodeCount, roles } from "../../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../../model/creation.ts";
-import { nodeCount } from "../../model/cluster-shape.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
@@ -19,10 +18,10 @@ export function describePlan(
       ["Engine", `QEMU ${qemuVersion}, ${accelerator}${slowly}`],
       ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
       ["Machines", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
-      ["Each", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
-      ["Network", "between the machines a private one; to the outside by way of this machine"],
+      ["Per machine", `${memoryMegabytes} MB of memory, ${cpus} CPUs, a disk of up to ${diskMegabytes} MB`],
+      ["Network", "a private network between the machines; outside traffic goes through this machine"],
       ["Reached at", "ports of 127.0.0.1"],
-      ["End of life", "none: the destroy command removes the cluster"],
+      ["Ends", "when you run the destroy command"],
     ],
     facts: {
       cluster: clusterId,

@@ -1,9 +1,9 @@
 import { readBootId } from "../../system/processes/boot-id.ts";
-import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import { byRoleAndIndex, type ClusterRecord, clusterState, type NodeRecord } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../system/files/creation-folder.ts";
-import { byRoleAndIndex, clusterState } from "../../model/cluster-shape.ts";
 import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
 import { machineFiles } from "./machines/machine-files.ts";
+import { resumeForgotten } from "./snapshots/pause-machines.ts";
 import { type Failure, machineLife, type MachineLife } from "./machines/machine-process.ts";
 
 /** cloud-init creates this user on every node at its first boot. */
@@ -11,6 +11,8 @@ export const sshUser = "e2e";
 
 /** Reads the cluster's current state and looks for each machine's process. */
 export async function observeCluster({ directory, facts }: StoredCluster): Promise<ClusterRecord> {
+  // If they can't continue, that is not what this caller asked for.
+  await resumeForgotten({ directory, nodes: facts.nodes }).catch(() => {});
   const [bootId, lives, isAbandoned] = await Promise.all([
     readBootId(),
     Promise.all(facts.nodes.map((node) => machineLife(machineFiles(directory, node)))),
@@ -74,14 +76,14 @@ function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pic
   if (typeof life === "object") return ended(failureReason(life));
   switch (life) {
     case "unstarted":
-      return isAbandoned ? ended("the machine was never started: its create was cut short") : { state: "starting" };
+      return isAbandoned ? ended("the machine was never started: its create was interrupted") : { state: "starting" };
     case "running":
       return { state: "running" };
     case "ended":
       return ended("the machine powered off");
     case "killed":
       return ended(
-        isRestarted ? "this computer was restarted since" : "its QEMU was killed, perhaps for want of memory",
+        isRestarted ? "this computer has restarted since" : "its QEMU was killed, perhaps because memory ran out",
       );
   }
 }
@@ -94,7 +96,7 @@ function failureReason({ failure, said }: Failure): string {
     case "guest-panicked":
       return "its kernel panicked";
     case "io-error":
-      return `QEMU stopped it, since its disk could not be read or written${bySaid}`;
+      return `QEMU stopped it because of a disk error${bySaid}`;
     case "crashed":
       return `its QEMU crashed${bySaid}`;
   }

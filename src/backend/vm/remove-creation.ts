@@ -1,33 +1,15 @@
 import { rm } from "node:fs/promises";
-import { ClusterError } from "../../errors.ts";
-import type { Clock } from "../../system/clock.ts";
-import { acquireProcessLock } from "../../system/processes/process-lock.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { lockMachines } from "../lock-machines.ts";
 import { removeClusterFacts } from "./cluster-facts.ts";
 import { allProcessFiles, machinesFolder } from "./machines/machine-files.ts";
 import { endMachines } from "./machines/machine-process.ts";
+import { snapshotsFolder } from "./snapshots/snapshot-files.ts";
 import { removeWires } from "./machines/private-network.ts";
-
-/** Starting many machines takes time. A lock left behind under another name of this computer seems to be held for ever. */
-const patienceMs = 5 * 60_000;
 
 /** Ends all machines of a creation but keeps their files, so that they can be examined. */
 export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
   await endMachines(await allProcessFiles(directory), clock, signal);
-}
-
-/**
- * Holds a lock while a creation's machines are started and while they are removed. Otherwise one process could remove them while another starts them,
- * and a machine started in a folder that is being removed would run on unnoticed. The lock is beside the folder, since the folder may be removed as
- * well.
- */
-export async function lockMachines(directory: string, clock: Clock, signal: AbortSignal): Promise<AsyncDisposable> {
-  const path = `${directory}.lock`;
-  const error = new ClusterError("deadline-passed", "Another process has not done yet with this cluster's machines.", {
-    hint: `Try again once it has. Where there is no such process, of this computer or another one, remove ${path}.`,
-    facts: { lock: path },
-  });
-  const giveUp = { atMs: clock.now() + patienceMs, error };
-  return acquireProcessLock(path, { clock, onWait: () => {}, giveUp }, signal);
 }
 
 /**
@@ -43,6 +25,7 @@ export async function removeCreation(directory: string, clock: Clock, signal: Ab
   await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
   await endMachines(machines, clock, signal);
   await removeWires(directory);
+  await rm(snapshotsFolder(directory), { recursive: true, force: true });
   await rm(machinesFolder(directory), { recursive: true, force: true });
   await removeClusterFacts(directory);
 }

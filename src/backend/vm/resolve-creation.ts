@@ -1,8 +1,8 @@
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
-import type { Environment } from "../../system/environment.ts";
+import type { Environment } from "../../system/runtime.ts";
 import type { CreationRequest } from "../../model/creation.ts";
-import { nodeCount } from "../../model/cluster-shape.ts";
+import { nodeCount } from "../../model/cluster-record.ts";
 import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
 import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { findFirmware, type Firmware } from "./qemu/firmware.ts";
@@ -73,9 +73,9 @@ function assertVersion(version: readonly [number, number], count: number): void 
     });
   }
   if (count === 1 || !isOlder(version, streamVersion)) return;
-  const text = `QEMU ${version.join(".")} cannot connect machines: the stream networks for that came with ${streamVersion.join(".")}.`;
+  const text = `QEMU ${version.join(".")} cannot connect machines: this needs the stream networks of version ${streamVersion.join(".")}.`;
   throw new ClusterError("machine-not-set-up", text, {
-    hint: "Install a newer QEMU; a cluster of one node runs with this one.",
+    hint: "Install a newer QEMU, or create a cluster of one node, which this version can run.",
     facts: { version: version.join(".") },
   });
 }
@@ -85,9 +85,9 @@ function assertMemory(megabytes: number, totalBytes: number): void {
   if (megabytes <= total) return;
   throw new ClusterError(
     "capacity-lacking",
-    `The nodes want ${megabytes} MB of memory, and this machine has ${total}.`,
+    `The nodes need ${megabytes} MB of memory, but this machine has ${total} MB.`,
     {
-      hint: "Use fewer nodes, or give them less with `memory`.",
+      hint: "Use fewer nodes, or give them less memory with `memory`.",
       facts: { neededMegabytes: megabytes, totalMegabytes: total },
     },
   );

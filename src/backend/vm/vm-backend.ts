@@ -3,25 +3,26 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import { stateFolder } from "../../system/files/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import { cgroups1Advice } from "../cgroups1.ts";
 import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
 import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
-import { strangerText } from "../stranger.ts";
+import { foreignResourceText } from "../foreign-resource.ts";
 import { ipDetect } from "./ip-detect.ts";
 import { openQemu } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
 import { removeCreation } from "./remove-creation.ts";
 import { resolveCreation } from "./resolve-creation.ts";
+import { VmSnapshots } from "./snapshots/vm-snapshots.ts";
 import { VmCreation } from "./vm-creation.ts";
 import type { VmOptions } from "./vm-options.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
-export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> {
-  const { clock, environment } = surroundings;
-  const qemu = openQemu(surroundings, hostArchitecture());
+export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
+  const { clock, environment } = runtime;
+  const qemu = openQemu(runtime, hostArchitecture());
   const root = join(stateFolder(environment), "vm");
   return {
     name: "vm",
@@ -39,21 +40,22 @@ export function createVmBackend(surroundings: Surroundings): Backend<VmOptions> 
       ]);
       const leaving = abandoned.map(({ creation }) => creation.creationId);
       assertIdIsFree(clusters, request.clusterId, leaving);
-      return new VmCreation({ qemu, root, request, resolved }, surroundings);
+      return new VmCreation({ qemu, root, request, resolved }, runtime);
     },
     find: async (clusterId) => {
       const stored = (await readClusters(root)).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
     findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
-    list: async () => listClusters(root, surroundings),
+    list: async () => listClusters(root, runtime),
     remove: async ({ directory }, signal) => removeCreation(directory, clock, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
+    snapshots: new VmSnapshots(qemu, runtime),
   };
 }
 
-async function listClusters(root: string, { progress }: Surroundings): Promise<readonly ClusterRecord[]> {
-  for (const stranger of await foreignFolders(root)) progress.detail(1, strangerText(stranger));
+async function listClusters(root: string, { progress }: Runtime): Promise<readonly ClusterRecord[]> {
+  for (const foreignResource of await foreignFolders(root)) progress.detail(1, foreignResourceText(foreignResource));
   const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
   return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
 }

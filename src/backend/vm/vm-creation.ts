@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, nodeReference, type NodeRecord, roles } from "../../model/cluster-record.ts";
+import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
 import { readBootId } from "../../system/processes/boot-id.ts";
 import { creationDirectory } from "../../system/files/creation-folder.ts";
 import { freeSpaceProblem } from "../../system/files/free-space.ts";
@@ -15,16 +15,22 @@ import type {
   NodeName,
   NodeShell,
 } from "../../model/creation.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
-import { nodeCount } from "../../model/cluster-shape.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
-import { assertIdIsFree, type NodeFacts, readCluster, readClusters, writeClusterFacts } from "./cluster-facts.ts";
+import { lockMachines } from "../lock-machines.ts";
+import {
+  assertIdIsFree,
+  destroyCommand,
+  type NodeFacts,
+  readCluster,
+  readClusters,
+  writeClusterFacts,
+} from "./cluster-facts.ts";
 import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./machines/fall-back.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { describePlan } from "./describe-plan.ts";
-import { destroyCommand } from "./destroy-command.ts";
 import { assertDiskIsLargeEnough, type ImageFacts, readImageFacts } from "./images/disk.ts";
 import { findFreePorts } from "./machines/free-ports.ts";
 import { obtainImage } from "./images/image-store.ts";
@@ -34,7 +40,7 @@ import { lookAtMachines, readOwnCluster } from "./machines/look-at-machines.ts";
 import { noteWires, removeWires } from "./machines/private-network.ts";
 import type { Qemu } from "./qemu/qemu.ts";
 import { observeCluster, sshUser } from "./records.ts";
-import { lockMachines, removeCreation, stopCreation } from "./remove-creation.ts";
+import { removeCreation, stopCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 
@@ -55,7 +61,7 @@ export interface VmPlan {
   readonly resolved: ResolvedCreation;
 }
 
-interface Made {
+interface ClaimedCreation {
   readonly directory: string;
   readonly image: ImageFacts;
   facts: LaunchPlan["facts"];
@@ -70,14 +76,14 @@ export class VmCreation implements Creation {
   /** Half a second, so that a broken machine is reported within a second. */
   readonly lookEveryMs = 500;
   readonly #plan: VmPlan;
-  readonly #surroundings: Surroundings;
+  readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();
   readonly #booted = new Set<string>();
-  readonly #state: { made?: Made } = {};
+  readonly #state: { made?: ClaimedCreation } = {};
 
-  constructor(plan: VmPlan, surroundings: Surroundings) {
+  constructor(plan: VmPlan, runtime: Runtime) {
     this.#plan = plan;
-    this.#surroundings = surroundings;
+    this.#runtime = runtime;
     this.summary = describePlan(plan.request, plan.resolved);
   }
 
@@ -93,7 +99,7 @@ export class VmCreation implements Creation {
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
     const { clusterId, options, counts, variant, webScheme } = request;
-    const { clock } = this.#surroundings;
+    const { clock } = this.#runtime;
     assertIdIsFree(await readClusters(root), clusterId, []);
     const image = await this.#prepareImage(signal);
     const facts = {
@@ -117,45 +123,49 @@ export class VmCreation implements Creation {
 
   async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
     const { qemu, root, request, resolved } = this.#plan;
-    const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.#surroundings, signal), signal);
+    const image = await readImageFacts(qemu, await obtainImage(resolved.image, this.#runtime, signal), signal);
     assertDiskIsLargeEnough(image, request.options.diskMegabytes);
     await assertSpace(root, nodeCount(request.counts));
     if (this.#isSlow) {
       const why = whyTranslated(resolved.choice);
-      this.#surroundings.progress.note(`The machines run under tcg, and take minutes to boot: ${why}.`);
+      this.#runtime.progress.note(`The machines run under tcg, so booting takes minutes: ${why}.`);
     }
     return image;
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { clock, progress } = this.#surroundings;
+    const { clock, progress } = this.#runtime;
     const made = this.#claimed();
     using step = progress.start("Start virtual machines");
     await using _ = await lockMachines(made.directory, clock, signal);
     await readOwnCluster(made.directory);
     made.wires ??= await makeWires(made.directory);
-    await launchMachines(this.#plan.qemu, this.#launchPlan(made, { wires: made.wires, publicKey }), signal);
+    const plan = this.#launchPlan(made, { wires: made.wires, publicKey });
+    await writeClusterFacts(made.directory, plan.facts);
+    await launchMachines(this.#plan.qemu, plan, signal);
     step.done();
   }
 
   #launchPlan(
-    { directory, facts, image, accelerator }: Made,
+    { directory, facts, image, accelerator }: ClaimedCreation,
     { wires, publicKey }: { readonly wires: string; readonly publicKey: string },
   ): LaunchPlan {
     const { request, resolved } = this.#plan;
     const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
+    const { isSandboxed } = resolved;
+    const { memoryMegabytes, cpus } = request.options;
     return {
       directory,
-      facts,
+      facts: { ...facts, machines: { accelerator, isSandboxed, memoryMegabytes, cpus } },
       options: request.options,
       accelerator,
-      isSandboxed: resolved.isSandboxed,
+      isSandboxed,
       firmware: resolved.firmware,
       image,
       boot: { user: sshUser, publicKey, deadline: undefined, hosts },
       firstHostKeys: this.#hostKeys,
       wires: { folder: wires, count: facts.nodes.length },
-      clock: this.#surroundings.clock,
+      clock: this.#runtime.clock,
     };
   }
 
@@ -163,11 +173,11 @@ export class VmCreation implements Creation {
   async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
     const made = this.#claimed();
     const { forced } = this.#plan.resolved.choice;
-    const broken = await findBrokenAccelerator(made, this.#surroundings);
+    const broken = await findBrokenAccelerator(made, this.#runtime);
     if (broken === undefined) return false;
     if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
-    this.#surroundings.progress.note(fallBackNote(broken));
-    made.facts = await prepareTranslation(made.directory, this.#surroundings, signal);
+    this.#runtime.progress.note(fallBackNote(broken));
+    made.facts = await prepareTranslation(made.directory, this.#runtime, signal);
     made.accelerator = "tcg";
     return true;
   }
@@ -206,7 +216,7 @@ export class VmCreation implements Creation {
     const machine = { name, hasDeadline: false, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
-      this.#surroundings.progress.detail(1, `${name}: cloud-init complained:\n${complaints}`);
+      this.#runtime.progress.detail(1, `${name}: cloud-init reported:\n${complaints}`);
     }
     this.#booted.add(node.id);
     if (this.#booted.size === facts.nodes.length) await this.#finish(directory);
@@ -215,7 +225,7 @@ export class VmCreation implements Creation {
   /** Called when all machines run and are connected. */
   async #finish(directory: string): Promise<void> {
     const { forced } = this.#plan.resolved.choice;
-    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.#surroundings.environment);
+    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.#runtime.environment);
     await removeWires(directory);
   }
 
@@ -223,12 +233,12 @@ export class VmCreation implements Creation {
 
   async stop(signal: AbortSignal): Promise<void> {
     const { made } = this.#state;
-    if (made !== undefined) await stopCreation(made.directory, this.#surroundings.clock, signal);
+    if (made !== undefined) await stopCreation(made.directory, this.#runtime.clock, signal);
   }
 
   async remove(signal: AbortSignal): Promise<undefined> {
     const { made } = this.#state;
-    if (made !== undefined) await removeCreation(made.directory, this.#surroundings.clock, signal);
+    if (made !== undefined) await removeCreation(made.directory, this.#runtime.clock, signal);
   }
 
   describeKept(): string {
@@ -237,10 +247,10 @@ export class VmCreation implements Creation {
 
   describeRemains(): string | undefined {
     if (this.#state.made === undefined) return undefined;
-    return `Running virtual machines may be left. Remove them: ${destroyCommand(this.#plan.request.clusterId)}`;
+    return `Running virtual machines may be left. Remove them with: ${destroyCommand(this.#plan.request.clusterId)}`;
   }
 
-  #claimed(): Made {
+  #claimed(): ClaimedCreation {
     const { made } = this.#state;
     if (made === undefined) throw new TypeError("The id has not been claimed");
     return made;
@@ -263,7 +273,7 @@ async function assertSpace(folder: string, count: number): Promise<void> {
   const problem = await freeSpaceProblem(folder, count * bytesPerNode);
   if (problem === undefined) return;
   throw new ClusterError("capacity-lacking", problem, {
-    hint: "Make room, or name another folder with XDG_STATE_HOME.",
+    hint: "Free some space, or set XDG_STATE_HOME to another folder.",
   });
 }
 

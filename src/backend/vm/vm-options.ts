@@ -42,24 +42,24 @@ export function readMegabytes(text: string): number | undefined {
 export const memoryProblem = (given: string): string | undefined =>
   (readMegabytes(given) ?? 0) >= leastMemoryMegabytes
     ? undefined
-    : `"${given}" is no size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`;
+    : `"${given}" is not a size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`;
 
 export const diskProblem = (given: string): string | undefined =>
   readMegabytes(given) !== undefined && /[mgt]$/i.test(given)
     ? undefined
-    : `"${given}" is no size with its unit, such as 20g`;
+    : `"${given}" is not a size with a unit, such as 20g`;
 
 export const cpusProblem = (given: string): string | undefined =>
-  /^[1-9][0-9]{0,2}$/.test(given) ? undefined : `"${given}" is no whole number of CPUs, such as 2`;
+  /^[1-9][0-9]{0,2}$/.test(given) ? undefined : `"${given}" is not a whole number of CPUs such as 2`;
 
 export const sumProblem = (given: string): string | undefined =>
-  /^[0-9a-f]{64}$/i.test(given) ? undefined : `"${given}" is no SHA-256 sum: 64 hexadecimal digits`;
+  /^[0-9a-f]{64}$/i.test(given) ? undefined : `"${given}" is not a SHA-256 checksum, which has 64 hexadecimal digits`;
 
 export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
 /** Returns what is wrong with the combination of an image and its sum. */
 export function imageProblem(source: string | undefined, sha256: string | undefined): string | undefined {
-  if (source === undefined) return sha256 === undefined ? undefined : "`imageSha256` is the sum of an `image`";
-  if (isUrl(source)) return sha256 === undefined ? "`image`: what a URL leads to needs its `imageSha256`" : undefined;
+  if (source === undefined) return sha256 === undefined ? undefined : "`imageSha256` is only allowed with `image`";
+  if (isUrl(source)) return sha256 === undefined ? "`image`: a URL requires `imageSha256`" : undefined;
   return undefined;
 }

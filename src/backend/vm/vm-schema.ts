@@ -79,7 +79,7 @@ export async function imageFileProblems(image: string | undefined): Promise<read
   const { access } = await import("node:fs/promises");
   return access(image).then(
     () => [],
-    () => [`\`image\`: ${image} is not there`],
+    () => [`\`image\`: ${image} does not exist`],
   );
 }
 
@@ -87,7 +87,7 @@ export async function imageFileProblems(image: string | undefined): Promise<read
 function readImage(given: string): string {
   if (given === "") throw new ClusterError("bad-usage", "the value is empty");
   if (isUrl(given) || given.startsWith("/")) return given;
-  throw new ClusterError("bad-usage", `"${given}" is no absolute path`);
+  throw new ClusterError("bad-usage", `"${given}" is not an absolute path`);
 }
 
 const megabytes = (given: string): number => readMegabytes(given) ?? 0;

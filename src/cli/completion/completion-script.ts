@@ -15,19 +15,19 @@ export function completionScript(programName: string, shell: Shell): string {
 }
 
 /** Also works in bash 3.2 (macOS), so it uses no associative arrays, `mapfile`, `compopt` or package of helper functions. */
-const bash = `# bash completion of PROGRAM: source this file, or put it into bash's folder of completions
+const bash = `# bash completion for PROGRAM: source this file, or save it in bash's completions folder
 _NAME() {
   local current="\${COMP_WORDS[COMP_CWORD]}" answer line
   COMPREPLY=()
   answer="$(PROGRAM __complete bash "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null)"
-  # bash breaks words at "=" and ":": of "--flag=va", only "va" is replaced.
+  # bash splits words at "=" and ":", so only "va" of "--flag=va" is replaced.
   case "$current" in "=" | ":") current="" ;; esac
   case "$answer" in
     files) answer="$(compgen -f -- "$current")" ;;
     directories) answer="$(compgen -d -- "$current")" ;;
     *) answer="\${answer#words}" ;;
   esac
-  # Not through compgen -W, which would expand what the program prints: a name may be anybody's.
+  # compgen -W would expand what the program prints, and others may have chosen those names.
   while IFS= read -r line; do
     line="\${line%%$'\\t'*}"
     if [ -n "$line" ] && [[ "$line" == "$current"* ]]; then COMPREPLY+=("$line"); fi
@@ -37,7 +37,7 @@ complete -o filenames -o bashdefault -F _NAME PROGRAM
 `;
 
 const zsh = `#compdef PROGRAM
-# zsh completion of PROGRAM: put this file as _PROGRAM into a folder of $fpath, or source it after compinit
+# zsh completion for PROGRAM: save this file as _PROGRAM in a folder of $fpath, or source it after compinit
 _NAME() {
   local -a lines candidates
   lines=("\${(@f)$(PROGRAM __complete zsh "\${(@Q)words[2,CURRENT]}" 2>/dev/null </dev/null)}")
@@ -60,7 +60,7 @@ else
 fi
 `;
 
-const fish = `# fish completion of PROGRAM: source this file, or put it into ~/.config/fish/completions
+const fish = `# fish completion for PROGRAM: source this file, or save it in ~/.config/fish/completions
 function __NAME_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l prefix (string match -r -- '^--[^=]*=' $words[-1])

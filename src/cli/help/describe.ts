@@ -10,7 +10,7 @@ export const versionOption = flag({ flag: "--version", summary: "Print the versi
 
 export const licensesOption = flag({
   flag: "--licenses",
-  summary: "Print the licences of all that the program contains",
+  summary: "Print the licenses of all included software",
 });
 
 /** `cluster-cloud create [OPTIONS] ARTIFACT_URL` */
@@ -42,7 +42,7 @@ function placeholderOf(option: Option): string {
 /** Notes to add to a summary: ` (oss, enterprise) (required)`. */
 export function notesOf(declared: Option | Argument): string {
   const { environment } = declared;
-  const choices = unsaidChoices(declared);
+  const choices = undescribedChoices(declared);
   const fallback = defaultTextOf(declared);
   const isOption = "flag" in declared;
   const notes = [
@@ -56,7 +56,7 @@ export function notesOf(declared: Option | Argument): string {
 }
 
 /** The accepted texts, unless the summary or placeholder already lists all of them. */
-export function unsaidChoices(declared: Option | Argument): readonly string[] {
+export function undescribedChoices(declared: Option | Argument): readonly string[] {
   const choices = declared.type.choices ?? [];
   const said = `${declared.summary} ${"placeholder" in declared ? (declared.placeholder ?? "") : ""}`;
   return choices.every((choice) => said.includes(choice)) ? [] : choices;

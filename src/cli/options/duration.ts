@@ -8,7 +8,7 @@ const shape = /^(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m(?!s))?(?:(?<s>\d+)s)
 export function parseDuration(given: string): number {
   const parts = given === "" ? undefined : shape.exec(given)?.groups;
   if (parts === undefined) {
-    throw new BadValue(`${JSON.stringify(given)} is no length of time; write it as 90s, 15m or 1h30m`);
+    throw new BadValue(`${JSON.stringify(given)} is not a duration such as 90s, 15m or 1h30m`);
   }
   const ms = unitMs.reduce((sum, [unit, length]) => sum + Number(parts[unit] ?? 0) * length, 0);
   // A timer of the runtime holds 31 bits, which is 24 days. No wait here needs as much as a month.

@@ -1,4 +1,4 @@
-import type { Environment } from "../../system/environment.ts";
+import type { Environment } from "../../system/runtime.ts";
 
 /** How the program was started. Values may be read against this before a command has its whole context. */
 export interface Invocation {

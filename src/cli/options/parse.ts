@@ -46,7 +46,7 @@ export async function parseCommandLine(
   }
   // After a mistyped option, an extra word may be that option's value, so it must not be reported as a second problem.
   const most = hasRest || words.problems.length > 0 ? Infinity : Object.keys(command.positionals).length;
-  for (const extra of words.positionals.slice(most)) reader.problems.add(`${quoted(extra)}: one argument too many`);
+  for (const extra of words.positionals.slice(most)) reader.problems.add(`${quoted(extra)}: unexpected argument`);
   return { isHelpWanted: false, values };
 }
 
@@ -66,7 +66,7 @@ function givenPositionals(command: Command, { positionals }: Words): readonly Gi
 /** Returns the value from the command line, the environment or the default, in that order. */
 async function readValue({ declared, label, texts }: Given, reader: Reader): Promise<unknown> {
   const { kind, isList } = shapeOf(declared);
-  if (texts.length > 1 && !isList) return reader.problems.add(`${label}: it was given more than once`);
+  if (texts.length > 1 && !isList) return reader.problems.add(`${label}: given more than once`);
   if (kind === "flag") return texts.length > 0;
   if (kind === "count") return texts.length;
   const variable = declared.environment ?? "";
@@ -89,7 +89,7 @@ function fallback(declared: Option | Argument, label: string, reader: Reader): u
   if (declared.default !== undefined) return declared.default;
   const { choices } = declared.type;
   const choiceText = choices === undefined ? "" : ` (${choices.join(", ")})`;
-  if (declared.required === true) return reader.problems.add(`${label}: it is required${choiceText}`);
+  if (declared.required === true) return reader.problems.add(`${label}: required${choiceText}`);
   return shapeOf(declared).isList ? [] : undefined;
 }
 

@@ -1,7 +1,6 @@
 import { quoted } from "../../errors.ts";
 import { parseDuration } from "./duration.ts";
-import { BadValue } from "./option.ts";
-import type { Invocation, ValueType } from "./option.ts";
+import { BadValue, counted, type Invocation, option, type Option, type ValueType } from "./option.ts";
 
 /** Any text except an empty one. */
 export const text: ValueType<string> = { parse: refuseEmpty };
@@ -23,7 +22,7 @@ export function count(range: { readonly minimum: number; readonly maximum: numbe
     parse: (given) => {
       const number = /^[0-9]{1,15}$/.test(given) ? Number(given) : Number.NaN;
       if (number >= range.minimum && number <= range.maximum) return number;
-      throw new BadValue(`${quoted(given)} is no whole number from ${range.minimum} to ${range.maximum}`);
+      throw new BadValue(`${quoted(given)} is not a whole number from ${range.minimum} to ${range.maximum}`);
     },
   };
 }
@@ -34,7 +33,7 @@ export function choice<const Word extends string>(choices: readonly Word[]): Val
     parse: (given) => {
       const chosen = choices.find((word) => word === given);
       if (chosen !== undefined) return chosen;
-      throw new BadValue(`${quoted(given)} is none of ${choices.join(", ")}`);
+      throw new BadValue(`${quoted(given)} is not one of ${choices.join(", ")}`);
     },
   };
 }
@@ -59,4 +58,23 @@ async function parsePath(given: string, invocation: Invocation): Promise<string>
   // Loaded late: a start without paths needs none of this.
   const paths = await import("node:path");
   return paths.resolve(invocation.cwd, refuseEmpty(given));
+}
+
+/** cli/main reads this option to decide how much to print. Declare it under the name `verbose`. */
+export const verbose = counted({
+  flag: "--verbose",
+  short: "-v",
+  summary: "Print more: -v adds steps and timings, -vv API calls and remote commands, -vvv remote output",
+});
+
+/** cli/main reads this option to decide the format of results and errors. Declare it under the name `output`. */
+export function outputFormat<const Format extends string>(
+  formats: readonly ["text", ...Format[]],
+): Option<"text" | Format> {
+  return option(choice<"text" | Format>(formats), {
+    flag: "--output",
+    placeholder: `<${formats.join("|")}>`,
+    summary: "Format of the result on stdout",
+    default: "text",
+  });
 }

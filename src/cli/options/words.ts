@@ -56,7 +56,7 @@ function acceptUnknown(name: string, { declared, spec, problems }: Reading): voi
   const shown = decode(name);
   const flagWithValue = declared.find(({ kind, flag }) => kind !== "value" && shown.startsWith(`${flag}=`));
   const meant = name.startsWith("--") ? nearest(shown, declared.map(({ flag }) => flag)) : undefined; // prettier-ignore
-  if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: it takes no value`);
+  if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: takes no value`);
   else problems.push(`${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`);
   const takesValue = declared.some(({ kind, flag }) => kind === "value" && flag === meant);
   spec[name] = takesValue ? () => undefined : arg.flag(() => undefined);
@@ -64,7 +64,7 @@ function acceptUnknown(name: string, { declared, spec, problems }: Reading): voi
 
 function acceptWithoutValue(name: string, { declared, spec, problems, faulty }: Reading): void {
   const flag = declared.find((each) => each.flag === name || each.short === name)?.flag ?? name;
-  problems.push(`${flag}: its value is missing (one that begins with a dash: ${flag}=-…)`);
+  problems.push(`${flag}: the value is missing (if it begins with a dash, write ${flag}=-…)`);
   faulty.add(flag);
   spec[flag] = arg.flag(() => undefined);
 }

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { read } from "node:fs";
 import { ClusterError } from "../../errors.ts";
 import { minimalEnvironment } from "../../system/processes/child-environment.ts";
-import type { Environment } from "../../system/environment.ts";
+import type { Environment } from "../../system/runtime.ts";
 import { printableLine } from "../../system/printable.ts";
 import type { Answers } from "../context.ts";
 
@@ -40,8 +40,8 @@ async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Pr
     spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: minimalEnvironment(parts.environment) })
       .status === 0;
   if (!stty("-echo"))
-    throw new ClusterError("machine-not-set-up", "stty can't stop the terminal from showing a secret.", {
-      hint: "Give the secret on the first line of stdin instead.",
+    throw new ClusterError("machine-not-set-up", "stty cannot hide what is typed on this terminal.", {
+      hint: "Pass the secret on the first line of stdin instead.",
     });
   const restore = (): string => {
     stty("echo");
@@ -61,7 +61,7 @@ async function readSecretLine(signal: AbortSignal): Promise<string> {
   const line = await readLine(signal);
   if (line !== undefined) return line;
   throw new ClusterError("bad-usage", 'stdin ended before the secret that "-" stands for.', {
-    hint: "Give it on the first line of stdin, or start the program on a terminal to be asked.",
+    hint: "Pass it on the first line of stdin, or run the program on a terminal to be prompted for it.",
   });
 }
 

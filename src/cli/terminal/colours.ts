@@ -1,4 +1,4 @@
-import type { Environment } from "../../system/environment.ts";
+import type { Environment } from "../../system/runtime.ts";
 
 type Paint = (text: string) => string;
 

@@ -27,7 +27,7 @@ export class OutputWriter implements Output {
   }
 
   result(result: Result): void {
-    if (this.#given.length > 0) throw new Error("A command gave its result twice");
+    if (this.#given.length > 0) throw new Error("A command wrote its result twice");
     this.#given.push(result);
     const text = maskedPrintable(result.text, this.#parts.mask);
     if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);

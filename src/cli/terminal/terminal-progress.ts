@@ -1,7 +1,7 @@
-import type { Clock } from "../../system/clock.ts";
+import { messageOf } from "../../errors.ts";
+import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import type { Masker } from "../../system/masker.ts";
 import { maskedPrintable, printableLine } from "../../system/printable.ts";
-import type { Progress, Step } from "../../system/progress.ts";
 import type { Colours } from "./colours.ts";
 import { formatDuration } from "../options/duration.ts";
 import type { NameFlags } from "../options/flag-names.ts";
@@ -43,12 +43,13 @@ export class TerminalProgress implements Progress {
     waiting: string;
     frame: number;
     timer: ReturnType<typeof setInterval> | undefined;
+    isOver: boolean;
   };
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#live = parts.isLive ? new LiveArea(parts.screen) : undefined;
-    this.#state = { shownSinceMs: 0, isDrawn: false, waiting: "", frame: 0, timer: undefined };
+    this.#state = { shownSinceMs: 0, isDrawn: false, waiting: "", frame: 0, timer: undefined, isOver: false };
   }
 
   start(title: string, subject?: string): Step {
@@ -104,7 +105,7 @@ export class TerminalProgress implements Progress {
     try {
       this.#parts.log.open(path);
     } catch (error) {
-      this.warn(`no log is written: ${error instanceof Error ? error.message : String(error)}`);
+      this.warn(`cannot write the log: ${messageOf(error)}`);
     }
   }
 
@@ -127,6 +128,12 @@ export class TerminalProgress implements Progress {
     this.#shown.forgetEnded();
   }
 
+  /** Prints nothing more, so that the error stays the last thing on stderr. Work that is still ending only writes to the log. */
+  finish(): void {
+    this.settle();
+    this.#state.isOver = true;
+  }
+
   #end(entries: readonly [StepEntry, StepEntry], text: string, hasFailed: boolean): void {
     const [entry, shown] = entries;
     if (entry.endedMs !== undefined) return;
@@ -145,7 +152,7 @@ export class TerminalProgress implements Progress {
   #tell(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
     const { log, screen } = this.#parts;
     if (isLineDue || log.takesDetails) log.write(this.#show(logged));
-    if (!isLineDue) return;
+    if (!isLineDue || this.#state.isOver) return;
     const masked = this.#show(text).trimEnd();
     const line = `${paint === undefined ? masked : paint(masked)}\n`;
     if (this.#live === undefined) screen.write(line);
@@ -158,7 +165,7 @@ export class TerminalProgress implements Progress {
   }
 
   #startDrawing(): void {
-    if (this.#live === undefined || this.#state.timer !== undefined) return;
+    if (this.#live === undefined || this.#state.timer !== undefined || this.#state.isOver) return;
     this.#state.timer = setInterval(() => this.#draw(), 1000 / framesPerSecond);
     this.#state.timer.unref();
   }

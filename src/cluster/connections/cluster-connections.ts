@@ -1,18 +1,14 @@
 import { existsSync } from "node:fs";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError } from "../../errors.ts";
-import { createConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { type ConnectionPool, createConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { createKnownHosts } from "../../ssh/known-hosts.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 
 /**
  * Opens connections to the nodes of the cluster whose key and known hosts are in this folder. The log of what is done on the nodes goes there too.
  */
-export function openConnections(
-  directory: string,
-  { clock, progress }: Omit<Surroundings, "environment">,
-): ConnectionPool {
+export function openConnections(directory: string, { clock, progress }: Omit<Runtime, "environment">): ConnectionPool {
   const files = creationFiles(directory);
   // A cluster that was created on another machine has no folder here.
   if (existsSync(directory)) progress.logTo(files.log);
@@ -40,7 +36,7 @@ export function withAdvice(error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed" || error.hint !== undefined) return error;
   const { message, facts, transient, cause } = error;
   return new ClusterError(error.id, message, {
-    hint: "The inspect command tells whether that machine still runs, the doctor command whether it lets this one in.",
+    hint: "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.",
     facts,
     transient,
     cause,

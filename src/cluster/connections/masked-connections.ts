@@ -1,7 +1,9 @@
-import type { Surroundings } from "../../system/surroundings.ts";
+import { messageOf } from "../../errors.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { readClusterSecrets } from "../../platform/cluster-secrets.ts";
-import { rejection } from "../../ssh/either-signal.ts";
-import type { ConnectionPool, Destination } from "../../ssh/connection/pool.ts";
+import { orAborted } from "../../system/or-aborted.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import type { Destination } from "../../ssh/connection/destination.ts";
 import { openConnections } from "./cluster-connections.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 
@@ -21,9 +23,9 @@ const readLimitMs = 60_000;
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,
-  surroundings: Omit<Surroundings, "environment">,
+  runtime: Omit<Runtime, "environment">,
 ): MaskedConnections {
-  const pool = openConnections(cluster.directory, surroundings);
+  const pool = openConnections(cluster.directory, runtime);
   const firstMaster = cluster.nodes.find((node) => node.role === "master" && node.index === 0);
   const ending = new AbortController();
   const state: { first?: Promise<void>; isKnown: boolean; problem?: string } = { isKnown: false };
@@ -31,20 +33,20 @@ export function openMaskedConnections(
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);
     const { values, areComplete } = await readClusterSecrets(connection, signal);
-    for (const value of values) surroundings.progress.hide(value);
+    for (const value of values) runtime.progress.hide(value);
     state.isKnown = areComplete;
     delete state.problem;
   };
   const readFirst = async (): Promise<void> => {
     if (firstMaster === undefined || firstMaster.state === "ended" || firstMaster.ssh.host === "") {
-      state.problem = "It has no first master";
+      state.problem = "the cluster has no first master";
       return;
     }
     try {
       await read(firstMaster, AbortSignal.any([ending.signal, AbortSignal.timeout(readLimitMs)]));
     } catch (error) {
-      state.problem = error instanceof Error ? error.message : String(error);
-      surroundings.progress.detail(1, `The cluster's secrets could not be read: ${state.problem}`);
+      state.problem = messageOf(error);
+      runtime.progress.detail(1, `Cannot read the cluster's secrets: ${state.problem}`);
     }
   };
 
@@ -53,7 +55,7 @@ export function openMaskedConnections(
     connect: async (node, signal) => {
       const isFirst = state.first === undefined;
       state.first ??= readFirst();
-      await Promise.race([state.first, rejection(signal)]);
+      await orAborted(state.first, signal);
       const hasJustBeenRead = isFirst && state.problem === undefined;
       if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
       return pool.connect(node, signal);

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import type { Creation } from "../../model/creation.ts";
 import { ClusterError } from "../../errors.ts";
 import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
-import { meetNode } from "../../ssh/first-contact.ts";
-import { systemHostKeyPlace } from "../../ssh/host-key-place.ts";
+import { makeFirstContact } from "../../ssh/first-contact.ts";
+import { systemHostKeyLocation } from "../../ssh/host-key-location.ts";
 import { createKnownHosts } from "../../ssh/known-hosts.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 
 export interface FirstLogins {
@@ -23,28 +23,28 @@ export interface FirstLogins {
  */
 export async function firstLogin(
   logins: FirstLogins,
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<(node: NodeRecord, signal: AbortSignal) => Promise<void>> {
   const { connections, creation } = logins;
   const files = creationFiles(logins.directory);
   const privateKey = await readFile(files.privateKey, "utf8");
   const knownHosts = createKnownHosts(files.knownHosts);
-  const { clock, progress } = surroundings;
+  const { clock, progress } = runtime;
   return async (node, signal) => {
     const name = nodeReference(node);
     using step = progress.start("Boot", name);
     const deadlineMs = Math.min(logins.deadlineMs, clock.now() + creation.loginLimitMs);
     const contact = { destination: node, privateKey, firstHostKey: creation.firstHostKeyOf(node), knownHosts };
     try {
-      const connection = await meetNode(
-        { ...contact, hostKeyPlace: systemHostKeyPlace, clock, deadlineMs, progress },
+      const connection = await makeFirstContact(
+        { ...contact, hostKeyLocation: systemHostKeyLocation, clock, deadlineMs, progress },
         signal,
       );
       connections.adopt(node, connection);
       await creation.finishBoot(node, connection, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw await explained(error, { name, logins }, surroundings, signal);
+      throw await explained(error, { name, logins }, runtime, signal);
     }
     step.done();
   };
@@ -54,7 +54,7 @@ export async function firstLogin(
 async function explained(
   error: unknown,
   { name, logins }: { readonly name: string; readonly logins: FirstLogins },
-  { clock }: Surroundings,
+  { clock }: Runtime,
   signal: AbortSignal,
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
@@ -66,9 +66,9 @@ async function explained(
   if (clock.now() + longestPauseMs < logins.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",
-    `${name} did not let us in before the creation's limit: ${error.message}`,
+    `Cannot log in to ${name} within the creation's time limit: ${error.message}`,
     {
-      hint: "Give it more time with `timeout`; the console output among the evidence may say more.",
+      hint: "Allow more time with `timeout`; the console output in the saved logs may show the cause.",
       facts,
       cause: error,
     },

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import type { Creation } from "../../model/creation.ts";
-import { ClusterError, hasErrorId } from "../../errors.ts";
+import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { creationFiles, endCreation } from "../../system/files/creation-folder.ts";
 import { retry } from "../../system/retry.ts";
@@ -29,24 +29,24 @@ export interface FailedCreation {
 export async function undoCreation(
   failed: FailedCreation,
   { error, isInterrupted }: { readonly error: unknown; readonly isInterrupted: boolean },
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<void> {
   const { creation, directory } = failed;
   if (creation?.describeRemains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };
   // If the id belongs to somebody else's cluster, nothing of this creation is worth saving or inspecting.
   const isWorthless = hasErrorId(error, "cluster-exists");
-  if (failed.keepOnFailure && !isWorthless) return await keep(work, surroundings);
-  using step = surroundings.progress.start("Remove what was made");
+  if (failed.keepOnFailure && !isWorthless) return await keep(work, runtime);
+  using step = runtime.progress.start("Remove what was created");
   try {
-    const left = await undo(work, { isInterrupted, isWorthless }, surroundings);
+    const left = await undo(work, { isInterrupted, isWorthless }, runtime);
     if (left === undefined) {
       await forget(directory, isWorthless ? "everything" : "the key");
       return step.done();
     }
-    surroundings.progress.warn(left);
+    runtime.progress.warn(left);
   } catch (problem) {
-    surroundings.progress.warn(`The removal failed: ${reasonOf(problem)} ${creation.describeRemains()}`);
+    runtime.progress.warn(`The removal failed: ${messageOf(problem)} ${creation.describeRemains()}`);
   }
   // If this can't be written, the creation counts as abandoned once this process has ended.
   await endCreation(directory, "abandoned").catch(() => {});
@@ -57,31 +57,31 @@ type TouchedCreation = FailedCreation & { readonly creation: Creation };
 async function undo(
   work: TouchedCreation,
   { isInterrupted, isWorthless }: { readonly isInterrupted: boolean; readonly isWorthless: boolean },
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<string | undefined> {
   const { creation } = work;
   using limit = timeLimit(limitMs, tooSlow());
   const stop = async (): Promise<void> =>
-    patiently("to tell the machines to end", async (signal) => creation.stop(signal), surroundings, limit.signal);
+    retryTransient("to terminate the machines", async (signal) => creation.stop(signal), runtime, limit.signal);
   if (isInterrupted) {
     try {
       await stop();
     } finally {
       // Save the logs even if the machines can't be told to end.
-      await saveLogs(work, surroundings);
+      await saveLogs(work, runtime);
     }
   } else {
-    if (!isWorthless) await saveLogs(work, surroundings);
+    if (!isWorthless) await saveLogs(work, runtime);
     await stop();
   }
-  return await patiently("to remove the rest", async (signal) => creation.remove(signal), surroundings, limit.signal);
+  return await retryTransient("to remove the rest", async (signal) => creation.remove(signal), runtime, limit.signal);
 }
 
 /** Retries transient failures until the limit, and reports what it is waiting for. */
-async function patiently<Result>(
+async function retryTransient<Result>(
   aim: string,
   task: (signal: AbortSignal) => Promise<Result>,
-  { clock, progress }: Pick<Surroundings, "clock" | "progress">,
+  { clock, progress }: Pick<Runtime, "clock" | "progress">,
   signal: AbortSignal,
 ): Promise<Result> {
   const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
@@ -93,19 +93,19 @@ async function patiently<Result>(
   }
 }
 
-async function keep(work: TouchedCreation, surroundings: Surroundings): Promise<void> {
-  await saveLogs(work, surroundings);
-  surroundings.progress.note(`Kept, as asked: ${work.creation.describeKept()}`);
+async function keep(work: TouchedCreation, runtime: Runtime): Promise<void> {
+  await saveLogs(work, runtime);
+  runtime.progress.note(`Kept as requested: ${work.creation.describeKept()}`);
   await endCreation(work.directory, "finished");
 }
 
 /** Never throws, because a failure here must not prevent the removal. */
-async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progress }: Surroundings): Promise<void> {
+async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progress }: Runtime): Promise<void> {
   const signal = AbortSignal.timeout(logsLimitMs);
   try {
     await save(await creation.describe(signal), signal);
   } catch (error) {
-    progress.detail(1, `The logs are incomplete: ${reasonOf(error)}`);
+    progress.detail(1, `The logs are incomplete: ${messageOf(error)}`);
   }
 }
 
@@ -115,7 +115,5 @@ async function forget(directory: string, what: "everything" | "the key"): Promis
   await rm(what === "everything" ? directory : creationFiles(directory).privateKey, { recursive: true, force: true });
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 const tooSlow = (): ClusterError =>
-  new ClusterError("deadline-passed", `It took longer than ${limitMs / 60_000} minutes.`);
+  new ClusterError("deadline-passed", `It exceeded its limit of ${limitMs / 60_000} minutes.`);

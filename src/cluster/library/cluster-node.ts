@@ -34,7 +34,7 @@ export class ClusterNode {
    */
   async run(command: NodeCommand): Promise<NodeCommandResult> {
     if (command.args.length === 0)
-      throw new ClusterError("bad-usage", "A command has at least one word: args is empty.");
+      throw new ClusterError("bad-usage", "args is empty: a command needs at least one word.");
     const signal = command.cancelSignal ?? new AbortController().signal;
     return await this.#connections.use(async (connections) => {
       const connection = await connections.connect(this.#record, signal);

@@ -1,21 +1,23 @@
 import { resolve } from "node:path";
 import type { ClusterBackend } from "./cluster-backend.ts";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, quoted } from "../../errors.ts";
 import { readCheckout } from "../../platform/checkout/checkout.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
 import { accepted } from "../../system/checked.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 import { ClusterNode } from "./cluster-node.ts";
-import { installFromPath, keepEvidence } from "./install-from-path.ts";
+import { installFromPath, keepFailureLogs } from "./install-from-path.ts";
 import type { Installation } from "./install-from-path.ts";
 import { openMaskedConnections } from "../connections/masked-connections.ts";
 import { createForLibrary, findForLibrary } from "./open-cluster.ts";
 import type { ClusterRequest, OpenCluster } from "./open-cluster.ts";
-import type { Role, Variant } from "../../model/cluster-record.ts";
-import { removeCluster } from "../remove-cluster.ts";
+import type { ClusterRecord, Role, Variant } from "../../model/cluster-record.ts";
+import { snapshotNameProblem, type SnapshotRecord } from "../../model/snapshots.ts";
+import { removeCluster } from "../destroy-clusters.ts";
 import { saveLogs } from "../logs/save-logs.ts";
 import type { SavedLogs } from "../logs/save-logs.ts";
 import { SharedConnections } from "./shared-connections.ts";
+import { createSnapshot, listSnapshots, restoreSnapshot } from "../snapshots.ts";
 import { syncCheckout } from "../sync-checkout.ts";
 import type { MasterSync } from "../sync-checkout.ts";
 import { waitForCluster } from "../wait-for-cluster.ts";
@@ -57,23 +59,28 @@ export class Cluster implements AsyncDisposable {
   readonly sshKeyPath: string;
   /** A file on this machine, provided by the backend: the script that prints a node's private IPv4 address. */
   readonly ipDetectPath: string;
-  readonly #open: OpenCluster;
   readonly #connections: SharedConnections;
-  readonly #nodes: readonly ClusterNode[];
-  readonly #state = { isDestroyed: false };
+  readonly #state: { isDestroyed: boolean; open: OpenCluster; nodes: readonly ClusterNode[] };
 
   private constructor(open: OpenCluster) {
-    const { record, surroundings } = open;
+    const { record, runtime } = open;
     this.id = record.id;
     this.variant = record.variant;
     this.expiresAt = record.expiresAt;
     this.directory = record.directory;
     this.sshKeyPath = creationFiles(record.directory).privateKey;
     this.ipDetectPath = open.ipDetectPath;
-    this.#open = open;
-    this.#connections = new SharedConnections(() => openMaskedConnections(record, surroundings));
-    const standing = record.nodes.filter((node) => node.state !== "ended");
-    this.#nodes = standing.map((node) => new ClusterNode(node, this.#connections));
+    this.#connections = new SharedConnections(() => openMaskedConnections(this.#open.record, runtime));
+    this.#state = { isDestroyed: false, open, nodes: this.#nodesOf(record) };
+  }
+
+  get #open(): OpenCluster {
+    return this.#state.open;
+  }
+
+  #nodesOf({ nodes }: ClusterRecord): readonly ClusterNode[] {
+    const standing = nodes.filter((node) => node.state !== "ended");
+    return standing.map((node) => new ClusterNode(node, this.#connections));
   }
 
   /**
@@ -112,7 +119,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   #withRole(role: Role): readonly ClusterNode[] {
-    return this.#nodes.filter((node) => node.role === role);
+    return this.#state.nodes.filter((node) => node.role === role);
   }
 
   /**
@@ -151,7 +158,7 @@ export class Cluster implements AsyncDisposable {
    */
   async waitForClusterEnterprise(options: EnterpriseWaitOptions = {}): Promise<void> {
     const { superuserUsername = "admin", superuserPassword = "admin" } = options;
-    this.#open.surroundings.progress.hide(superuserPassword);
+    this.#open.runtime.progress.hide(superuserPassword);
     await this.#wait("enterprise", { username: superuserUsername, password: superuserPassword }, options);
   }
 
@@ -162,15 +169,15 @@ export class Cluster implements AsyncDisposable {
   ): Promise<void> {
     if (variant !== this.variant)
       throw new ClusterError("bad-usage", `Cluster "${this.id}" is of the variant ${this.variant}.`);
-    const { backend, surroundings } = this.#open;
-    const deadlineMs = surroundings.clock.now() + timeoutMs;
+    const { backend, runtime } = this.#open;
+    const deadlineMs = runtime.clock.now() + timeoutMs;
     const request = { clusterId: this.id, login, skipHttpChecks, deadlineMs };
     try {
-      await waitForCluster(backend, request, surroundings, cancelSignal);
+      await waitForCluster(backend, request, runtime, cancelSignal);
     } catch (error) {
       const tellsAll = error instanceof ClusterError && toldInFull.includes(error.id);
       if (!tellsAll && !cancelSignal.aborted)
-        await this.#connections.use(async (connections) => keepEvidence(this.#open, connections));
+        await this.#connections.use(async (connections) => keepFailureLogs(this.#open, connections));
       throw error;
     }
   }
@@ -184,10 +191,10 @@ export class Cluster implements AsyncDisposable {
     checkoutDir: string,
     { cancelSignal = neverAborted() }: Cancellation = {},
   ): Promise<readonly MasterSync[]> {
-    const { record, surroundings } = this.#open;
+    const { record, runtime } = this.#open;
     const checkout = accepted(await readCheckout(resolve(checkoutDir)));
     return await this.#connections.use(async (connections) =>
-      syncCheckout(record, checkout, { connections, progress: surroundings.progress }, cancelSignal),
+      syncCheckout(record, checkout, { connections, progress: runtime.progress }, cancelSignal),
     );
   }
 
@@ -199,13 +206,41 @@ export class Cluster implements AsyncDisposable {
     folder,
     cancelSignal = neverAborted(),
   }: Cancellation & { readonly folder?: string } = {}): Promise<SavedLogs> {
-    const { backend, record, surroundings } = this.#open;
+    const { backend, record, runtime } = this.#open;
     const chosen = folder === undefined ? undefined : resolve(folder);
-    return await saveLogs(backend, { cluster: record, folder: chosen }, surroundings, cancelSignal);
+    return await saveLogs(backend, { cluster: record, folder: chosen }, runtime, cancelSignal);
   }
 
   /**
-   * Ends all machines and removes what belongs to them; resolves when they are gone. A second call does nothing. Throws `cloud-failed` and the like.
+   * Saves the cluster under a name: file systems of containers; memory and disks of virtual machines. Throws `snapshot-exists`, `machine-failed`,
+   * `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none (`bad-usage`).
+   */
+  async snapshot(name: string, { cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
+    await createSnapshot(this.#open.backend, { clusterId: this.id, name: checkedName(name) }, cancelSignal);
+  }
+
+  /**
+   * Puts the cluster back to what it was when the snapshot was made, and resolves when all nodes accept logins. Virtual machines then continue where
+   * they were; containers boot their services, so wait for the cluster. Nodes keep their addresses, but get other ids: read `masters` and the like
+   * again. Throws `snapshot-not-found` and `snapshot-unusable` before it touches anything.
+   */
+  async restore(name: string, { cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
+    const { backend, runtime } = this.#open;
+    await this.#connections.reset();
+    const named = { clusterId: this.id, name: checkedName(name) };
+    const record = await restoreSnapshot(backend, named, runtime, cancelSignal);
+    await this.#connections.reset();
+    this.#state.open = { ...this.#open, record };
+    this.#state.nodes = this.#nodesOf(record);
+  }
+
+  /** The cluster's snapshots, oldest first. */
+  async snapshots({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
+    return await listSnapshots(this.#open.backend, this.id, cancelSignal);
+  }
+
+  /**
+   * Ends all machines and removes what belongs to them, snapshots included; resolves when they are gone. A second call does nothing. Throws `cloud-failed` and the like.
    */
   async destroy({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
     if (this.#state.isDestroyed) return;
@@ -221,5 +256,11 @@ export class Cluster implements AsyncDisposable {
 
 /** Errors to which the nodes' logs add nothing. */
 const toldInFull: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
+
+function checkedName(name: string): string {
+  const problem = snapshotNameProblem(name);
+  if (problem === undefined) return name;
+  throw new ClusterError("bad-usage", `${quoted(name)}: ${problem}`);
+}
 
 const neverAborted = (): AbortSignal => new AbortController().signal;

@@ -9,9 +9,9 @@ import { readGenconfFolder } from "../../platform/configuration/genconf-folder.t
 import type { FileToCopy } from "../../platform/configuration/genconf-folder.ts";
 import type { InstallPlan } from "../../platform/install-plan.ts";
 import { createInstaller } from "../../platform/installer.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { accepted } from "../../system/checked.ts";
-import { saveEvidence } from "../logs/evidence.ts";
+import { saveFailureLogs } from "../logs/save-failure-logs.ts";
 import type { InstallationRequest } from "../plan-installation.ts";
 import { checkInstallation, planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
@@ -21,8 +21,8 @@ export interface Installation {
   /** Path of the release artifact, an installer generator script for the cluster's variant. */
   readonly buildArtifact: string;
   /**
-   * The artifact's complete configuration, as a mapping. Nothing is added to it, so begin with `...cluster.baseConfig`. An enterprise license goes in
-   * here too, as `license_key_contents`.
+   * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`. Only keys that a DC/OS release needs on these nodes
+   * are added if they are missing: `check_time` and `exhibitor_tls_enabled`. An enterprise license goes in here too, as `license_key_contents`.
    */
   readonly clusterConfig: Configuration;
   /** Path of a script that prints a node's private IPv4 address; the backend's own is `cluster.ipDetectPath`. */
@@ -40,7 +40,7 @@ export interface Installation {
 }
 
 const usualLimitMs = 60 * 60_000;
-const evidenceLimitMs = 20_000;
+const failureLogsLimitMs = 20_000;
 
 /** Starts the installation on all nodes; see Cluster.installFromPath. */
 export async function installFromPath(
@@ -55,7 +55,7 @@ export async function installFromPath(
   try {
     await startInstallation(cluster, plan, connections, AbortSignal.any([signal, limit.signal]));
   } catch (error) {
-    if (!signal.aborted) await keepEvidence(cluster, connections);
+    if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;
   } finally {
     clearTimeout(timer);
@@ -63,19 +63,19 @@ export async function installFromPath(
 }
 
 async function startInstallation(
-  { record, surroundings }: OpenCluster,
+  { record, runtime }: OpenCluster,
   plan: InstallPlan,
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, progress } = surroundings;
+  const { clock, progress } = runtime;
   await using installer = createInstaller(plan, { connections, clock, progress }, signal);
   await installer.start(record);
 }
 
 /** Checks everything that can be checked here before it touches a node. */
 async function readInstallation(
-  { backend, record, surroundings }: OpenCluster,
+  { backend, record, runtime }: OpenCluster,
   installation: Installation,
   signal: AbortSignal,
 ): Promise<InstallPlan> {
@@ -95,14 +95,14 @@ async function readInstallation(
     selinuxEnforcing: installation.enableSelinuxEnforcing ?? false,
     workspaceFolder: tmpdir(),
   };
-  return planInstallation(await checkInstallation(request, surroundings, signal), backend, ipDetect);
+  return planInstallation(await checkInstallation(request, runtime, signal), backend, ipDetect);
 }
 
 async function readScript(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new ClusterError("bad-usage", `ipDetectPath: the script ${path} cannot be read.`, { cause: error });
+    throw new ClusterError("bad-usage", `ipDetectPath: cannot read the script ${path}.`, { cause: error });
   }
 }
 
@@ -112,21 +112,25 @@ async function filesForGenconf(folder: string | undefined): Promise<readonly Fil
 
 async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
   if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
-  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, unlike ${target}.`);
+  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, but ${target} is not.`);
 }
 
 /** Saves logs that explain a failure in the cluster's folder, because the machines may be gone the next moment. */
-export async function keepEvidence(
-  { backend, record, surroundings }: OpenCluster,
+export async function keepFailureLogs(
+  { backend, record, runtime }: OpenCluster,
   connections: ConnectionPool,
 ): Promise<void> {
   const request = { cluster: record, connections, directory: record.directory };
-  await saveEvidence(backend, request, surroundings, AbortSignal.timeout(evidenceLimitMs));
+  await saveFailureLogs(backend, request, runtime, AbortSignal.timeout(failureLogsLimitMs));
 }
 
 function tooSlow({ record }: OpenCluster): ClusterError {
-  return new ClusterError("deadline-passed", `Starting the installation on cluster "${record.id}" took too long.`, {
-    hint: "Give it more time with timeoutMs.",
-    facts: { cluster: record.id },
-  });
+  return new ClusterError(
+    "deadline-passed",
+    `Starting the installation on cluster "${record.id}" exceeded its time limit.`,
+    {
+      hint: "Allow more time with timeoutMs.",
+      facts: { cluster: record.id },
+    },
+  );
 }

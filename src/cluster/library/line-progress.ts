@@ -1,6 +1,6 @@
 import { Masker } from "../../system/masker.ts";
 import { maskedPrintable } from "../../system/printable.ts";
-import type { Progress, Step } from "../../system/progress.ts";
+import type { Progress, Step } from "../../system/runtime.ts";
 
 /** Reports progress to a function, one printable line at a time and without secrets: the library has no terminal of its own. */
 export class LineProgress implements Progress {

@@ -84,9 +84,9 @@ function commandFailed({ args }: NodeCommand, reference: string, result: NodeCom
   const said = result.stderr.trim() === "" ? "." : `:\n${lines.join("\n")}`;
   return new ClusterError(
     "remote-command-failed",
-    `${reference}: ${args[0]} ended with status ${result.status}${said}`,
+    `${reference}: ${args[0]} exited with status ${result.status}${said}`,
     {
-      hint: "With `reject: false` every status is a result.",
+      hint: "Pass `reject: false` to get every exit status as a result.",
       facts: { node: reference, ...result },
     },
   );

@@ -2,20 +2,21 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Backend } from "../../model/backend.ts";
 import type { ClusterBackend } from "./cluster-backend.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
+import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError } from "../../errors.ts";
 import { baseConfigurationOf } from "../../platform/configuration/install-configuration.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
 import { readResolvers } from "../../platform/resolvers.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { timeLimit } from "../../system/time-limit.ts";
 import { makeCreationFolder } from "../../system/files/creation-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { openConnections } from "../connections/cluster-connections.ts";
 import { clusterIdProblem } from "../cluster-id.ts";
 import { clusterKey, keyMissing } from "../connections/cluster-key.ts";
-import { createCluster } from "../create-cluster.ts";
-import type { CreationInstaller } from "../create/raise-nodes.ts";
+import { createCluster, creationTooSlow } from "../create-cluster.ts";
+import type { CreationInstaller } from "../create/bring-up-nodes.ts";
 import { findCluster } from "../find-cluster.ts";
 import { countsProblems } from "../node-counts.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
@@ -43,7 +44,7 @@ export interface ClusterRequest {
 /** A cluster with its connections, and the facts that an installation needs from it. */
 export interface OpenCluster {
   readonly backend: Backend<unknown>;
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   readonly record: ClusterRecord;
   readonly base: Known<Configuration>;
   readonly ipDetectPath: string;
@@ -59,12 +60,15 @@ export async function createForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   request: ClusterRequest,
 ): Promise<OpenCluster> {
-  const { surroundings, distribution, options } = clusters;
+  const { runtime, distribution, options } = clusters;
   const { clusterId = `test-${randomBytes(4).toString("hex")}`, variant } = request;
   const counts = { master: request.masters ?? 1, agent: request.agents ?? 1, public_agent: request.publicAgents ?? 1 };
   assertRequest(clusterId, counts);
   const signal = request.cancelSignal ?? new AbortController().signal;
-  const backend = await clusters.open(signal);
+  const limitMs = request.timeoutMs ?? usualLimitMs;
+  const deadlineMs = runtime.clock.now() + limitMs;
+  using limit = timeLimit(limitMs, creationTooSlow(clusterId));
+  const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
   const learned: { base?: Configuration } = {};
   const record = await createCluster(
     backend,
@@ -82,7 +86,7 @@ export async function createForLibrary<Options>(
       openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
       ownKey: request.sshKey,
       keepOnFailure: request.keepOnFailure ?? false,
-      deadlineMs: surroundings.clock.now() + (request.timeoutMs ?? usualLimitMs),
+      deadlineMs,
       installer: (connections, installSignal) =>
         installNothing(async (cluster) => {
           learned.base = await readBase(backend, cluster, connections, installSignal);
@@ -90,11 +94,11 @@ export async function createForLibrary<Options>(
         }),
       onAbandon: () => ({ [Symbol.dispose]: () => {} }),
     },
-    surroundings,
+    runtime,
     signal,
   );
-  if (learned.base === undefined) throw new TypeError("The backend did not await the creation's completion");
-  return { backend, surroundings, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
+  if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
+  return { backend, runtime, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
 }
 
 /** The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind. */
@@ -118,14 +122,14 @@ export async function findForLibrary<Options>(
   clusterId: string,
   signal: AbortSignal,
 ): Promise<OpenCluster> {
-  const { surroundings } = clusters;
+  const { runtime } = clusters;
   const backend = await clusters.open(signal);
   const record = await findCluster(backend, clusterId, signal);
   // The folder exists only on the machine that created the cluster.
   await makeCreationFolder(record.directory);
   await writePrivateFile(ipDetectFile(record), backend.ipDetect);
-  const base = await baseIfReachable(backend, record, surroundings, signal);
-  return { backend, surroundings, record, base, ipDetectPath: ipDetectFile(record) };
+  const base = await baseIfReachable(backend, record, runtime, signal);
+  return { backend, runtime, record, base, ipDetectPath: ipDetectFile(record) };
 }
 
 /** A master that doesn't answer must not keep anyone from looking at the cluster. */
@@ -134,12 +138,12 @@ const baseLimitMs = 15_000;
 async function baseIfReachable(
   backend: Backend<unknown>,
   record: ClusterRecord,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<Known<Configuration>> {
   if (!(await clusterKey(record)).isHere) return { problem: keyMissing(record) };
   try {
-    await using connections = openConnections(record.directory, surroundings);
+    await using connections = openConnections(record.directory, runtime);
     const limited = AbortSignal.any([signal, AbortSignal.timeout(baseLimitMs)]);
     return { value: await readBase(backend, record, connections, limited) };
   } catch (problem) {

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 
 /** Long enough for the next command of a test, and short enough for a program that is about to end. */
 const idleMs = 2_000;
@@ -41,6 +41,12 @@ export class SharedConnections implements AsyncDisposable {
     const { pool } = this.#state;
     this.#state.pool = undefined;
     await pool?.[Symbol.asyncDispose]();
+  }
+
+  /** Ends all connections, because their nodes are replaced. The next use opens new ones. Work in progress fails as `connection-failed`. */
+  async reset(): Promise<void> {
+    clearTimeout(this.#state.timer);
+    await this.#close();
   }
 
   /** Work in progress fails as `connection-failed`. */

@@ -1,10 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, NamedText } from "../../model/backend.ts";
-import type { Surroundings } from "../../system/surroundings.ts";
-import { ClusterError } from "../../errors.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../../platform/node-logs.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { openMaskedConnections } from "../connections/masked-connections.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { saveTexts } from "./save-texts.ts";
@@ -29,22 +29,22 @@ const nodesLimitMs = 120_000;
 export async function saveLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, folder: chosen }: LogsRequest,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<SavedLogs> {
-  const { clock, progress } = surroundings;
+  const { clock, progress } = runtime;
   const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
   const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
   await makeFolder(folder);
   using step = progress.start("Collect logs");
-  await using connections = openMaskedConnections(cluster, surroundings);
+  await using connections = openMaskedConnections(cluster, runtime);
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
   const files = await saveTexts(folder, texts, progress);
   step.done(`${files.length} files`);
   for (const line of silentNodes(texts)) progress.warn(line);
   const problem = connections.problem();
   if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
-    progress.warn(`secrets in these logs may be unmasked: the first master could not be asked for them (${problem})`);
+    progress.warn(`these logs may show secrets: cannot read from the first master what to mask (${problem})`);
   return { folder, files };
 }
 
@@ -53,9 +53,9 @@ async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ClusterError("bad-usage", `The logs cannot be put into ${folder}: ${reason}.`, {
-      hint: "Name a folder, or one that can be made.",
+    const reason = messageOf(error);
+    throw new ClusterError("bad-usage", `Cannot save logs in ${folder}: ${reason}.`, {
+      hint: "Pass a folder that exists or that this user can create.",
       facts: { folder },
       cause: error,
     });

@@ -1,7 +1,7 @@
 import type { NamedText } from "../../model/backend.ts";
 import { maskedPrintable } from "../../system/printable.ts";
 import { writePrivateFileIn } from "../../system/files/private-file.ts";
-import type { Progress } from "../../system/progress.ts";
+import type { Progress } from "../../system/runtime.ts";
 
 /** A node's reference and the kind of text. No file that the program keeps in a cluster's folder matches it. */
 const logName = /^[a-z]+(_[a-z]+)?_\d+(\.[a-z-]+)+$/;
@@ -24,7 +24,7 @@ export async function saveTexts(
         maskedPrintable(text, (given) => progress.mask(given)),
       );
       saved.push(name);
-    } else progress.warn(`a log was not saved: its name, ${JSON.stringify(name)}, is none of a log`);
+    } else progress.warn(`a log was not saved: ${JSON.stringify(name)} is not a valid name for a log`);
   }
   return saved;
 }

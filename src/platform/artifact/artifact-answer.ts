@@ -17,7 +17,8 @@ export function answerExtent(response: Response, shown: string): AnswerExtent {
   const validator = (entityTag?.startsWith('"') === true ? entityTag : headers.get("last-modified")) ?? undefined;
   if (response.status !== 206) return { offset: 0, totalBytes: plainLength(headers), validator };
   const [, offset, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
-  if (offset === undefined) throw artifactUnreachable(shown, "the server sent a part of it without saying which.", {});
+  if (offset === undefined)
+    throw artifactUnreachable(shown, "the server sent part of it without a Content-Range header.", {});
   return { offset: Number(offset), totalBytes: total === "*" ? undefined : Number(total), validator };
 }
 

@@ -69,8 +69,12 @@ export async function assertSum(
   const expected = sha256.toLowerCase();
   const actual = await sha256OfFile(path, signal);
   if (actual === expected) return;
-  throw new ClusterError("artifact-invalid", `The artifact ${shown} has the SHA-256 sum ${actual}, not ${expected}.`, {
-    hint: "Check `artifactSha256`, and that ARTIFACT_URL leads to the release you mean.",
-    facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
-  });
+  throw new ClusterError(
+    "artifact-invalid",
+    `The artifact ${shown} has the SHA-256 checksum ${actual}, not ${expected}.`,
+    {
+      hint: "Check `artifactSha256`, and whether ARTIFACT_URL is the intended release.",
+      facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
+    },
+  );
 }

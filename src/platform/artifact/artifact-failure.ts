@@ -1,11 +1,11 @@
 import type { ErrorDetail } from "../../errors.ts";
 import { ClusterError } from "../../errors.ts";
-import { errorCode } from "../../system/error-code.ts";
+import { networkFailure } from "../../system/network-failure.ts";
 
 /** `reason` is a sentence that begins in lower case. It must contain nothing of the URL except `shown`. */
 export function artifactUnreachable(shown: string, reason: string, detail: ErrorDetail): ClusterError {
-  return new ClusterError("artifact-unreachable", `The artifact ${shown} cannot be read: ${reason}`, {
-    hint: "Check ARTIFACT_URL, or download the file yourself and give its path.",
+  return new ClusterError("artifact-unreachable", `Cannot read the artifact ${shown}: ${reason}`, {
+    hint: "Check ARTIFACT_URL, or download the file yourself and pass its path.",
     ...detail,
     facts: { artifact: shown, ...detail.facts },
   });
@@ -23,14 +23,9 @@ export function answerFailure(shown: string, status: number): ClusterError {
   });
 }
 
-/**
- * For a request without an answer, or an answer that broke off. It keeps only the error's code: runtimes put the whole URL, secrets included, into
- * the message and the fields.
- */
+/** For a request without an answer, or an answer that broke off. */
 export function requestFailure(shown: string, error: unknown): ClusterError {
-  const code = errorCode(error) ?? "no code";
-  const { reason, transient } = failures[code] ?? tlsFailure(code) ?? { reason: "the request failed", transient: true };
-  const isTls = tlsFailure(code) !== undefined;
+  const { code, reason, transient, isTls } = networkFailure(error);
   return artifactUnreachable(shown, `${reason} (${code}).`, {
     transient,
     facts: { code },
@@ -43,39 +38,15 @@ interface Refusal {
   readonly hint?: string;
 }
 
-const signedHint = "Check its user part or token; a signed URL may have expired: get a new one.";
+const signedHint =
+  "Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.";
 const refusals: Readonly<Record<number, Refusal>> = {
-  401: { reason: "the server wants a login", hint: signedHint },
-  403: { reason: "the server refuses access", hint: signedHint },
-  404: { reason: "there is nothing at that address", hint: "Check ARTIFACT_URL." },
-  410: { reason: "it is gone from that address", hint: "Check ARTIFACT_URL." },
+  401: { reason: "the server requires a login", hint: signedHint },
+  403: { reason: "the server denies access", hint: signedHint },
+  404: { reason: "the server has no such file", hint: "Check ARTIFACT_URL." },
+  410: { reason: "the server no longer has the file", hint: "Check ARTIFACT_URL." },
 };
 
-interface Failure {
-  readonly reason: string;
-  readonly transient: boolean;
-}
-
-const failures: Readonly<Record<string, Failure>> = {
-  ENOTFOUND: { reason: "its host name is not known", transient: false },
-  EAI_AGAIN: { reason: "its host name could not be looked up", transient: true },
-  ECONNREFUSED: { reason: "the connection is refused", transient: true },
-  ERR_PROXY_TUNNEL: { reason: "the proxy does not pass the connection on", transient: false },
-  ECONNRESET: { reason: "the connection was cut off", transient: true },
-  ETIMEDOUT: { reason: "its host does not answer", transient: true },
-  EHOSTUNREACH: { reason: "its host cannot be reached", transient: true },
-  Malformed_HTTP_Response: { reason: "what answers there speaks no HTTP", transient: true },
-  ENETUNREACH: { reason: "the network is unreachable", transient: true },
-};
-
-const networkHint = "Check the address, and what stands between: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.";
+const networkHint = "Check the address, the network and the proxy variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
 const tlsHint =
-  "For a certificate authority of your own set NODE_EXTRA_CA_CERTS to its file; or download the artifact yourself and give its path.";
-
-/** OpenSSL's names for certificate problems, and the protocol error of a server that doesn't speak TLS. */
-function tlsFailure(code: string): Failure | undefined {
-  if (code === "EPROTO" || code.startsWith("ERR_SSL_")) return { reason: "the TLS handshake failed", transient: false };
-  return /CERT|SIGNATURE|TLS|SSL/.test(code)
-    ? { reason: "the server's certificate is not trusted", transient: false }
-    : undefined;
-}
+  "For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file; or download the artifact yourself and pass its path.";

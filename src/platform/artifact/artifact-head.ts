@@ -1,6 +1,6 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { Clock } from "../../system/clock.ts";
+import type { Clock } from "../../system/runtime.ts";
 import { retry } from "../../system/retry.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import type { ArtifactStart } from "./artifact-start.ts";
@@ -38,7 +38,8 @@ export async function readArtifactHead(
   const rule = {
     clock: reading.clock,
     deadlineMs: reading.clock.now() + reading.limitMs,
-    pauseMs: (failures: number) => (failures < mostTries ? 500 * failures : Infinity),
+    mostTries,
+    pauseMs: (failures: number) => 500 * failures,
   };
   const start = await retry((inner) => readWebStart(location, reading.limitMs, inner), rule, signal);
   return parseHead(start, location.shown);
@@ -49,9 +50,9 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
   if (found === undefined || found === asked) return;
   throw new ClusterError(
     "variant-mismatch",
-    `The artifact ${shown} is of the variant ${found}, but \`variant\` is ${asked}.`,
+    `The artifact ${shown} is the ${found} variant, but \`variant\` is ${asked}.`,
     {
-      hint: `Use \`variant ${found}\`, or the ${asked} artifact.`,
+      hint: `Pass \`variant ${found}\`, or use the ${asked} artifact.`,
       facts: { artifact: shown, artifactVariant: found, variant: asked },
     },
   );
@@ -64,7 +65,7 @@ export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
   const text = new TextDecoder().decode(start.bytes);
   if (!text.startsWith("#!")) {
     throw new ClusterError("artifact-invalid", `${shown} is not a release artifact: ${whatItIs(text)}`, {
-      hint: "ARTIFACT_URL must lead straight to the installer generator script, without a login or a download page.",
+      hint: "ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
       facts: { artifact: shown },
     });
   }
@@ -76,5 +77,5 @@ export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
 function whatItIs(text: string): string {
   if (text === "") return "it is empty.";
   if (/^\s*(<!doctype html|<html)/i.test(text)) return "it is a web page.";
-  return "it does not begin as a script does (#!).";
+  return "it does not begin like a script (#!).";
 }

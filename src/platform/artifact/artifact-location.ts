@@ -2,8 +2,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
-import { maskUrl } from "../../system/mask-url.ts";
-import { parseUrl } from "../../system/parse-url.ts";
+import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 
 /** The location of a release artifact. `url` may be a secret (signed, or with a user part); `shown` is safe for people and logs. */
 export type ArtifactLocation =
@@ -39,6 +38,6 @@ function fileUrlLocation(text: string): Checked<ArtifactLocation> {
   try {
     return fileLocation(fileURLToPath(text));
   } catch {
-    return problem(`${maskUrl(text)} names no file of this machine: write file:///absolute/path.`);
+    return problem(`${maskUrl(text)} is not a file on this machine: use file:///absolute/path.`);
   }
 }

@@ -1,5 +1,4 @@
-import { maskUrl } from "../../system/mask-url.ts";
-import { parseUrl } from "../../system/parse-url.ts";
+import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import { answerFailure, artifactUnreachable, requestFailure } from "./artifact-failure.ts";
 
@@ -28,7 +27,7 @@ export async function requestArtifact(
     await response.body?.cancel();
     url = redirected(url, target, location);
   }
-  throw artifactUnreachable(location.shown, `it redirects more than ${mostRedirects} times.`, {});
+  throw artifactUnreachable(location.shown, `the server redirects more than ${mostRedirects} times.`, {});
 }
 
 const mostRedirects = 10;
@@ -66,15 +65,11 @@ async function accepted(response: Response, location: WebLocation): Promise<Resp
 function redirected(from: URL, target: string, location: WebLocation): URL {
   const url = parseUrl(target, from);
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw artifactUnreachable(
-      location.shown,
-      `it redirects to something that is no web address: ${maskUrl(target)}.`,
-      {},
-    );
+    throw artifactUnreachable(location.shown, `the server redirects to an invalid URL: ${maskUrl(target)}.`, {});
   }
   if (from.protocol === "https:" && url.protocol === "http:") {
-    throw artifactUnreachable(location.shown, `it redirects from https to the unprotected ${maskUrl(url)}.`, {
-      hint: "Give the address that serves the file itself, or download the file and give its path.",
+    throw artifactUnreachable(location.shown, `the server redirects from https to the insecure ${maskUrl(url)}.`, {
+      hint: "Pass the URL that serves the file itself, or download the file and pass its path.",
     });
   }
   return url;

@@ -1,7 +1,8 @@
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "../../system/error-code.ts";
-import { watchdog } from "../../system/watchdog.ts";
+import { watchdog } from "../../system/time-limit.ts";
 import { answerBody, answerExtent } from "./artifact-answer.ts";
 import { artifactUnreachable } from "./artifact-failure.ts";
 import type { WebLocation } from "./artifact-request.ts";
@@ -30,7 +31,7 @@ export async function readWebStart(
     const { totalBytes } = answerExtent(response, location.shown);
     return { bytes: await takeStart(answerBody(response, location.shown, limit.signal)), sizeBytes: totalBytes };
   } catch (error) {
-    if (!limit.hasBitten()) throw error;
+    if (!limit.hasExpired()) throw error;
     throw artifactUnreachable(location.shown, `no answer within ${limitMs / 1000} s.`, { transient: true });
   }
 }
@@ -38,10 +39,11 @@ export async function readWebStart(
 /** Does the same for a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` if it isn't a file. */
 export async function readFileStart(path: string): Promise<ArtifactStart & { readonly sizeBytes: number }> {
   try {
-    await using file = await open(path, "r");
+    // Or opening a pipe would wait until somebody writes to it.
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const information = await file.stat();
     if (!information.isFile()) {
-      const what = information.isDirectory() ? "it is a folder" : "it is no file";
+      const what = information.isDirectory() ? "it is a folder" : "it is not a file";
       throw new ClusterError("artifact-invalid", `${path} is not a release artifact: ${what}.`, {
         hint: pathHint,
         facts: { artifact: path },
@@ -72,6 +74,6 @@ async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 }
 
 function fileReason(code: string | undefined): string {
-  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such file.";
+  if (code === "ENOENT" || code === "ENOTDIR") return "the file does not exist.";
   return code === "EACCES" ? "this user may not read it." : `it cannot be opened (${code ?? "no code"}).`;
 }

@@ -2,12 +2,11 @@ import type { FileHandle } from "node:fs/promises";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import type { Clock } from "../../system/clock.ts";
+import type { Clock } from "../../system/runtime.ts";
 import { errorCode } from "../../system/error-code.ts";
 import { freeSpaceProblem } from "../../system/files/free-space.ts";
 import { retry } from "../../system/retry.ts";
-import type { Watchdog } from "../../system/watchdog.ts";
-import { watchdog } from "../../system/watchdog.ts";
+import { watchdog, type Watchdog } from "../../system/time-limit.ts";
 import { answerBody, answerExtent } from "./artifact-answer.ts";
 import { artifactUnreachable } from "./artifact-failure.ts";
 import type { WebLocation } from "./artifact-request.ts";
@@ -36,9 +35,9 @@ export async function transferArtifact(
   const draft: Draft = { file, path, location, receivedBytes: 0, validator: undefined };
   const rule = {
     clock: request.clock,
-    // With an infinite deadline even an infinite pause would not exceed it, so the deadline is capped.
-    deadlineMs: Math.min(request.deadlineMs, Number.MAX_SAFE_INTEGER),
-    pauseMs: (failures: number) => (failures < mostTries ? 1000 * failures : Infinity),
+    deadlineMs: request.deadlineMs,
+    mostTries,
+    pauseMs: (failures: number) => 1000 * failures,
   };
   await retry((inner) => tryTransfer(draft, request, inner), rule, signal);
 }
@@ -62,8 +61,8 @@ async function tryTransfer(draft: Draft, request: TransferRequest, signal: Abort
     const totalBytes = await placeAnswer(draft, response);
     await take(draft, answerBody(response, shown, limit.signal), { limit, totalBytes, onProgress: request.onProgress });
   } catch (error) {
-    if (!limit.hasBitten()) throw error;
-    throw artifactUnreachable(shown, `nothing came for ${request.stallLimitMs / 1000} s.`, { transient: true });
+    if (!limit.hasExpired()) throw error;
+    throw artifactUnreachable(shown, `no data arrived for ${request.stallLimitMs / 1000} s.`, { transient: true });
   }
 }
 
@@ -79,11 +78,11 @@ async function placeAnswer(draft: Draft, response: Response): Promise<number | u
   const { shown } = draft.location;
   if (response.status === 416) {
     draft.validator = undefined;
-    throw artifactUnreachable(shown, "the server refuses to go on where the transfer stopped.", { transient: true });
+    throw artifactUnreachable(shown, "the server refuses to resume the transfer.", { transient: true });
   }
   const extent = answerExtent(response, shown);
   if (extent.offset !== 0 && extent.offset !== draft.receivedBytes) {
-    throw artifactUnreachable(shown, "the server sent another part of it than it was asked for.", {});
+    throw artifactUnreachable(shown, "the server sent a different part than requested.", {});
   }
   draft.receivedBytes = extent.offset;
   draft.validator = extent.validator;
@@ -135,5 +134,5 @@ async function write(draft: Draft, chunk: Uint8Array): Promise<void> {
 
 const noSpace = (problem: string): ClusterError =>
   new ClusterError("machine-not-set-up", problem, {
-    hint: "Make room there, or name another folder with `workspaceDir`.",
+    hint: "Free some space there, or set `workspaceDir` to another folder.",
   });

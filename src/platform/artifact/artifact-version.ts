@@ -22,9 +22,9 @@ export function parseArtifactVersion(stdout: string): ArtifactVersion {
   }
   throw new ClusterError(
     "artifact-invalid",
-    `The artifact's --version says neither version nor variant: ${excerpt(stdout)}`,
+    `The output of the artifact's --version contains neither a version nor a variant: ${excerpt(stdout)}`,
     {
-      hint: "Is it a release artifact (an installer generator script)? Try another download of it.",
+      hint: "Make sure that it is a release artifact (an installer generator script), or download it again.",
     },
   );
 }
@@ -49,7 +49,7 @@ function versionIn(text: string): ArtifactVersion | undefined {
   if (variant === undefined) {
     throw new ClusterError(
       "artifact-invalid",
-      `The artifact says it is of the variant ${JSON.stringify(found["variant"])}, which is unknown.`,
+      `The artifact reports the unknown variant ${JSON.stringify(found["variant"])}.`,
     );
   }
   return { variant, version };

@@ -2,11 +2,8 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "../../system/error-code.ts";
-import { gather } from "../../system/files/gather.ts";
-import type { TarFile } from "../../system/files/tar.ts";
-import { tarStream } from "../../system/files/tar.ts";
-import { isRemovedFirst } from "./checkout-plan.ts";
-import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
+import { type TarFile, tarStream } from "../../system/files/tar.ts";
+import { isRemovedFirst, type SyncFile, type SyncPlan } from "./checkout-plan.ts";
 
 /**
  * The archive that the unpacking script reads from its stdin. It contains the files below `tests/` and `library/`; the list `unchanged` of files to
@@ -34,8 +31,8 @@ async function* contents({ source, sizeBytes }: SyncFile): AsyncGenerator<Uint8A
     else for await (const chunk of createReadStream(source)) yield chunk as Uint8Array;
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
-    throw new ClusterError("transfer-failed", `${source} can no longer be read (${errorCode(error)}).`, {
-      hint: "Sync again, with no program at work in the checkout.",
+    throw new ClusterError("transfer-failed", `Cannot read ${source} any longer (${errorCode(error)}).`, {
+      hint: "Sync again while no other program changes the checkout.",
     });
   }
 }
@@ -57,4 +54,21 @@ function textMember(name: string, text: string): TarFile {
       if (bytes.length > 0) yield bytes;
     },
   };
+}
+
+/** The same bytes in chunks of at least `leastBytes`, except the last one. Sending thousands of small chunks is slow. */
+async function* gather(
+  source: AsyncIterable<Uint8Array>,
+  leastBytes: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const pending: Uint8Array[] = [];
+  const size = { bytes: 0 };
+  for await (const chunk of source) {
+    pending.push(chunk);
+    size.bytes += chunk.length;
+    if (size.bytes < leastBytes) continue;
+    yield Buffer.concat(pending.splice(0));
+    size.bytes = 0;
+  }
+  if (pending.length > 0) yield Buffer.concat(pending);
 }

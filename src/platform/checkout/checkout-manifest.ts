@@ -3,66 +3,95 @@ import type { FileSums } from "../../system/files/file-hash.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
 
-/** The entry at a path on a node: a file's SHA-256 sum and permission bits, or something that can't match a checkout's file, such as a link. */
+/** The entry at a path on a node: a file, or something that can't match a checkout's file, such as a link. */
 interface RemoteEntry {
-  readonly sum: string | undefined;
-  readonly mode: number;
+  /** Permission bits; undefined for a link. */
+  readonly mode: number | undefined;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
 }
 
 /** The keys are `<place>/<path>`. */
 export type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
 
-const usualMode = 0o644;
+/** SHA-256 sums of files on a node. The keys are `<place>/<path>`. */
+export type RemoteSums = ReadonlyMap<string, string>;
 
-/** Parses what `stateScript` printed about the places. It skips lines of any other form; their files count as missing and are sent. */
-export function parseManifest(stdout: string): RemoteManifest {
+/** Parses what `stateScript` printed about the places. It skips records of any other form; their files count as missing and are sent. */
+export function parseManifest(records: string): RemoteManifest {
   const manifest = new Map<string, RemoteEntry>();
+  for (const record of records.split("\0")) {
+    const [, mode, size, seconds, key] = /^([0-7]+|link) (\d+) (-?[\d.]+) (.*)$/s.exec(record) ?? [];
+    if (key === undefined) continue;
+    const bits = mode === "link" ? undefined : Number.parseInt(mode ?? "", 8);
+    manifest.set(key, { mode: bits, sizeBytes: Number(size), modifiedMs: Number(seconds) * 1000 });
+  }
+  return manifest;
+}
+
+/** Parses what `sumsScript` printed. A file without a line counts as changed. */
+export function parseSums(stdout: string): RemoteSums {
+  const sums = new Map<string, string>();
   let place = "";
   for (const line of stdout.split("\n")) {
     if (line.startsWith("# ")) place = line.slice(2);
     const [, escape, sum, path] = /^(\\?)([0-9a-f]{64}) [ *]\.\/(.*)$/.exec(line) ?? [];
-    if (path !== undefined) {
-      manifest.set(`${place}/${escape === "" ? path : unescaped(path)}`, { sum, mode: usualMode });
-    }
-    const [, kind, mode, other] = /^(mode|link) ([0-7]+) (.*)$/.exec(line) ?? [];
-    if (other !== undefined && mode !== undefined) {
-      const known = kind === "mode" ? manifest.get(`${place}/${other}`) : undefined;
-      manifest.set(`${place}/${other}`, { sum: known?.sum, mode: Number.parseInt(mode, 8) });
-    }
+    if (sum !== undefined && path !== undefined) sums.set(`${place}/${escape === "" ? path : unescaped(path)}`, sum);
   }
-  return manifest;
+  return sums;
+}
+
+interface Comparison {
+  readonly manifest: RemoteManifest;
+  /** Compares the contents of all files. Otherwise a file with the same size and time as the node's counts as unchanged. */
+  readonly checksum: boolean;
+  /** Sums of files here. */
+  readonly sumOf: FileSums;
+  /** Asks the node for the sums of these files. It is called at most once, and not at all if sizes and times tell everything. */
+  readonly askSums: (files: readonly SyncFile[]) => Promise<RemoteSums>;
 }
 
 /** Returns the same plan with the files that the node already has moved from `files` to `unchanged`. */
 export async function changedFiles(
   plan: SyncPlan,
-  manifest: RemoteManifest,
-  sumOf: FileSums,
+  { manifest, checksum, sumOf, askSums }: Comparison,
   signal: AbortSignal,
 ): Promise<SyncPlan> {
-  const isUnchanged = async (file: SyncFile): Promise<boolean> => {
-    const present = manifest.get(`${file.place}/${file.path}`);
-    if (present?.sum === undefined || present.mode !== file.mode) return false;
-    return present.sum === (await sumOf(file.source, signal));
+  const isSameSize = (file: SyncFile): boolean => {
+    const present = manifest.get(placeAndPath(file));
+    return present?.mode === file.mode && present.sizeBytes === file.sizeBytes;
   };
-  const unchanged = await runAtOnce(plan.files, filesAtOnce, isUnchanged, signal);
+  const isSameTime = (file: SyncFile): boolean => isSameMoment(manifest.get(placeAndPath(file)), file);
+  const doubtful = plan.files.filter((file) => isSameSize(file) && (checksum || !isSameTime(file)));
+  const sums = doubtful.length === 0 ? new Map<string, string>() : await askSums(doubtful);
+  const isSameSum = async (file: SyncFile): Promise<boolean> =>
+    sums.get(placeAndPath(file)) === (await sumOf(file.source, signal));
+  const isEqual = await runAtOnce(doubtful, filesAtOnce, isSameSum, signal);
+  const changed = new Set(doubtful.filter((_file, index) => isEqual[index] === false));
+  const isUnchanged = (file: SyncFile): boolean => isSameSize(file) && !changed.has(file);
   return {
     ...plan,
-    files: plan.files.filter((_file, index) => unchanged[index] === false),
-    unchanged: [...plan.unchanged, ...plan.files.filter((_file, index) => unchanged[index] === true)],
+    files: plan.files.filter((file) => !isUnchanged(file)),
+    unchanged: [...plan.unchanged, ...plan.files.filter(isUnchanged)],
   };
 }
 
 /** Whether the node already matches the plan: there is nothing to send, and nothing to remove for good. */
 export function isSettled(plan: SyncPlan, manifest: RemoteManifest): boolean {
   if (plan.files.length > 0) return false;
-  const staying = new Set(plan.unchanged.map((file) => `${file.place}/${file.path}`));
+  const staying = new Set(plan.unchanged.map(placeAndPath));
   return ![...manifest.keys()].some(
     (key) => !staying.has(key) && key.startsWith("tests/") && isRemovedFirst(plan, key.slice("tests/".length)),
   );
 }
 
 const filesAtOnce = 8;
+
+const placeAndPath = ({ place, path }: SyncFile): string => `${place}/${path}`;
+
+/** Whether two times differ by less than what they lose on their way through an archive: a microsecond, rounded on both sides. */
+const isSameMoment = (one: { readonly modifiedMs: number } | undefined, other: SyncFile): boolean =>
+  one !== undefined && Math.abs(one.modifiedMs - other.modifiedMs) < 0.002;
 
 /** sha256sum puts a backslash before a line whose file name it had to escape. */
 const unescaped = (path: string): string =>

@@ -47,8 +47,8 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
   if (contents === undefined) {
     throw new ClusterError(
       "bad-usage",
-      `${testsSource(checkout.folder, layout)} does not exist, but the cluster's tests are of that name.`,
-      { hint: "Sync a checkout of the release that is installed." },
+      `${testsSource(checkout.folder, layout)} does not exist, but the cluster's tests have that name.`,
+      { hint: "Sync a checkout of the installed release." },
     );
   }
   const tests = contents.tests.map((file) => placed(file, "tests"));

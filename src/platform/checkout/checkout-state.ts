@@ -20,12 +20,13 @@ export function parseState(
   layouts: readonly Layout[],
   clusterVariant: Variant,
 ): CheckoutState | string {
-  const [, name, versionFile = ""] = /^# layout (\S+)\n# version\n(.*?)\n# tests\n/s.exec(stdout) ?? [];
+  const [, name, versionFile = "", records = ""] =
+    /^# layout (\S+)\n# version\n(.*?)\n# tests\n(.*)$/s.exec(stdout) ?? [];
   const layout = layouts.find((each) => each.name === name);
-  if (layout === undefined) return "no installation has begun";
+  if (layout === undefined) return "the installation has not begun";
   const body = parsedJson(versionFile);
-  if (!isMapping(body)) return `${layout.versionFile} is not complete`;
-  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest: parseManifest(stdout) };
+  if (!isMapping(body)) return `${layout.versionFile} is incomplete`;
+  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest: parseManifest(records) };
 }
 
 function parsedJson(text: string): unknown {

@@ -3,10 +3,11 @@ import { ClusterError } from "../../errors.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { FileSums } from "../../system/files/file-hash.ts";
 import { checkoutArchive } from "./checkout-archive.ts";
-import { changedFiles, isSettled } from "./checkout-manifest.ts";
+import { changedFiles, isSettled, parseSums } from "./checkout-manifest.ts";
+import type { RemoteSums } from "./checkout-manifest.ts";
 import { syncPlan } from "./checkout-plan.ts";
-import type { SyncPlan } from "./checkout-plan.ts";
-import { stateScript, syncStatuses, unpackScript } from "./checkout-scripts.ts";
+import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
+import { stateScript, sumsInput, sumsScript, syncStatuses, unpackScript } from "./checkout-scripts.ts";
 import { parseState } from "./checkout-state.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import type { Checkout } from "./checkout.ts";
@@ -20,6 +21,8 @@ export interface SyncTarget {
   readonly layouts: readonly Layout[];
   /** The variant with which the cluster was created. */
   readonly variant: Variant;
+  /** Compare the contents of all files, not only of those with another size or time. */
+  readonly checksum: boolean;
   /** Shared by the targets of one sync. */
   readonly sumOf: FileSums;
 }
@@ -39,7 +42,8 @@ export interface SyncReport {
 export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
   const { layout, variant, manifest } = await askState(target, signal);
   const whole = syncPlan(checkout, variant, layout);
-  const plan = await changedFiles(whole, manifest, target.sumOf, signal);
+  const askSums = (files: readonly SyncFile[]): Promise<RemoteSums> => askForSums(files, target, layout, signal);
+  const plan = await changedFiles(whole, { ...target, manifest, askSums }, signal);
   if (!isSettled(plan, manifest)) await unpack(plan, target, signal);
   return {
     files: whole.files.length,
@@ -55,15 +59,15 @@ async function askState(
   signal: AbortSignal,
 ): Promise<CheckoutState> {
   const argv = ["sh", "-c", stateScript(layouts)];
-  const result = await connection.run({ argv, sudo: true, limitMs, task: "looking what is installed" }, signal);
+  const result = await connection.run({ argv, sudo: true, limitMs, task: "checking what is installed" }, signal);
   if (result.status === syncStatuses.failed) throw transferFailed(reference, result);
   if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
   if (result.status !== 0) {
     throw new ClusterError(
       "remote-command-failed",
-      `${reference} could not be asked what is installed on it: ${lastLine(result)}.`,
+      `Cannot find out what is installed on ${reference}: ${lastLine(result)}.`,
       {
-        hint: "Look at that node: the run command with `noTestEnv` gets a shell on it.",
+        hint: "Inspect that node: the run command with `noTestEnv` opens a shell on it.",
         facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
       },
     );
@@ -71,6 +75,20 @@ async function askState(
   const state = parseState(result.stdout, layouts, variant);
   if (typeof state === "string") throw notInstalled(reference, state);
   return state;
+}
+
+async function askForSums(
+  files: readonly SyncFile[],
+  { connection, reference }: SyncTarget,
+  layout: Layout,
+  signal: AbortSignal,
+): Promise<RemoteSums> {
+  const argv = ["sh", "-c", sumsScript(files, layout)];
+  const stdin = sumsInput(files);
+  const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "comparing files" }, signal);
+  if (result.status === 0) return parseSums(result.stdout);
+  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
+  throw transferFailed(reference, result);
 }
 
 async function unpack(plan: SyncPlan, { connection, reference }: SyncTarget, signal: AbortSignal): Promise<void> {
@@ -86,9 +104,9 @@ function transferFailed(reference: string, result: RemoteResult): ClusterError {
   const reason = isFull ? "no space is left on its disk" : lastLine(result);
   return new ClusterError(
     "transfer-failed",
-    `The checkout could not be synced to ${reference}: ${reason}. It has its former files.`,
+    `Cannot sync the checkout to ${reference}: ${reason}. The node still has its previous files.`,
     {
-      hint: "Remove the cause, if it is not the connection, and sync again.",
+      hint: "If the connection is not the cause, fix the cause, then sync again.",
       transient: result.status === syncStatuses.brokenTransfer && !isFull,
       facts: { node: reference, status: result.status },
     },
@@ -96,8 +114,8 @@ function transferFailed(reference: string, result: RemoteResult): ClusterError {
 }
 
 const notInstalled = (reference: string, reason: string): ClusterError =>
-  new ClusterError("not-installed", `The cluster software is not installed on ${reference} yet: ${reason}.`, {
-    hint: "Wait for the installation to end (the wait command tells when), then sync again.",
+  new ClusterError("not-installed", `The platform is not installed on ${reference} yet: ${reason}.`, {
+    hint: "Wait until the installation has finished (run the wait command), then sync again.",
     facts: { node: reference },
   });
 

@@ -1,4 +1,5 @@
-import { access, stat } from "node:fs/promises";
+import { isAccessible } from "../../system/files/is-accessible.ts";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Checked } from "../../system/checked.ts";
@@ -29,12 +30,12 @@ interface CheckoutContents {
  */
 export async function readCheckout(folder: string): Promise<Checked<Checkout>> {
   const information = await stat(folder).catch(() => undefined);
-  if (information?.isDirectory() !== true) return problem(`There is no folder ${folder}.`);
+  if (information?.isDirectory() !== true) return problem(`The folder ${folder} does not exist.`);
   const present = await Promise.all(layouts.map((layout) => isFolder(testsSource(folder, layout))));
   const found = layouts.filter((_layout, index) => present[index]);
   if (found.length === 0) {
     const places = layouts.map((layout) => testsSource(folder, layout)).join(" nor ");
-    return problem(`${folder} is not a checkout of the cluster software: there is neither ${places}.`);
+    return problem(`${folder} is not a checkout of the platform: it has neither ${places}.`);
   }
   const contents = new Map<Layout["name"], CheckoutContents>();
   const problems: string[] = [];
@@ -60,11 +61,8 @@ const librarySource = (folder: string, layout: Layout): string =>
   join(folder, "packages", "bootstrap", "extra", layout.internalLibrary);
 
 /** An enterprise checkout builds on an open source one, which this file names. */
-const checkoutVariant = (folder: string): Promise<Variant> =>
-  access(join(folder, "packages", "upstream.json")).then(
-    () => "enterprise",
-    () => "oss",
-  );
+const checkoutVariant = async (folder: string): Promise<Variant> =>
+  (await isAccessible(join(folder, "packages", "upstream.json"))) ? "enterprise" : "oss";
 
 const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(

@@ -48,9 +48,9 @@ function mapping(read: () => unknown, path: string): Checked<Configuration> {
   try {
     const value = read() ?? {};
     if (isMapping(value)) return { value };
-    return problem(`${path}: a mapping (key: value) is needed at the top.`);
+    return problem(`${path}: the top level must be a mapping (key: value).`);
   } catch {
-    return problem(`${path}: its anchors and aliases cannot be resolved.`);
+    return problem(`${path}: cannot resolve its anchors and aliases.`);
   }
 }
 
@@ -70,8 +70,8 @@ async function readText(path: string): Promise<Checked<string>> {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file.",
-  ENOTDIR: "there is no such file.",
+  ENOENT: "the file does not exist.",
+  ENOTDIR: "the file does not exist.",
   EISDIR: "is a folder, not a file.",
   EACCES: "this user may not read it.",
   ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text.",

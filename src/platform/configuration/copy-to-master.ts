@@ -1,4 +1,5 @@
-import { access, constants, stat } from "node:fs/promises";
+import { isAccessible } from "../../system/files/is-accessible.ts";
+import { constants, stat } from "node:fs/promises";
 import { isAbsolute, posix } from "node:path";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
@@ -16,7 +17,9 @@ export interface CopyToMaster {
 export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
   const colon = text.lastIndexOf(":/");
   if (colon < 0) {
-    const reason = text.includes(":") ? "the path on the master must be absolute" : "write /local/path:/remote/path";
+    const reason = text.includes(":")
+      ? "the path on the master must be absolute"
+      : "use the form /local/path:/remote/path";
     return problem(`${text}: ${reason}`);
   }
   const source = text.slice(0, colon);
@@ -27,14 +30,10 @@ export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
 /** Lists the files of one `--copy-to-master`: a single file, or all files of a folder, whose contents go into the target folder. */
 export async function listCopyToMaster({ source, target }: CopyToMaster): Promise<Checked<readonly FileToCopy[]>> {
   const information = await stat(source).catch(() => undefined);
-  if (information === undefined) return problem(`there is no file or folder ${source}`);
+  if (information === undefined) return problem(`${source} does not exist`);
   if (information.isDirectory()) return listFolder(source, target);
   if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
-  const isReadable = await access(source, constants.R_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!isReadable) return problem(`this user may not read ${source}`);
+  if (!(await isAccessible(source, constants.R_OK))) return problem(`this user may not read ${source}`);
   const place = target.endsWith("/") ? target + posix.basename(source) : target;
   return { value: [{ source, target: place, mode: information.mode & 0o777, sizeBytes: information.size }] };
 }

@@ -24,13 +24,13 @@ export interface GenconfFolder {
 /** Lists the folder with its subfolders. `folder` is absolute. */
 export async function readGenconfFolder(folder: string): Promise<Checked<GenconfFolder>> {
   const information = await stat(folder).catch(() => undefined);
-  if (information === undefined) return problem(`there is no folder ${folder}`);
+  if (information === undefined) return problem(`the folder ${folder} does not exist`);
   if (!information.isDirectory()) return problem(`${folder} is not a folder`);
   const listed = await listFiles(folder, { boundary: folder, isSkipped: () => false });
   if (listed.problems !== undefined) return listed;
   const targets = new Set(listed.value.map((file) => file.path));
   if (targets.has("config.yaml")) {
-    return problem(`${folder}/config.yaml is refused: give your configuration with \`extraConfig\``);
+    return problem(`${folder}/config.yaml is not allowed: pass your configuration with \`extraConfig\``);
   }
   return {
     value: {

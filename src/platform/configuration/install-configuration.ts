@@ -1,7 +1,6 @@
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import { urlSecrets } from "../../system/mask-url.ts";
 import { renderConfiguration } from "./configuration-file.ts";
 import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
 import type { Configuration } from "./configuration.ts";
@@ -10,19 +9,6 @@ import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { GenconfFile } from "../phases/genconf.ts";
 import { bootstrapPort } from "../phases/serve.ts";
-
-/** Returns the values that must never be shown: a signed artifact URL, the license, and the superuser's password hash if the user provided one. */
-export function secretsOf({
-  artifact,
-  configuration,
-}: Pick<InstallPlan, "artifact" | "configuration">): readonly string[] {
-  const { values } = configuration;
-  const license = configuration.kind === "added" ? configuration.licenseKey : undefined;
-  const texts = [license, values["license_key_contents"], values["superuser_password_hash"]]
-    .filter((value) => typeof value === "string" && value.trim() !== "")
-    .map(String);
-  return [...(artifact.kind === "url" ? urlSecrets(artifact.url) : []), ...texts];
-}
 
 /** Fails as `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {
@@ -40,7 +26,7 @@ export interface GenconfFacts {
   readonly resolvers: readonly string[];
   /** The bootstrap server's origin, with the secret path below it. */
   readonly bootstrapUrl: string;
-  /** The layout that the artifact seems to have. */
+  /** The layout whose own keys the configuration gets. */
   readonly layout: Layout;
   /** As reported by the artifact's `--version`. */
   readonly release: string;
@@ -71,14 +57,14 @@ export async function genconfFiles(
 
 function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: GenconfFacts): Configuration {
   const { configuration, variant, nodesKeepTime } = plan;
-  if (configuration.kind === "complete") return configuration.values;
-  const { values, securityMode, licenseKey } = configuration;
   const { resolvers, layout, release } = found;
+  const ownKeys = layout.baseConfiguration({ variant, release, nodesKeepTime });
+  if (configuration.kind === "complete") return { ...ownKeys, ...configuration.values };
+  const { values, securityMode, licenseKey } = configuration;
   const hasPublicDetector =
     plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
   const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
-  const ownBase = { ...base, ...layout.baseConfiguration({ variant, release, nodesKeepTime }) };
-  return mergeConfiguration(ownBase, values, securityMode);
+  return mergeConfiguration({ ...base, ...ownKeys }, values, securityMode);
 }
 
 /**

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
-import type { Environment } from "../../system/environment.ts";
+import type { Environment } from "../../system/runtime.ts";
 import { errorCode } from "../../system/error-code.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -45,6 +45,6 @@ async function fromFile(path: string, source: License["source"]): Promise<Checke
     const contents = (await readFile(path, "utf8")).replace(/\r?\n$/, "");
     return contents === "" ? problem(`${source}: the license file ${path} is empty.`) : { value: { contents, source } };
   } catch (error) {
-    return problem(`${source}: the license file ${path} cannot be read (${errorCode(error) ?? "no code"}).`);
+    return problem(`${source}: cannot read the license file ${path} (${errorCode(error) ?? "no code"}).`);
   }
 }

@@ -54,7 +54,7 @@ def share(path, more):
 
 
 def drop_rights(root, files):
-    """Files stay root's: the server may read them through its group, and change none."""
+    """Files remain root's: the server can read them through its group, but cannot change any."""
     if os.geteuid() == 0:
         for parent, _, _ in os.walk(root):
             share(parent, 0o050)
@@ -64,7 +64,7 @@ def drop_rights(root, files):
         try:
             os.chroot(".")
         except OSError:
-            # In some containers root may not do that. The folders above are closed to others in any case.
+            # In some containers, root may not do that. The folders above are closed to other users in any case.
             pass
         os.setgroups([])
         os.setgid(IDENTITY)
@@ -74,7 +74,7 @@ def drop_rights(root, files):
 
 
 class State(object):
-    """Which nodes are done: a line each in the state file, which is opened before the rights are dropped."""
+    """Which nodes are done: one line each in the state file, which is opened before the privileges are dropped."""
 
     def __init__(self, path, nodes):
         self.waiting = set(nodes)

@@ -5,8 +5,7 @@ import { assertVariant } from "../artifact/artifact-head.ts";
 import type { ArtifactVersion } from "../artifact/artifact-version.ts";
 import { parseArtifactVersion } from "../artifact/artifact-version.ts";
 import { installPaths } from "../install-paths.ts";
-import type { Phase } from "./phase.ts";
-import { lastLines, reasonOf } from "./remote-script.ts";
+import { lastLines, type Phase, reasonOf } from "./phase.ts";
 
 export interface CheckVersion {
   readonly variant: Variant;
@@ -59,14 +58,14 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
     const found = result.stdout.trim();
     throw new ClusterError(
       "artifact-invalid",
-      `The artifact ${request.shown} has the SHA-256 sum ${found}, not ${sum}.`,
-      { hint: "Check `artifactSha256`, and that ARTIFACT_URL leads to the release you mean.", facts },
+      `The artifact ${request.shown} has the SHA-256 checksum ${found}, not ${sum}.`,
+      { hint: "Check `artifactSha256`, and whether ARTIFACT_URL is the intended release.", facts },
     );
   }
   throw new ClusterError(
     "artifact-invalid",
-    `The artifact ${request.shown} did not answer --version: ${reasonOf(result)}.`,
-    { hint: "Is it a release artifact (an installer generator script)? Try another download of it.", facts },
+    `The artifact ${request.shown} failed to print its version with --version: ${reasonOf(result)}.`,
+    { hint: "Make sure that it is a release artifact (an installer generator script), or download it again.", facts },
   );
 }
 

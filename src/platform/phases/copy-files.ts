@@ -1,8 +1,7 @@
 import { dirname } from "node:path/posix";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import type { FileToCopy } from "../configuration/genconf-folder.ts";
-import type { Phase } from "./phase.ts";
-import { runRemoteScript } from "./remote-script.ts";
+import { type Phase, runRemoteScript } from "./phase.ts";
 
 const filesAtOnce = 4;
 
@@ -18,8 +17,8 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
         text: 'main() { umask 022; mkdir -p -- "$@"; }',
         arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
         limitMs: 60_000,
-        task: "making the folders of `copyToMaster`",
-        failure: `${reference}: the folders of \`copyToMaster\` could not be made`,
+        task: "creating the folders of `copyToMaster`",
+        failure: `${reference}: cannot create the folders of \`copyToMaster\``,
         errorId: "install-failed",
       },
       signal,

@@ -2,9 +2,7 @@ import { isIP } from "node:net";
 import type { LocalArtifact } from "../artifact/artifact-download.ts";
 import type { ArtifactLocation } from "../artifact/artifact-location.ts";
 import { installPaths } from "../install-paths.ts";
-import { curlConfig } from "./curl-config.ts";
-import type { Phase, PhaseContext } from "./phase.ts";
-import { reasonOf, runRemoteScript } from "./remote-script.ts";
+import { type Phase, type PhaseContext, reasonOf, runRemoteScript } from "./phase.ts";
 
 export interface FetchArtifact {
   readonly artifact: ArtifactLocation;
@@ -29,7 +27,7 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
       if (reason === undefined) return;
       context.progress.detail(
         1,
-        `${context.reference} cannot fetch the artifact (${reason}): it goes through this machine`,
+        `${context.reference} cannot download the artifact (${reason}), so this machine downloads and uploads it`,
       );
     }
     await sendFromHere(request, context, signal);
@@ -107,8 +105,8 @@ async function sendFromHere(
       text: `main() { mkdir -p ${installPaths.workFolder}; }`,
       arguments: [],
       limitMs: 60_000,
-      task: "making the installer's folder",
-      failure: `${reference}: the installer's folder could not be made`,
+      task: "creating the installer's folder",
+      failure: `${reference}: cannot create the installer's folder`,
       errorId: "remote-command-failed",
     },
     signal,
@@ -142,4 +140,30 @@ function isThisMachine(url: string): boolean {
 export function megabytes(bytes: number, totalBytes: number | undefined): string {
   const rounded = (value: number): string => (value / 1e6).toFixed(value < 1e7 ? 1 : 0);
   return totalBytes === undefined ? `${rounded(bytes)} MB` : `${rounded(bytes)} of ${rounded(totalBytes)} MB`;
+}
+
+/**
+ * Returns a configuration for `curl --config -`. A URL can be a secret, so it travels by stdin, which no process list shows. All options work with
+ * curl 7.29 (CentOS 7).
+ */
+export function curlConfig(url: string): string {
+  // The downloaded file runs as root, so no redirect may lead from https to http.
+  const redirects = url.startsWith("https:") ? "=https" : "=http,https";
+  return [
+    `url = "${url.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`,
+    "globoff",
+    "fail",
+    "silent",
+    "show-error",
+    "location",
+    `proto-redir = "${redirects}"`,
+    "max-redirs = 10",
+    "connect-timeout = 10",
+    // Less than 1 KB/s for half a minute counts as cut off.
+    "speed-limit = 1000",
+    "speed-time = 30",
+    "retry = 2",
+    "retry-delay = 2",
+    "",
+  ].join("\n");
 }

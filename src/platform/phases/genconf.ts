@@ -4,8 +4,7 @@ import { runAtOnce } from "../../system/run-at-once.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
-import type { Phase } from "./phase.ts";
-import { lastLines, runRemoteScript } from "./remote-script.ts";
+import { lastLines, type Phase, runRemoteScript } from "./phase.ts";
 
 export interface GenconfFile {
   /** Relative to `genconf/`, with `/` as separator. */
@@ -29,7 +28,7 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
         connection.upload(source, { path: `${installPaths.genconf}/${path}`, mode, sudo: true }, signal),
       signal,
     );
-    step.update("the artifact generates the installer");
+    step.update("generating the installer");
     return runGenconf(connection, reference, signal);
   },
 });
@@ -48,8 +47,8 @@ async function makeFolders(
       text: `main() { rm -rf ${installPaths.genconf}; mkdir -p -- "$@"; }`,
       arguments: [...new Set([installPaths.genconf, ...folders])],
       limitMs: 60_000,
-      task: "making the installer's folder",
-      failure: `${reference}: the installer's folder could not be made`,
+      task: "creating the installer's folder",
+      failure: `${reference}: cannot create the installer's folder`,
       errorId: "remote-command-failed",
     },
     signal,
@@ -98,23 +97,23 @@ async function runGenconf(connection: Connection, reference: string, signal: Abo
   if (layout !== undefined) return layout;
   throw new ClusterError(
     "artifact-invalid",
-    `The artifact's genconf left none of ${names.join(", ")} in genconf/serve.`,
+    `The artifact's --genconf created none of ${names.join(", ")} in genconf/serve.`,
     {
-      hint: "Is it a complete release artifact, of a family that this program knows? Its genconf.log is among the logs of the nodes.",
+      hint: "Make sure that it is a complete release artifact of a supported family. Its genconf.log is in the nodes' logs.",
     },
   );
 }
 
 const diskIsFull = (reference: string, output: string): ClusterError =>
   new ClusterError("install-failed", `${reference}: the disk is full, so the artifact's --genconf failed.`, {
-    hint: "Choose an image or machines with a larger disk, or make room there.",
+    hint: "Choose an image or machines with a larger disk, or free some space there.",
     facts: { node: reference, output: lastLines(output, 40) },
   });
 
 /** The message quotes the artifact's `key: message` lines unchanged. */
 function configurationRefused(output: string, status: number): ClusterError {
   const lines = lastLines(output, 40);
-  const shown = lines.length === 0 ? [`(it ended with status ${status} and said nothing)`] : lines;
+  const shown = lines.length === 0 ? [`(it exited with status ${status} and printed nothing)`] : lines;
   return new ClusterError(
     "configuration-refused",
     ["The artifact refused the cluster configuration:", ...shown].join("\n"),

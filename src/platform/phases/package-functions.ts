@@ -1,6 +1,7 @@
 /**
- * Shell functions that find and install the packages of missing programs with the distribution's own package manager. They read `$system` and
- * `$major` (see read_system), `$conditions`, and `$missing`.
+ * Shell functions that find and install the packages of missing programs with the distribution's own package manager. They share the variables
+ * `$system` and `$major` (set by read_system), `$missing` (set by install_missing), and `$conditions`, the caller's comma-separated list of what the
+ * layout requires, such as `docker`.
  */
 export const packageFunctions = `
 wants() {
@@ -13,7 +14,7 @@ read_system() {
 }
 
 install_missing() {
-  # shellcheck disable=SC2005,SC2046 # one line, one word a package
+  # shellcheck disable=SC2005,SC2046 # one line, one word per package
   missing=$(echo $(missing_packages "$@"))
   [ -n "$missing" ] || return 0
   install_packages
@@ -68,11 +69,11 @@ install_packages() {
   wait_for_first_boot
   now "installing $missing"
   if is_apt; then
-    patiently with_apt
+    with_retries with_apt
   else
     use_vault
     case $missing in *docker*) add_docker_source ;; esac
-    patiently with_rpm
+    with_retries with_rpm
   fi
   rm -f "$log"
 }
@@ -80,7 +81,7 @@ install_packages() {
 # cloud-init runs the package manager too, and changes its sources before that.
 wait_for_first_boot() {
   { [ -d /run/systemd/system ] && command -v cloud-init >/dev/null; } || return 0
-  now 'waiting for the end of the first boot'
+  now 'waiting for the first boot to finish'
   timeout 600 cloud-init status --wait >/dev/null 2>&1 || :
 }
 
@@ -88,12 +89,12 @@ with_apt() {
   DEBIAN_FRONTEND=noninteractive
   export DEBIAN_FRONTEND
   timeout 300 apt-get -q update || return 1
-  # Debian 13 has made the client a package of its own, which docker.io only recommends.
+  # In Debian 13 the client is a separate package, which docker.io only recommends.
   client=
   case " $missing " in
     *' docker.io '*) ! apt-cache show docker-cli >/dev/null 2>&1 || client=docker-cli ;;
   esac
-  # shellcheck disable=SC2086 # one word a package
+  # shellcheck disable=SC2086 # one word per package
   timeout 900 apt-get -q -y --no-install-recommends \\
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install $missing $client
 }
@@ -101,15 +102,15 @@ with_apt() {
 with_rpm() {
   manager=yum
   ! command -v dnf >/dev/null || manager=dnf
-  # What Docker needs of RHEL 7 is in a source that is off there.
+  # On RHEL 7, Docker's dependencies are in a repository that is disabled by default.
   set --
   [ "$system$major" != rhel7 ] || set -- '--enablerepo=*extras*'
   # shellcheck disable=SC2086
   timeout 900 "$manager" -q -y "$@" install $missing
 }
 
-# CentOS 7 ended in June 2024: its mirrors are gone and its packages are kept in the vault. By http, since the certificates of an old
-# image may be too old; the packages are signed.
+# CentOS 7 reached its end of life in June 2024: its mirrors are gone, and its packages are in the vault. This uses http because an old image may
+# lack current certificates; the packages are signed.
 use_vault() {
   [ "$system$major" = centos7 ] || return 0
   sed -i -e 's|^mirrorlist=.*mirrorlist.centos.org|#&|' \\
@@ -117,28 +118,28 @@ use_vault() {
     /etc/yum.repos.d/CentOS-*.repo
 }
 
-# Only Amazon's distributions bring a Docker of their own.
+# Among the distributions with yum or dnf, only Amazon's have a Docker package of their own.
 add_docker_source() {
   if [ "$system" = amzn ]; then
     ! command -v amazon-linux-extras >/dev/null || amazon-linux-extras enable docker >/dev/null
     return 0
   fi
   family=centos
-  # Docker's own folder for RHEL 7 has packages for s390x alone; those for CentOS 7 are the same.
+  # Docker's folder for RHEL 7 has packages for s390x only; the packages for CentOS 7 work on RHEL 7 too.
   [ "$system" != rhel ] || [ "$major" = 7 ] || family=rhel
   curl -fsSL --retry 3 --connect-timeout 20 "https://download.docker.com/linux/$family/docker-ce.repo" \\
-    -o /etc/yum.repos.d/docker-ce.repo || fail "Docker's package source could not be read"
-  # Where the distribution calls itself 7Server or 8.10, Docker's folder is called 7 or 8 all the same.
+    -o /etc/yum.repos.d/docker-ce.repo || fail "cannot read Docker's package source"
+  # A distribution may call itself 7Server or 8.10, but Docker's folders are called 7 and 8.
   sed -i "s|[$]releasever|$major|g" /etc/yum.repos.d/docker-ce.repo
 }
 
-# Again and again while somebody else holds the package manager's lock; a few times after any other failure.
-patiently() {
+# Retries for up to 15 minutes while another process holds the package manager's lock. After any other failure, makes three attempts.
+with_retries() {
   deadline=$(($(date +%s) + 900))
   tries=1
   until "$@" >"$log" 2>&1; do
     if grep -qiE 'could not get lock|unable to lock|unable to acquire|holding the yum lock' "$log"; then
-      now 'waiting for the end of another package installation'
+      now 'waiting for another package installation to finish'
     else
       tries=$((tries + 1))
     fi

@@ -1,8 +1,7 @@
 import type { InstallPlan } from "../install-plan.ts";
 import type { Layout } from "../layout.ts";
-import type { Phase } from "./phase.ts";
+import { type Phase, runRemoteScript } from "./phase.ts";
 import { prepareScript } from "./prepare-script.ts";
-import { runRemoteScript } from "./remote-script.ts";
 
 const limitMs = 30 * 60_000;
 
@@ -17,8 +16,8 @@ export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
         text: prepareScript(layout.containerSetup),
         arguments: prepareArguments(layout, plan),
         limitMs,
-        task: "preparing it",
-        failure: `${reference} could not be prepared`,
+        task: "preparing the node",
+        failure: `Cannot prepare ${reference}`,
         errorId: "install-failed",
         onNow: (text) => {
           step.update(text);

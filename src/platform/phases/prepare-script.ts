@@ -30,13 +30,13 @@ main() {
 check_system() {
   command -v systemd-run >/dev/null || fail 'the machine does not run systemd'
   version=$(systemctl --version | sed -n '1s/^systemd \\([0-9]*\\).*/\\1/p')
-  [ "$version" -ge 200 ] || fail "systemd is too old: $version, and at least 200 is needed"
-  [ ! -e "$marker" ] || [ -e ${installPaths.layout} ] || fail "the platform is installed already: $marker exists"
+  [ "$version" -ge 200 ] || fail "systemd is too old: it is version $version, but at least 200 is required"
+  [ ! -e "$marker" ] || [ -e ${installPaths.layout} ] || fail "the platform is already installed: $marker exists"
 }
 
 check_cgroups() {
   [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ] || return 0
-  fail "the machine has version 2 of the control groups, and the platform can isolate with version 1 only. $fitting"
+  fail "the machine has cgroups 2, but the platform requires cgroups 1. $fitting"
 }
 
 ${packageFunctions}
@@ -47,7 +47,7 @@ free_dns_port() {
   tries=0
   while dns_port_is_taken; do
     tries=$((tries + 1))
-    [ "$tries" -lt 20 ] || fail "port 53 is taken by $(dns_port_owner), and the platform needs it"
+    [ "$tries" -lt 20 ] || fail "the platform needs port 53, but $(dns_port_owner) uses it"
     sleep 0.5
   done
 }
@@ -71,7 +71,7 @@ turn_stub_off() {
   tries=0
   until grep -qs '^nameserver' "$upstream"; do
     tries=$((tries + 1))
-    [ "$tries" -lt 20 ] || fail 'systemd-resolved knows no name server to ask in its place'
+    [ "$tries" -lt 20 ] || fail 'systemd-resolved has no name server to use instead'
     sleep 0.5
   done
   grep -q '^nameserver 127[.]0[.]0[.]5[34]' /etc/resolv.conf || return 0
@@ -85,7 +85,7 @@ wait_for_clock() {
   tries=0
   until timedatectl 2>/dev/null | grep -q 'synchronized: yes'; do
     tries=$((tries + 1))
-    [ "$tries" -lt 180 ] || fail "the clock was not synchronized within 3 minutes: the machine reaches no time server"
+    [ "$tries" -lt 180 ] || fail "the clock was not synchronized within 3 minutes: the machine cannot reach a time server"
     sleep 1
   done
 }
@@ -109,7 +109,7 @@ prepare_for_docker() {
   fi
 }
 
-# Only where it runs: the next start sees the change anyway.
+# Needed only if it is running: otherwise, the next start sees the change.
 restart_docker() {
   systemctl daemon-reload
   ! systemctl is-active --quiet docker || systemctl restart docker

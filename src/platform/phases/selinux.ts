@@ -1,5 +1,4 @@
-import type { Phase } from "./phase.ts";
-import { runRemoteScript } from "./remote-script.ts";
+import { type Phase, runRemoteScript } from "./phase.ts";
 
 /** Takes effect at once and after a reboot. A system with SELinux disabled could only switch with a reboot, so the script refuses it. */
 export const selinuxScript = `
@@ -23,7 +22,7 @@ export const enforceSelinux: Phase = {
         arguments: [],
         limitMs: 60_000,
         task: "setting SELinux to enforcing",
-        failure: `${reference}: SELinux cannot be set to enforcing`,
+        failure: `${reference}: cannot set SELinux to enforcing`,
         errorId: "install-failed",
       },
       signal,

@@ -1,8 +1,7 @@
 import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { bootstrapServer } from "./bootstrap-server.ts";
-import type { Phase } from "./phase.ts";
-import { runRemoteScript } from "./remote-script.ts";
+import { type Phase, runRemoteScript } from "./phase.ts";
 
 export interface BootstrapServer {
   /** The first master's private address. */
@@ -49,7 +48,7 @@ main() {
   done
 }
 
-# The server's own: what systemd adds to the unit's journal names no cause.
+# Reads the server's own lines: those that systemd adds to the unit's journal name no cause.
 last_word() { journalctl -q -n 1 -o cat _SYSTEMD_UNIT=${installUnits.bootstrap}.service || :; }
 
 answers() {
@@ -87,7 +86,7 @@ write_server() {
 ${bootstrapServer}CLUSTER_E2E_END
 }
 
-# Runs whenever the server stops, also for a reboot. The shell has read all of it before it removes itself.
+# Runs whenever the server stops, including for a reboot. The shell has read the whole script before the script removes itself.
 write_end() {
   cat >${installPaths.bootstrapEnd} <<'CLUSTER_E2E_END'
 grep -qx finished ${installPaths.bootstrapState} || exit 0
@@ -139,7 +138,7 @@ export const serve = (server: BootstrapServer): Phase => ({
         // On an emulated machine on a busy computer, Python takes a minute to start.
         limitMs: 180_000,
         task: "starting the bootstrap server",
-        failure: `${reference}: the bootstrap server could not be started`,
+        failure: `${reference}: cannot start the bootstrap server`,
         errorId: "install-failed",
       },
       signal,

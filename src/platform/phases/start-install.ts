@@ -1,8 +1,7 @@
 import type { Role } from "../../model/cluster-record.ts";
 import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
-import type { Phase } from "./phase.ts";
-import { runRemoteScript } from "./remote-script.ts";
+import { type Phase, runRemoteScript } from "./phase.ts";
 
 /** The source that the nodes install from. */
 export interface InstallSource {
@@ -44,21 +43,21 @@ pause() { [ "$(date +%s)" -lt "$deadline" ] && sleep 2; }
 
 install() {
   if [ "$1" = running ]; then
-    echo 'The machine was restarted during the installation, which begins again.'
+    echo 'The machine was restarted during the installation, which now starts again.'
     [ ! -e ${layout.installedMarker} ] || return 0
   fi
   echo running >${installPaths.installStatus}
   limit ${bootstrapSeconds}
   until ask ${layout.installScript} -o ${layout.installScript}; do
     pause || {
-      echo 'The install script could not be read from the bootstrap server.'
+      echo 'Cannot read the install script from the bootstrap server.'
       return 1
     }
   done
 ${shims(layout.installShims(release))}  bash ${layout.installScript} ${layout.returnEarlyFlag} ${layout.installRoles[role]}
 }
 
-# Whether nothing is at work any more that the install script began.
+# Whether everything that the install script started has finished.
 is_set_up() {
   for unit in ${layout.setupUnits.join(" ")}; do
     case $(systemctl show -p ActiveState "$unit.service") in
@@ -120,7 +119,7 @@ ${installRunner(layout, role, source)}CLUSTER_E2E_END
   [ "$status" = 'exit 0' ] || rm -f ${installPaths.installLog} ${installPaths.installStatus}
   write_unit
   systemctl daemon-reload
-  systemctl enable ${installUnits.install} || fail 'the install unit cannot be enabled'
+  systemctl enable ${installUnits.install} || fail 'cannot enable the install unit'
   systemctl start ${installUnits.install} || fail 'the install unit does not start'
 }
 
@@ -152,7 +151,7 @@ export const startInstall = (layout: Layout, source: InstallSource): Phase => ({
         arguments: [],
         limitMs: 120_000,
         task: "starting the installation",
-        failure: `${reference}: the installation could not be started`,
+        failure: `${reference}: cannot start the installation`,
         errorId: "install-failed",
       },
       signal,

@@ -1,6 +1,6 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Layout } from "../layout.ts";
 import type { WebAnswer } from "./ask-web.ts";
 
@@ -39,7 +39,7 @@ export async function askOnMaster(
         argv: ["sh", "-s", "--", "e2e-superuser"],
         stdin: superuserScript(question),
         limitMs,
-        task: "logging in on the master",
+        task: "logging in as the superuser",
       },
       signal,
     );

@@ -1,3 +1,4 @@
+import { messageOf } from "../../errors.ts";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { checkServerIdentity } from "node:tls";
@@ -59,7 +60,7 @@ export async function askWeb(
       if (length > mostBytes) request.destroy(new Error("its answer is too long"));
     });
     response.on("error", fail);
-    response.on("aborted", () => fail(new Error("the answer was cut off")));
+    response.on("aborted", () => fail(new Error("the answer is incomplete")));
     response.on("end", () =>
       resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString("utf8") }),
     );
@@ -83,14 +84,14 @@ function tlsOptions(node: NodeRecord, access: WebAccess): Pick<ConnectionOptions
 
 const problems: Readonly<Record<string, string>> = {
   ECONNREFUSED: "it refuses the connection",
-  ECONNRESET: "it cut the connection off",
+  ECONNRESET: "it closed the connection",
   ETIMEDOUT: "no answer in time",
   ABORT_ERR: "no answer in time",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another address",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for a different address",
 };
 
 function problemOf(error: unknown): string {
   const code = errorCode(error);
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return problems[code ?? ""] ?? (code === undefined ? text : `${text} (${code})`);
 }

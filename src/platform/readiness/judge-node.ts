@@ -17,19 +17,19 @@ export function judgeNode(report: NodeReport): NodeVerdict {
   if (failure !== undefined) return { kind: "failed", reason: failure, log: report.log };
   if (report.layout === "") return waiting("not installed yet");
   if (report.status === "running" || (report.status === "" && isAtWork(report.unit)))
-    return waiting("the installer is at work");
+    return waiting("the installer is running");
   const busy = Object.entries(report.setup).find(([, state]) => isBusy(state));
   if (report.checkStatus === 0) return { kind: "ready" };
-  if (busy !== undefined) return waiting(`${busy[0]} is at work`);
-  if (report.checkStatus === undefined) return waiting("the platform's own check is not there yet");
-  if (report.checkStatus === timedOut) return waiting("the platform's own check does not end");
+  if (busy !== undefined) return waiting(`${busy[0]} is running`);
+  if (report.checkStatus === undefined) return waiting("the platform's own check is not installed yet");
+  if (report.checkStatus === timedOut) return waiting("the platform's own check does not finish");
   return waiting(`its check says: ${checkReason(report)}`);
 }
 
 function failureOf(report: NodeReport): string | undefined {
   const exit = /^exit (\d+)$/.exec(report.status)?.[1];
-  if (exit !== undefined && exit !== "0") return `the install script ended with status ${exit}`;
-  if (report.status === "running" && !isAtWork(report.unit)) return "the installer was cut off";
+  if (exit !== undefined && exit !== "0") return `the install script exited with status ${exit}`;
+  if (report.status === "running" && !isAtWork(report.unit)) return "the installer was interrupted";
   const failed = Object.entries(report.setup).find(([, state]) => state === "failed");
   return failed === undefined ? undefined : `the unit ${failed[0]} failed`;
 }

@@ -1,8 +1,8 @@
 import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { ConnectionPool } from "../../ssh/connection/pool.ts";
-import type { Clock } from "../../system/clock.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import type { Clock } from "../../system/runtime.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import type { Layout } from "../layout.ts";
 import { askOnMaster } from "./ask-on-master.ts";
@@ -52,7 +52,7 @@ export function createMastersChecker(clock: Clock): MastersChecker {
       if (first === undefined) return [];
       if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
       if (request.isTlsEnabled && known.certificateAuthority === undefined)
-        return [waitFor(first, "its certificate authority cannot be read yet")];
+        return [waitFor(first, "its certificate authority is not readable yet")];
       const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
       const silent = await silentMasters(request, access, signal);
       return silent.length > 0 ? silent : checkAsSuperuser(first, { ...request, refusals }, access, signal);
@@ -149,12 +149,16 @@ function loginWait(
   if (login.problem !== undefined) return `login: ${login.problem}`;
   const isRefused = login.status === 401;
   if (refusals.isFinal(isRefused)) {
-    throw new ClusterError("login-refused", `The cluster refuses the superuser "${username}" with this password.`, {
-      hint: "Give `superuserUsername` and `superuserPassword` as the cluster's configuration has them.",
-      facts: { node: nodeReference(master), username },
-    });
+    throw new ClusterError(
+      "login-refused",
+      `The cluster refused the login of the superuser "${username}" with this password.`,
+      {
+        hint: "Pass the `superuserUsername` and the `superuserPassword` of the cluster's configuration.",
+        facts: { node: nodeReference(master), username },
+      },
+    );
   }
-  if (isRefused) return "login: the superuser is refused";
+  if (isRefused) return "login: the superuser was refused";
   return agents === undefined ? `login: status ${login.status}` : undefined;
 }
 

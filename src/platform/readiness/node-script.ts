@@ -34,11 +34,11 @@ lines_of() { sed "s/^/$1=/"; }
 
 status=$(head -c 100 ${installPaths.installStatus} 2>/dev/null || :)
 unit=$(state_of ${installUnits.install})
-# The status is written before the unit ends: read again, it can't be older than the unit's state.
+# The status is written before the unit ends, so a second reading is at least as recent as the unit's state.
 [ "$status" != running ] || [ "$unit" = active ] || status=$(head -c 100 ${installPaths.installStatus} 2>/dev/null || :)
-# A machine that was restarted in the middle goes on by itself, but not at once.
+# A machine that was restarted during the installation resumes it automatically, but not at once.
 [ "$status:$unit" != running:inactive ] || ! systemctl is-enabled --quiet ${installUnits.install} 2>/dev/null || unit=activating
-# Not echo: some shells' makes a line break of a backslash and an n.
+# Not echo: in some shells, it turns \\n into a line break.
 say() { printf '%s=%s\\n' "$1" "$(printf '%s' "$2" | tr -d '\\n')"; }
 say layout "$layout"
 say status "$status"

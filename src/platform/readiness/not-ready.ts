@@ -1,7 +1,7 @@
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { installPaths } from "../install-paths.ts";
-import type { NodeAnswer } from "./ask-node.ts";
+import type { NodeAnswer } from "./ask-nodes.ts";
 import type { Wait } from "./masters-checker.ts";
 
 const mostLines = 40;
@@ -31,10 +31,13 @@ export function deadlinePassed(
   const shown = waits.slice(0, mostLines).map(({ subject, reason }) => `  ${subject}: ${reason}`);
   const rest = waits.length - shown.length;
   const lines = [...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])];
-  const head = `The cluster was not ready after ${Math.round(elapsedMs / 1000)} s; ${answers.length} nodes were asked.`;
-  const text = waits.length === 0 ? ["It was about to be."] : ["Still waited for:", ...lines];
+  const head = `The cluster with ${answers.length} nodes was not ready after ${Math.round(elapsedMs / 1000)} s.`;
+  const text =
+    waits.length === 0
+      ? ["All checks had passed, but time ran out before they were confirmed."]
+      : ["Not ready yet:", ...lines];
   return new ClusterError("deadline-passed", [head, ...text].join("\n"), {
-    hint: "Wait again, or longer with `timeout`.",
+    hint: "Wait again, or allow more time with `timeout`.",
     facts: { waits, elapsedMs },
   });
 }

@@ -1,12 +1,13 @@
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import type { Clock } from "../../system/clock.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { watchdog } from "../../system/time-limit.ts";
 
 /** The backend's record of the cluster, refreshed from time to time. */
 export interface MachineWatch {
   /**
-   * Returns the latest record, or an older one while the backend has a transient failure. Fails as `machine-failed` if a machine has ended or is
+   * Returns the latest record, or an older one while the backend has a transient failure or doesn't answer in time. Fails as `machine-failed` if a machine has ended or is
    * ending.
    */
   current(mustBeFresh: boolean, signal: AbortSignal): Promise<ClusterRecord>;
@@ -15,23 +16,33 @@ export interface MachineWatch {
 export interface MachineWatchRequest {
   readonly cluster: ClusterRecord;
   readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
+  /** Clock time after which nothing is waited for. */
+  readonly deadlineMs: number;
   readonly clock: Clock;
 }
 
+/** A backend that doesn't answer must not hold up the questions to the nodes. */
+const describeLimitMs = 15_000;
 const usualPauseMs = 15_000;
 /** If a node doesn't answer, its end must be noticed soon. */
 const shortPauseMs = 3000;
 
-export function createMachineWatch({ cluster, describe, clock }: MachineWatchRequest): MachineWatch {
+export function createMachineWatch({ cluster, describe, deadlineMs, clock }: MachineWatchRequest): MachineWatch {
   const latest = { record: cluster, askedAtMs: clock.now() };
+  const refresh = async (signal: AbortSignal): Promise<ClusterRecord> => {
+    using limit = watchdog(Math.max(0, Math.min(describeLimitMs, deadlineMs - clock.now())), signal);
+    try {
+      return await describe(limit.signal);
+    } catch (error) {
+      if (limit.hasExpired() || (error instanceof ClusterError && error.transient)) return latest.record;
+      throw error;
+    }
+  };
   return {
     current: async (mustBeFresh, signal) => {
       const age = clock.now() - latest.askedAtMs;
       if (age >= (mustBeFresh ? shortPauseMs : usualPauseMs)) {
-        latest.record = await describe(signal).catch((error: unknown) => {
-          if (error instanceof ClusterError && error.transient) return latest.record;
-          throw error;
-        });
+        latest.record = await refresh(signal);
         latest.askedAtMs = clock.now();
       }
       assertAlive(cluster, latest.record);
@@ -40,7 +51,7 @@ export function createMachineWatch({ cluster, describe, clock }: MachineWatchReq
   };
 }
 
-const hint = "The cluster can never become ready; create a new one.";
+const hint = "This cluster cannot become ready. Create a new one.";
 
 function assertAlive(before: ClusterRecord, now: ClusterRecord): void {
   const present = new Map(now.nodes.map((node) => [node.id, node]));
@@ -48,9 +59,13 @@ function assertAlive(before: ClusterRecord, now: ClusterRecord): void {
   const gone = known.filter((node) => isGone(present.get(node.id)));
   if (gone.length > 0) throw machinesFailed(gone.map((node) => present.get(node.id) ?? node));
   if (now.state !== "incomplete") return;
-  throw new ClusterError("machine-failed", `Cluster "${now.id}" lacks machines: only ${now.nodes.length} are there.`, {
-    hint,
-  });
+  throw new ClusterError(
+    "machine-failed",
+    `Machines of cluster "${now.id}" are missing: only ${now.nodes.length} exist.`,
+    {
+      hint,
+    },
+  );
 }
 
 const isGone = (node: NodeRecord | undefined): boolean =>
@@ -60,7 +75,7 @@ function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
   const texts = gone.map(
     (node) => `${nodeReference(node)} (${node.id})${node.stateReason ? `: ${node.stateReason}` : ""}`,
   );
-  return new ClusterError("machine-failed", `Machines have ended: ${texts.join(", ")}.`, {
+  return new ClusterError("machine-failed", `Machines have stopped: ${texts.join(", ")}.`, {
     hint,
     facts: { nodes: gone.map((node) => ({ node: nodeReference(node), id: node.id, reason: node.stateReason })) },
   });

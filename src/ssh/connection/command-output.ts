@@ -1,8 +1,8 @@
 import { StringDecoder } from "node:string_decoder";
 import type { ClientChannel } from "ssh2";
 import type { RemoteCommand } from "./connection.ts";
+import { byteQueue } from "./byte-queue.ts";
 import type { Link } from "./link.ts";
-import { createOutputTail } from "./output-tail.ts";
 import { afterToken, processMark } from "../session/remote-line.ts";
 
 /** Limit for each stream; earlier output is dropped. */
@@ -14,7 +14,7 @@ const noiseCharacters = 4 * 1024;
 /** Text this long without a newline is shown as a line anyway. */
 const longestLine = 64 * 1024;
 
-interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden"> {
+interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden" | "receive"> {
   /** See `remoteLine`. */
   readonly token: string;
 }
@@ -26,6 +26,8 @@ export interface CommandOutput {
   readonly noise: () => string | undefined;
   /** The id of the remote process group. Resolves once the node has sent it, which may be never. */
   readonly processId: Promise<number>;
+  /** Settles like the command's `receive`; resolves at once without one. */
+  readonly received: Promise<void>;
 }
 
 /**
@@ -35,7 +37,8 @@ export interface CommandOutput {
 export function collectOutput(
   link: Link,
   channel: ClientChannel,
-  { onOutput, isOutputHidden = false, token }: OutputRequest,
+  { onOutput, isOutputHidden = false, receive: receiveBytes, token }: OutputRequest,
+  end: AbortSignal,
 ): CommandOutput {
   const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
     const tail = createOutputTail(keptCharacters);
@@ -52,11 +55,32 @@ export function collectOutput(
   };
   const stdout = receive("stdout");
   const stderr = receive("stderr");
-  const begun = noiseRemover(stdout, token);
   const marked = markRemover(stderr, token);
-  decodeInto(channel, begun);
   decodeInto(channel.stderr, marked);
-  return { stdout: stdout.kept, stderr: stderr.kept, noise: begun.noise, processId: marked.processId };
+  const { processId } = marked;
+  if (receiveBytes !== undefined) {
+    const { noise, received } = passBytes(channel, { receive: receiveBytes, token }, end);
+    return { stdout: () => "", stderr: stderr.kept, noise, processId, received };
+  }
+  const begun = noiseRemover(stdout, token);
+  decodeInto(channel, begun);
+  return { stdout: stdout.kept, stderr: stderr.kept, noise: begun.noise, processId, received: Promise.resolve() };
+}
+
+function passBytes(
+  channel: ClientChannel,
+  { receive, token }: { readonly receive: NonNullable<RemoteCommand["receive"]>; readonly token: string },
+  end: AbortSignal,
+): Pick<CommandOutput, "noise" | "received"> {
+  const queue = byteQueue(channel, end);
+  // In this encoding each byte is a character, so the bytes after the token survive.
+  const begun = noiseRemover({ add: (text) => queue.add(Buffer.from(text, "latin1")), end: queue.end }, token);
+  channel.on("data", (chunk: Buffer) => {
+    if (begun.noise() === undefined) queue.add(chunk);
+    else begun.add(chunk.toString("latin1"));
+  });
+  channel.on("end", queue.end).on("close", queue.end);
+  return { noise: begun.noise, received: receive(queue.chunks()).then(queue.close) };
 }
 
 interface TextSink {
@@ -130,5 +154,28 @@ function lineSplitter(onLine: (line: string) => void): TextSink {
       if (state.rest.length > longestLine) flush();
     },
     end: flush,
+  };
+}
+
+/** Keeps the end of a text that arrives in chunks, so that a command with endless output can't fill the memory. */
+export interface OutputTail {
+  add(text: string): void;
+  /** Returns the last `limit` characters of the text. */
+  text(): string;
+}
+
+export function createOutputTail(limit: number): OutputTail {
+  const parts: string[] = [];
+  const kept = { length: 0 };
+  return {
+    add: (text) => {
+      parts.push(text);
+      kept.length += text.length;
+      for (let first = parts[0] ?? ""; kept.length - first.length > limit; first = parts[0] ?? "") {
+        kept.length -= first.length;
+        parts.shift();
+      }
+    },
+    text: () => parts.join("").slice(-limit),
   };
 }

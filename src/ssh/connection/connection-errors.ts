@@ -1,5 +1,4 @@
 import { ClusterError } from "../../errors.ts";
-import type { ServerOffer } from "./server-offer.ts";
 import { fingerprint } from "./wire.ts";
 
 /** The destination of a connection, for messages. */
@@ -59,7 +58,7 @@ const remedies: Readonly<Record<ServerOffer["part"], string>> = {
 
 function noAgreement(address: string, offer: ServerOffer): Omit<FailureText, "transient"> {
   const { part, names } = offer;
-  const offered = names.length === 0 ? "nothing that this program knows" : names.join(", ");
+  const offered = names.length === 0 ? "no algorithm that this program knows" : names.join(", ");
   return {
     message: `The SSH server of ${address} and this program have no ${part} in common. It offers ${offered}.`,
     hint: `Choose an image whose SSH server allows another ${part}, or add this to its sshd_config: ${remedies[part]}`,
@@ -85,16 +84,16 @@ function describeFailure(
         return { ...noAgreement(address, offer), transient: mayStillBoot && offer.part === "host key" };
       }
       return {
-        message: `${address} and this program don't agree on how to speak: ${error.message}.`,
+        message: `${address} and this program cannot agree on a protocol: ${error.message}.`,
         transient: mayStillBoot,
       };
     case "client-timeout":
       return {
-        message: `${address} accepted the connection but its SSH server didn't answer in time.`,
+        message: `${address} accepted the connection, but its SSH server did not answer in time.`,
         transient: true,
       };
     default:
-      return { message: `${address} can't be reached: ${reasonOf(error)}.`, transient: true };
+      return { message: `Cannot reach ${address}: ${reasonOf(error)}.`, transient: true };
   }
 }
 
@@ -106,11 +105,11 @@ const tooMuchAtOnce = (address: string): FailureText => ({
 });
 
 const tryAgain =
-  "Try again. If it comes again, the machine is overloaded or about to end: its console output may say more.";
+  "Try again. If this happens again, the machine is overloaded or shutting down: check its console output.";
 
 /** For a connection that was open and then lost. */
 export function connectionLost(target: Target, error: Error | undefined): ClusterError {
-  const reason = error === undefined ? "closed by the other side" : reasonOf(error);
+  const reason = error === undefined ? "the node closed it" : reasonOf(error);
   const message = `The connection to ${addressOf(target)} was lost: ${reason}.`;
   return new ClusterError("connection-failed", message, {
     hint: tryAgain,
@@ -129,7 +128,7 @@ export function connectionClosed(target: Target): ClusterError {
 
 /** For an open connection on which the node refused a channel for a command. */
 export function channelRefused(target: Target, error: Error): ClusterError {
-  const message = `${addressOf(target)} didn't take a command: ${error.message}.`;
+  const message = `${addressOf(target)} did not accept a command: ${error.message}.`;
   return new ClusterError("connection-failed", message, {
     hint: tryAgain,
     transient: true,
@@ -140,9 +139,9 @@ export function channelRefused(target: Target, error: Error): ClusterError {
 
 export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], seen: Uint8Array): ClusterError {
   const expected = accepted.map(fingerprint).join(" or ");
-  const message = `${addressOf(target)} showed another host key than the pinned one: expected ${expected}, seen ${fingerprint(seen)}.`;
+  const message = `${addressOf(target)} presented a host key other than the pinned one: expected ${expected}, seen ${fingerprint(seen)}.`;
   return new ClusterError("host-key-changed", message, {
-    hint: "Either another machine has this address now, or somebody listens in. Nothing was sent. Create the cluster again if its machines have ended.",
+    hint: "Another machine may have this address now, or somebody may be intercepting the connection. Nothing was sent. If the cluster's machines have terminated, create the cluster again.",
     facts: { ...factsOf(target), expected, seen: fingerprint(seen) },
   });
 }
@@ -152,12 +151,44 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNRESET: "connection reset",
   EPIPE: "connection reset",
   ETIMEDOUT: "no answer",
-  EHOSTUNREACH: "no route to it",
-  ENETUNREACH: "no route to its network",
-  ENOTFOUND: "its name is not known",
-  EAI_AGAIN: "its name can't be looked up now",
-  "Keepalive timeout": "it doesn't answer any more",
-  "Connection lost before handshake": "connection closed before its SSH server answered",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "no route to network",
+  ENOTFOUND: "unknown host name",
+  EAI_AGAIN: "host name lookup failed",
+  "Keepalive timeout": "it no longer answers",
+  "Connection lost before handshake": "the connection was closed before its SSH server answered",
 };
 
 const reasonOf = (error: Ssh2Error): string => reasons[String(error.code)] ?? reasons[error.message] ?? error.message;
+
+/** The algorithms that an SSH server offers for one part of the encryption, in its order of preference. */
+export interface ServerOffer {
+  readonly part: OfferedPart;
+  readonly names: readonly string[];
+}
+
+type OfferedPart = "key exchange" | "host key" | "cipher" | "MAC";
+
+/** The names in the debug lines of ssh2 1.17. Nothing else in its interface tells what a server offers if no algorithm matches. */
+const parts: Readonly<Record<string, OfferedPart>> = {
+  "KEX method": "key exchange",
+  "Host key format": "host key",
+  "C->S cipher": "cipher",
+  "S->C cipher": "cipher",
+  "C->S MAC": "MAC",
+  "S->C MAC": "MAC",
+};
+const mostNames = 8;
+
+/** Parses one of ssh2's debug lines; undefined if it isn't about an offer. ssh2 gives up right after the line without a match. */
+export function readServerOffer(debugLine: string): ServerOffer | undefined {
+  const [, name = "", list = ""] = /^Handshake: \(remote\) ([^:]+): (.*)$/.exec(debugLine) ?? [];
+  const part = parts[name];
+  if (part === undefined) return undefined;
+  // The names come from outside. Those in https://www.rfc-editor.org/rfc/rfc4251#section-6 are short and printable.
+  const names = list.split(",").filter((each) => /^[\w@.+-]{1,64}$/.test(each) && !isNoAlgorithm(each));
+  return { part, names: names.slice(0, mostNames) };
+}
+
+/** Extensions that servers list among their key exchange methods. */
+const isNoAlgorithm = (name: string): boolean => /^(?:ext-info-|kex-strict-)/.test(name);

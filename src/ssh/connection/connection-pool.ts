@@ -1,15 +1,22 @@
 import { readFile } from "node:fs/promises";
-import { ClusterError } from "../../errors.ts";
-import type { Clock } from "../../system/clock.ts";
-import type { Progress } from "../../system/progress.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { Clock, Progress } from "../../system/runtime.ts";
+import { orAborted } from "../../system/or-aborted.ts";
 import { retry } from "../../system/retry.ts";
 import type { Connection } from "./connection.ts";
-import { parseKey } from "../parse-key.ts";
-import { targetOf } from "./target-of.ts";
+import { parseKey } from "../keys.ts";
+import { type Destination, targetOf } from "./destination.ts";
 import type { KnownHosts } from "../known-hosts.ts";
 import { openConnection } from "./open-connection.ts";
-import type { ConnectionPool, Destination } from "./pool.ts";
-import { createTurns } from "../turns.ts";
+import { createSemaphore } from "../../system/semaphore.ts";
+
+/** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
+export interface ConnectionPool extends AsyncDisposable {
+  /** Returns the node's connection, which callers may share. Fails as `connection-failed` (transient), `host-key-changed` or `key-missing`. */
+  connect(node: Destination, signal: AbortSignal): Promise<Connection>;
+  /** Takes over a connection that was opened for first contact. */
+  adopt(node: Destination, connection: Connection): void;
+}
 
 export interface PoolOptions {
   /** Path of the cluster's login key. It is read at the first connection, which fails as `key-missing` if there is no such file. */
@@ -24,16 +31,15 @@ const handshakesAtOnce = 32;
 const hiccupMs = 1_000;
 const hiccupPauseMs = 200;
 
-/** See ConnectionPool. */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
-  const handshakeTurns = createTurns(handshakesAtOnce);
+  const slots = createSemaphore(handshakesAtOnce);
   const disposal = new AbortController();
   const open = new Map<string, Connection>();
   const opening = new Map<string, Promise<Connection>>();
 
   const openNow = async (node: Destination): Promise<Connection> => {
     try {
-      const connection = await handshakeTurns.run(() => login(node, options, disposal.signal), disposal.signal);
+      const connection = await slots.run(() => login(node, options, disposal.signal), disposal.signal);
       open.set(keyOf(node), connection);
       return connection;
     } finally {
@@ -53,7 +59,9 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
       signal.throwIfAborted();
       disposal.signal.throwIfAborted();
       const present = open.get(keyOf(node));
-      return present?.isOpen === true ? present : await unlessAborted(openOnce(node), signal);
+      if (present?.isOpen === true) return present;
+      // After an abort the opening continues for the other callers that share it.
+      return await orAborted(openOnce(node), signal);
     },
     adopt: (node, connection) => {
       open.set(keyOf(node), connection);
@@ -90,37 +98,31 @@ const limits = {
 
 async function readPrivateKey(path: string): Promise<string> {
   const key = await readFile(path, "utf8").catch((error: unknown) => {
-    throw keyMissing(path, `can't be read: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw keyMissing(path, `cannot be read: ${messageOf(error)}`, { hint: keyElsewhere, cause: error });
   });
   const parsed = await parseKey(key);
-  if (key.trim() === "") throw keyMissing(path, `can't be used: ${path} is empty`);
-  if (parsed instanceof Error) throw keyMissing(path, `can't be used: ${path} holds no private key`, parsed);
+  const why = { hint: keyDamaged, cause: parsed };
+  if (key.trim() === "") throw keyMissing(path, `cannot be used: ${path} is empty`, why);
+  if (parsed instanceof Error) throw keyMissing(path, `cannot be used: ${path} does not contain a private key`, why);
   return key;
 }
 
-const keyMissing = (path: string, problem: string, cause?: unknown): ClusterError =>
-  new ClusterError("key-missing", `The cluster's SSH key ${problem}.`, {
-    hint: "The cluster was created on another machine, or by another user: use it there, or copy the key to this path.",
-    facts: { path },
-    cause,
-  });
+const keyElsewhere =
+  "The cluster was created on another machine or by another user: use it there, or copy the key to this path.";
+const keyDamaged =
+  "The file was damaged after the cluster was created. Restore it from a copy, or create another cluster.";
+
+const keyMissing = (
+  path: string,
+  problem: string,
+  { hint, cause }: { readonly hint: string; readonly cause: unknown },
+): ClusterError =>
+  new ClusterError("key-missing", `The cluster's SSH key ${problem}.`, { hint, facts: { path }, cause });
 
 /** Transient, because another process may be creating the cluster and may pin the key at any moment. */
 const hostKeyUnknown = (name: string, path: string): ClusterError =>
   new ClusterError("connection-failed", `The host key of ${name} is not in ${path}.`, {
-    hint: "Either the cluster is still being created, or it was created on another machine: use it there, or copy that file to this path.",
+    hint: "The cluster is still being created, or was created on another machine: use it there, or copy that file to this path.",
     transient: true,
     facts: { node: name, path },
   });
-
-/** The opening continues for the other callers that share it. */
-async function unlessAborted(opening: Promise<Connection>, signal: AbortSignal): Promise<Connection> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort);
-  try {
-    return await Promise.race([opening, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}

@@ -30,6 +30,11 @@ export interface RemoteCommand {
   readonly task?: string;
   /** Never shows the output, at any verbosity, because it holds secrets or is encoded. */
   readonly isOutputHidden?: boolean;
+  /**
+   * Receives stdout as bytes, no faster than it reads them; `stdout` of the result is then empty, and no output is shown. The stream ends with the
+   * command. If this rejects, the command is ended, and `run` rejects with the same error.
+   */
+  readonly receive?: (stdout: AsyncIterable<Uint8Array>) => Promise<void>;
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
 }
 

@@ -1,8 +1,7 @@
 import { ClusterError } from "../../errors.ts";
-import { targetOf } from "./target-of.ts";
 import { eitherSignal } from "../either-signal.ts";
 import { openSocket } from "./open-socket.ts";
-import type { Destination } from "./pool.ts";
+import { type Destination, targetOf } from "./destination.ts";
 
 /**
  * Returns the node whose SSH server greets first. It contacts all nodes concurrently without logging in, and returns a single node without contacting
@@ -36,7 +35,9 @@ async function answer<Node extends Destination>(
   const greeting = Promise.withResolvers<Node>();
   const onAbort = (): void => greeting.reject(signal.reason);
   socket.once("data", () => greeting.resolve(node));
-  socket.once("error", greeting.reject).once("close", () => greeting.reject(new Error("closed without a greeting")));
+  socket
+    .once("error", greeting.reject)
+    .once("close", () => greeting.reject(new Error("closed without an SSH greeting")));
   signal.addEventListener("abort", onAbort);
   try {
     return await greeting.promise;
@@ -48,7 +49,7 @@ async function answer<Node extends Destination>(
 
 function noneAnswers(nodes: readonly Destination[], cause: unknown): ClusterError {
   const names = nodes.map((node) => targetOf(node).name);
-  return new ClusterError("connection-failed", `None of ${names.join(", ")} answers on SSH.`, {
+  return new ClusterError("connection-failed", `None of ${names.join(", ")} answers over SSH.`, {
     transient: true,
     facts: { nodes: names },
     cause,

@@ -1,9 +1,8 @@
 import type { Client } from "ssh2";
-import type { Clock } from "../../system/clock.ts";
-import type { Progress } from "../../system/progress.ts";
+import type { Clock, Progress } from "../../system/runtime.ts";
 import type { Connection } from "./connection.ts";
 import type { Target } from "./connection-errors.ts";
-import type { Turns } from "../turns.ts";
+import type { Semaphore } from "../../system/semaphore.ts";
 
 /** An open ssh2 client, with everything needed to run commands over it. */
 export interface Link {
@@ -17,8 +16,8 @@ export interface Link {
    * sshd allows ten sessions per connection (MaxSessions) and frees a session only a moment after its command has ended. So commands may use half of
    * them, and some of the others serve to end commands that were given up.
    */
-  readonly commandTurns: Turns;
-  readonly endingTurns: Turns;
+  readonly commandSlots: Semaphore;
+  readonly endingSlots: Semaphore;
   /** Opens a second connection to the same node, because this one may have no session left, as with `MaxSessions 1`. */
   readonly openAnother: (signal: AbortSignal) => Promise<Connection>;
 }

@@ -1,15 +1,21 @@
 import type { Socket } from "node:net";
 import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
-import type { Clock } from "../../system/clock.ts";
-import type { Progress } from "../../system/progress.ts";
-import { connectFailure, connectionClosed, connectionLost, hostKeyChanged } from "./connection-errors.ts";
-import type { Target } from "./connection-errors.ts";
+import type { Clock, Progress } from "../../system/runtime.ts";
+import {
+  connectFailure,
+  connectionClosed,
+  connectionLost,
+  hostKeyChanged,
+  readServerOffer,
+  type ServerOffer,
+  type Target,
+} from "./connection-errors.ts";
 import type { Connection } from "./connection.ts";
 import type { Link } from "./link.ts";
 import { openSocket } from "./open-socket.ts";
 import { runCommand } from "./run-command.ts";
-import { readServerOffer, type ServerOffer } from "./server-offer.ts";
-import { createTurns } from "../turns.ts";
+import { orAborted } from "../../system/or-aborted.ts";
+import { createSemaphore } from "../../system/semaphore.ts";
 import { uploadOver } from "./upload.ts";
 
 export interface ConnectionOptions extends Target {
@@ -58,8 +64,8 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
     clock: options.clock,
     progress: options.progress,
     lost: lost.signal,
-    commandTurns: createTurns(commandsAtOnce),
-    endingTurns: createTurns(endingsAtOnce),
+    commandSlots: createSemaphore(commandsAtOnce),
+    endingSlots: createSemaphore(endingsAtOnce),
     openAnother: async (another) => {
       const hostKeys = (await options.laterHostKeys?.()) ?? options.hostKeys;
       return await openConnection({ ...options, hostKeys }, another);
@@ -88,7 +94,7 @@ async function connectSocket(options: ConnectionOptions, signal: AbortSignal): P
 
 function loginFailure(options: ConnectionOptions, seen: ServerSeen, error: Error | undefined): Error {
   if (seen.refused !== undefined) return hostKeyChanged(options, options.hostKeys, seen.refused);
-  return connectFailure(options, error ?? new Error("connection closed during the login"), {
+  return connectFailure(options, error ?? new Error("the connection was closed during the login"), {
     mayStillBoot: options.authenticationMayComeLater,
     offer: seen.offer,
   });
@@ -104,18 +110,14 @@ async function login({ client, socket, failure }: Attempt, config: ConnectConfig
   const ready = new Promise<void>((resolve) => {
     client.once("ready", resolve);
   });
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort);
   try {
     signal.throwIfAborted();
     client.connect(config);
-    await Promise.race([ready, failure, aborted.promise]);
+    await orAborted(Promise.race([ready, failure]), signal);
   } catch (error) {
     socket.destroy();
     throw error;
   } finally {
-    signal.removeEventListener("abort", onAbort);
     // From now on the link reports a loss.
     failure.catch(() => {});
   }

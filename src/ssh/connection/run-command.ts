@@ -1,27 +1,28 @@
 import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../../errors.ts";
+import { orAborted } from "../../system/or-aborted.ts";
 import { retry } from "../../system/retry.ts";
 import type { RetryRule } from "../../system/retry.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
-import { eitherSignal, rejection } from "../either-signal.ts";
+import { eitherSignal } from "../either-signal.ts";
 import { feed, openChannel } from "./exec-channel.ts";
 import type { Link } from "./link.ts";
 import { commandNotBegun } from "../command-not-begun.ts";
 import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/remote-line.ts";
 import { createToken } from "../session/session-line.ts";
 
-const endingPatienceMs = 1_000;
+const endingGraceMs = 1_000;
 /** Includes the login. */
 const anotherLoginMs = 5_000;
-const roomPatienceMs = 10_000;
+const sessionWaitMs = 10_000;
 
 /** `Connection.run` over an open link. */
 export async function runCommand(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
   using limit = timeLimit(link, command);
   using end = eitherSignal([signal, link.lost, limit.signal]);
-  return await link.commandTurns.run(async () => {
+  return await link.commandSlots.run(async () => {
     link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
     const token = createToken();
     const line = remoteLine(command, link.target.user, token);
@@ -29,15 +30,15 @@ export async function runCommand(link: Link, command: RemoteCommand, signal: Abo
       result: followCommand(link, { command, channel, token }, end.signal),
     });
     const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
-    const { result } = await retry(open, roomRule(link), end.signal);
+    const { result } = await retry(open, sessionRule(link), end.signal);
     return await result;
   }, end.signal);
 }
 
-/** A node whose sshd allows fewer sessions, or frees them slowly, has room a little later. */
-const roomRule = ({ clock }: Link): RetryRule => ({
+/** If sshd allows fewer sessions than expected, or frees them slowly, a session becomes free a little later. */
+const sessionRule = ({ clock }: Link): RetryRule => ({
   clock,
-  deadlineMs: clock.now() + roomPatienceMs,
+  deadlineMs: clock.now() + sessionWaitMs,
   pauseMs: (failures) => Math.min(20 * failures, 200),
 });
 
@@ -49,18 +50,20 @@ interface RunningCommand {
 
 async function followCommand(link: Link, running: RunningCommand, end: AbortSignal): Promise<RemoteResult> {
   const { command, channel, token } = running;
-  const output = collectOutput(link, channel, { ...command, token });
+  const output = collectOutput(link, channel, { ...command, token }, end);
   const ended = exitStatus(link, channel, end);
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);
     // A command may end without reading all of its stdin; a failing source ends the command.
-    const status = await Promise.race([ended, fed.then(() => ended)]);
+    const [status] = await Promise.all([Promise.race([ended, fed.then(() => ended)]), output.received]);
     const noise = output.noise();
     if (noise !== undefined) throw await commandNotBegun(link, { status, said: noise + output.stderr() }, end);
     return { status, stdout: output.stdout(), stderr: output.stderr() };
   } catch (error) {
     await endGroup(link, output.processId, command.sudo === true && link.target.user !== "root");
     channel.close();
+    // Whatever receives the output must have stopped before the caller goes on.
+    await output.received.catch(() => {});
     throw error;
   }
 }
@@ -78,14 +81,14 @@ function exitStatus(link: Link, channel: ClientChannel, end: AbortSignal): Promi
         reject(link.lost.aborted ? link.lost.reason : connectionLost(link.target, undefined));
       else resolve(seen.status);
     });
-    // This happens when a write crosses the other side's close on the wire. The close event covers it.
+    // Happens if the other side closes the channel while a write is on its way. The close event covers it.
     channel.on("error", () => {});
     if (end.aborted) onAbort();
     else end.addEventListener("abort", onAbort, { once: true });
   });
 }
 
-/** Linux's numbers, whatever system this machine runs. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
+/** The numbers on Linux, which nodes run, whatever system this machine runs. https://man7.org/linux/man-pages/man7/signal.7.html (x86 and ARM) */
 const signalNumbers: Readonly<Record<string, number>> = {
   SIGHUP: 1,
   SIGINT: 2,
@@ -117,9 +120,9 @@ async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8
  */
 async function endGroup(link: Link, told: Promise<number>, asRoot: boolean): Promise<void> {
   if (link.lost.aborted) return;
-  const quickly = AbortSignal.timeout(endingPatienceMs);
+  const quickly = AbortSignal.timeout(endingGraceMs);
   try {
-    const processId = await Promise.race([told, rejection(quickly)]);
+    const processId = await orAborted(told, quickly);
     await endHere(link, endGroupLine(processId, asRoot), quickly).catch(async () => {
       await endFromElsewhere(link, processId, asRoot);
     });
@@ -135,16 +138,16 @@ async function endHere(link: Link, line: string, limit: AbortSignal): Promise<vo
     channel.resume().stderr.resume();
     return { ended: exitStatus(link, channel, signal) };
   };
-  await link.endingTurns.run(async () => {
+  await link.endingSlots.run(async () => {
     const { ended } = await openChannel(link, line, follow, signal);
     await ended;
   }, signal);
 }
 
 async function endFromElsewhere(link: Link, processId: number, asRoot: boolean): Promise<void> {
-  const patience = AbortSignal.timeout(anotherLoginMs);
-  await using connection = await link.openAnother(patience);
-  await connection.run({ argv: endGroupCommand(processId), sudo: asRoot }, patience);
+  const grace = AbortSignal.timeout(anotherLoginMs);
+  await using connection = await link.openAnother(grace);
+  await connection.run({ argv: endGroupCommand(processId), sudo: asRoot }, grace);
 }
 
 function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly signal: AbortSignal } {
@@ -157,8 +160,12 @@ function timeLimit(link: Link, command: RemoteCommand): Disposable & { readonly 
 
 function limitPassed(link: Link, command: RemoteCommand, limitMs: number): ClusterError {
   const task = command.task ?? `"${command.argv.slice(0, 2).join(" ")}"`;
-  return new ClusterError("deadline-passed", `${link.target.name}: ${task} did not end within ${limitMs / 1000} s.`, {
-    hint: "The node hangs, or is very slow. Try again, and see its console output and logs for what holds it up.",
-    facts: { node: link.target.name, limitMs },
-  });
+  return new ClusterError(
+    "deadline-passed",
+    `${link.target.name}: ${task} did not finish within ${limitMs / 1000} s.`,
+    {
+      hint: "The node hangs or is very slow. Try again, and check its console output and logs for the cause.",
+      facts: { node: link.target.name, limitMs },
+    },
+  );
 }

@@ -85,7 +85,7 @@ async function openFile(path: string, fail: Fail): Promise<{ readonly file: File
     const { size } = await stat(path);
     return { file: await open(path, "r"), size };
   } catch (error) {
-    throw fail("can't be read", error);
+    throw fail("it cannot be read", error);
   }
 }
 
@@ -95,7 +95,8 @@ async function* fileChunks(file: FileHandle, size: number, fail: Fail): AsyncGen
   for (;;) {
     const chunk = await readChunk(file, fail);
     sent.bytes += chunk.length;
-    if (sent.bytes > size || (chunk.length === 0 && sent.bytes < size)) throw fail("changed while it was sent");
+    if (sent.bytes > size || (chunk.length === 0 && sent.bytes < size))
+      throw fail("it changed while it was being sent");
     if (chunk.length === 0) return;
     yield chunk;
   }
@@ -107,7 +108,7 @@ async function readChunk(file: FileHandle, fail: Fail): Promise<Uint8Array> {
     const { bytesRead } = await file.read(buffer, 0, chunkBytes, null);
     return buffer.subarray(0, bytesRead);
   } catch (error) {
-    throw fail("can't be read to its end", error);
+    throw fail("it cannot be read to the end", error);
   }
 }
 
@@ -125,8 +126,8 @@ async function* counted({ size, chunks }: Content, target: UploadTarget): AsyncG
 }
 
 function transferFailed(link: Link, target: UploadTarget, reason: string, cause?: unknown): ClusterError {
-  return new ClusterError("transfer-failed", `${target.path} could not be sent to ${link.target.name}: ${reason}.`, {
-    hint: "Try again. If it comes again, look for room on that node's disk.",
+  return new ClusterError("transfer-failed", `Cannot send ${target.path} to ${link.target.name}: ${reason}.`, {
+    hint: "Try again. If this happens again, check the free space on that node's disk.",
     facts: { node: link.target.name, path: target.path },
     cause,
   });

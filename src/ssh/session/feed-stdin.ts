@@ -1,5 +1,5 @@
 import type { FileSink } from "bun";
-import type { Environment } from "../../system/environment.ts";
+import type { Environment } from "../../system/runtime.ts";
 
 export interface StdinFeed {
   /** Sent first. */

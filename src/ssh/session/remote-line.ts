@@ -64,6 +64,6 @@ export function processMark(
 }
 
 function checkedName(name: string): string {
-  if (!/^[A-Za-z_]\w*$/.test(name)) throw new TypeError(`No name of an environment variable: ${name}`);
+  if (!/^[A-Za-z_]\w*$/.test(name)) throw new TypeError(`Not the name of an environment variable: ${name}`);
   return name;
 }

@@ -3,7 +3,7 @@ import type { RemoteCommand } from "../connection/connection.ts";
 import { quote } from "../quote.ts";
 
 /** The values by which a session and its script find each other. */
-export interface SessionCarriage {
+export interface SessionTransport {
   /** A random name in the command line of every process that carries the session on its node, and of no other process. */
   readonly token: string;
   readonly asRoot: boolean;
@@ -21,11 +21,11 @@ export const takeBytes = (count: number): string => `dd bs=${count} count=1 ifla
  * Returns a shell line that runs the sealed script that `read` prints, where `$1` is the token. It doesn't run a script that was cut off on its way.
  */
 export const runSealed = (read: string): string =>
-  `s=$(${read}); case $s in *"# $1") eval "$s" ;; esac; echo "The command did not reach the node whole" >&2; exit 255`;
+  `s=$(${read}); case $s in *"# $1") eval "$s" ;; esac; echo "The command did not reach the node completely" >&2; exit 255`;
 
 /** For a session without a terminal: the script comes ahead of the user's own stdin, and exists only in the shell's memory. */
-export function pipedLine(carriage: SessionCarriage, scriptBytes: number): string {
-  return sessionLine(carriage, [], takeBytes(scriptBytes));
+export function pipedLine(transport: SessionTransport, scriptBytes: number): string {
+  return sessionLine(transport, [], takeBytes(scriptBytes));
 }
 
 /**
@@ -33,7 +33,7 @@ export function pipedLine(carriage: SessionCarriage, scriptBytes: number): strin
  * is created here and that nobody else can write to. The folder's name is visible on the node, so another user could create it first; in that case
  * the session ends.
  */
-export function terminalLine(carriage: SessionCarriage): string {
+export function terminalLine(transport: SessionTransport): string {
   const wait = [
     `u=$(umask); umask 077; ${chooseFolder}`,
     `mkdir -- "$d" || exit 255`,
@@ -42,13 +42,13 @@ export function terminalLine(carriage: SessionCarriage): string {
     waitUntil(`[ -e "$d/script" ]`),
     `trap - EXIT HUP INT TERM; umask "$u"`,
   ];
-  return sessionLine(carriage, wait, `cat "$2/script" && rm -rf -- "$2"`);
+  return sessionLine(transport, wait, `cat "$2/script" && rm -rf -- "$2"`);
 }
 
 /**
  * Sends the script to where `terminalLine` waits for it. The script travels by stdin, and is written only into a folder that belongs to this user.
  */
-export function deliverCommand({ token }: SessionCarriage, script: string): RemoteCommand {
+export function deliverCommand({ token }: SessionTransport, script: string): RemoteCommand {
   const deliver = [
     `# delivers a session's script`,
     `umask 077; set -eC; ${chooseFolder}`,
@@ -64,7 +64,7 @@ export function deliverCommand({ token }: SessionCarriage, script: string): Remo
  * as a whole argument; the brackets in the pattern keep the search from finding itself. A process chooses its own name, which may contain spaces and
  * brackets, so the fields are counted from behind the name.
  */
-export function endCommand({ token, asRoot }: SessionCarriage): RemoteCommand {
+export function endCommand({ token, asRoot }: SessionTransport): RemoteCommand {
   const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
   const script = `# ends a session
 groups=$(for p in $(grep -lsxz -- "$1" /proc/[0-9]*/cmdline); do sed 's/.*) //' "\${p%/cmdline}/stat" | cut -d ' ' -f 3; done 2>/dev/null | grep -x '[1-9][0-9][0-9]*' | sort -u)
@@ -74,7 +74,7 @@ for g in $groups; do kill -TERM -"$g"; done
 }
 
 /** `read` prints the script in a shell in which `$1` is the token and `$2` the folder. Its words are all that is visible of the session. */
-function sessionLine({ token, asRoot }: SessionCarriage, before: readonly string[], read: string): string {
+function sessionLine({ token, asRoot }: SessionTransport, before: readonly string[], read: string): string {
   const script = [
     ...before,
     "b=sh; ! command -v bash >/dev/null || b=bash",

@@ -58,6 +58,6 @@ function renderSettings(
 const readFile = (path: string): string => `if [ -r ${path} ]; then . ${path}; fi`;
 
 function enter(folder: string, hint: string): string {
-  const complaint = quote([`The folder ${folder} is not on this node. ${hint}`]);
+  const complaint = quote([`The folder ${folder} does not exist on this node. ${hint}`]);
   return `cd -- ${quote([folder])} 2>/dev/null || { echo ${complaint} >&2; exit 255; }`;
 }

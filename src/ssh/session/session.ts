@@ -1,18 +1,22 @@
 import { ClusterError } from "../../errors.ts";
 import { minimalEnvironment } from "../../system/processes/child-environment.ts";
-import type { Environment } from "../../system/environment.ts";
+import type { Environment } from "../../system/runtime.ts";
 import type { Connection } from "../connection/connection.ts";
-import { eitherSignal, rejection } from "../either-signal.ts";
+import { orAborted } from "../../system/or-aborted.ts";
+import { eitherSignal } from "../either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
-import { findSsh } from "./find-ssh.ts";
-import { createLoginMark } from "./login-mark.ts";
-import type { LoginMark } from "./login-mark.ts";
-import { createToken, deliverCommand, endCommand, pipedLine, sealed, terminalLine } from "./session-line.ts";
-import type { SessionCarriage } from "./session-line.ts";
-import { createSshMessages } from "../ssh-messages.ts";
-import type { SshMessages } from "../ssh-messages.ts";
-import { renderSessionScript } from "./session-script.ts";
-import type { SessionScript } from "./session-script.ts";
+import { createLoginMark, type LoginMark } from "./login-mark.ts";
+import {
+  createToken,
+  deliverCommand,
+  endCommand,
+  pipedLine,
+  sealed,
+  type SessionTransport,
+  terminalLine,
+} from "./session-line.ts";
+import { createSshMessages, type SshMessages } from "../ssh-messages.ts";
+import { renderSessionScript, type SessionScript } from "./session-script.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */
@@ -41,25 +45,25 @@ type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | num
 /**
  * Runs a user's command through this machine's `ssh`. Resolves with the remote command's own status, with 128 + n if it died by a signal, or with 255
  * after a line from ssh on stderr. Rejects with `connection-failed`, after ssh's own messages, if ssh did not log in or the node is gone; with
- * `host-key-changed` alone, without ssh's advice; if the script can't be delivered; and on abort with the signal's reason, after it told the remote
+ * `host-key-changed` or `key-missing` alone, without ssh's messages; if the script can't be delivered; and on abort with the signal's reason, after it told the remote
  * processes to end.
  */
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
-  const carriage = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
-  await using mark = createLoginMark(`${request.sshConfigFile}.${carriage.token}`);
-  await using messages = createSshMessages(`${request.sshConfigFile}.${carriage.token}.log`, request.stdio[2]);
-  const session = start(request, carriage, { mark, messages });
+  const transport = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
+  await using mark = createLoginMark(`${request.sshConfigFile}.${transport.token}`);
+  await using messages = createSshMessages(`${request.sshConfigFile}.${transport.token}.log`, request.stdio[2]);
+  const session = start(request, transport, { mark, messages });
   using end = eitherSignal([signal, session.ended]);
   const carried = carry(session, request, end.signal);
   try {
     // Once the script is on its way only a failure to deliver it matters; ssh reports the outcome.
-    const status = await Promise.race([session.status, carried.then(() => session.status), rejection(signal)]);
+    const status = await orAborted(Promise.race([session.status, carried.then(() => session.status)]), signal);
     if (status !== sshFailed) {
       messages.release();
       return status;
     }
     // ssh also ends this way after an interrupt from the keyboard, perhaps before this program receives it.
-    await Promise.race([rejection(signal), Bun.sleep(interruptDelayMs)]);
+    await orAborted(Bun.sleep(interruptDelayMs), signal);
     if (session.child.signalCode !== null) throw sshKilled(session.child.signalCode);
   } catch (error) {
     await endSession(session, request);
@@ -68,8 +72,8 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
   }
   const reason = await whyUnreachable(request);
   if (isHostKeyChange(reason)) throw reason;
+  if (!mark.isSet() && isKeyMissing(reason)) throw reason;
   messages.release();
-  if (!mark.isSet() && reason instanceof ClusterError && reason.id === "key-missing") throw reason;
   if (!mark.isSet()) throw loginFailed(request.host);
   if (reason !== undefined) throw nodeGone(request.host);
   return sshFailed;
@@ -78,11 +82,11 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
 /** ssh's exit status for its own failures. */
 const sshFailed = 255;
 const interruptDelayMs = 50;
-const endingPatienceMs = 3_000;
-const answerPatienceMs = 5_000;
+const endingGraceMs = 3_000;
+const answerGraceMs = 5_000;
 
 interface Session {
-  readonly carriage: SessionCarriage;
+  readonly transport: SessionTransport;
   /** How the script is delivered; see session-line.ts. */
   readonly script: string;
   readonly child: Bun.Subprocess;
@@ -95,14 +99,14 @@ interface Session {
 
 function start(
   request: SessionRequest,
-  carriage: SessionCarriage,
+  transport: SessionTransport,
   { mark, messages }: { readonly mark: LoginMark; readonly messages: SshMessages },
 ): Session {
   const ssh = findSsh(request.environment);
-  const script = sealed(renderSessionScript(request.script), carriage.token);
+  const script = sealed(renderSessionScript(request.script), transport.token);
   const [mode, line] = request.terminal
-    ? ["-t", terminalLine(carriage)]
-    : ["-T", pipedLine(carriage, Buffer.byteLength(script))];
+    ? ["-t", terminalLine(transport)]
+    : ["-T", pipedLine(transport, Buffer.byteLength(script))];
   const [stdin, stdout, stderr] = request.stdio;
   const options = ["-F", request.sshConfigFile, ...mark.options, ...messages.options, mode];
   const child = Bun.spawn([ssh, ...options, request.host, line], {
@@ -114,7 +118,7 @@ function start(
     ended.abort(new ClusterError("connection-failed", "ssh has ended."));
     return child.signalCode === null ? code : sshFailed;
   });
-  return { carriage, script, child, status, ended: ended.signal, way: {} };
+  return { transport, script, child, status, ended: ended.signal, way: {} };
 }
 
 /** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
@@ -137,31 +141,31 @@ async function feed(
 }
 
 async function deliver(
-  { carriage, script, way }: Session,
+  { transport, script, way }: Session,
   request: SessionRequest,
   signal: AbortSignal,
 ): Promise<void> {
   way.connection = await request.connect(signal);
-  const result = await way.connection.run(deliverCommand(carriage, script), signal);
+  const result = await way.connection.run(deliverCommand(transport, script), signal);
   if (result.status === 0) return;
   const reason = result.stderr.trim().split("\n").at(-1) || `status ${result.status}`;
-  throw new ClusterError("transfer-failed", `The command could not be sent to ${request.host}: ${reason}.`, {
-    hint: "Try again. If it comes again, look for room in /dev/shm or /tmp of that node.",
+  throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
+    hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
     facts: { node: request.host },
   });
 }
 
 /** Ends the remote processes first, over the other connection: without a terminal, ending ssh alone would leave them running. */
-async function endSession({ carriage, child, status, way }: Session, request: SessionRequest): Promise<void> {
-  const patience = AbortSignal.timeout(endingPatienceMs);
+async function endSession({ transport, child, status, way }: Session, request: SessionRequest): Promise<void> {
+  const grace = AbortSignal.timeout(endingGraceMs);
   try {
-    const connection = request.terminal ? way.connection : await request.connect(patience);
-    await connection?.run(endCommand(carriage), patience);
+    const connection = request.terminal ? way.connection : await request.connect(grace);
+    await connection?.run(endCommand(transport), grace);
   } catch {
     // The node is out of reach, and so are its processes.
   }
   child.kill();
-  const insist = setTimeout(() => child.kill("SIGKILL"), endingPatienceMs);
+  const insist = setTimeout(() => child.kill("SIGKILL"), endingGraceMs);
   await status;
   clearTimeout(insist);
 }
@@ -171,10 +175,10 @@ async function endSession({ carriage, child, status, way }: Session, request: Se
  * the node answers.
  */
 async function whyUnreachable(request: SessionRequest): Promise<unknown> {
-  const patience = AbortSignal.timeout(answerPatienceMs);
+  const grace = AbortSignal.timeout(answerGraceMs);
   try {
-    const connection = await request.connect(patience);
-    await connection.run({ argv: ["true"] }, patience);
+    const connection = await request.connect(grace);
+    await connection.run({ argv: ["true"] }, grace);
     return undefined;
   } catch (error) {
     return error;
@@ -183,17 +187,28 @@ async function whyUnreachable(request: SessionRequest): Promise<unknown> {
 
 const isHostKeyChange = (error: unknown): boolean => error instanceof ClusterError && error.id === "host-key-changed";
 
+const isKeyMissing = (error: unknown): boolean => error instanceof ClusterError && error.id === "key-missing";
+
 const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
-  new ClusterError("connection-failed", `ssh was ended from outside, by ${signalName}.`, {
-    hint: "Something on this machine ended it, such as a lack of memory. What ran on the node was told to end.",
+  new ClusterError("connection-failed", `ssh was killed by ${signalName}.`, {
+    hint: "Something on this machine killed it, for example because memory ran out. The command on the node was told to stop.",
   });
 
 const loginFailed = (host: string): ClusterError =>
-  new ClusterError("connection-failed", `ssh could not log in to ${host}; nothing was run there.`, {
+  new ClusterError("connection-failed", `ssh could not log in to ${host}; nothing was run on it.`, {
     facts: { node: host },
   });
 
 const nodeGone = (host: string): ClusterError =>
-  new ClusterError("connection-failed", `${host} no longer answers; whether the command ended there is not known.`, {
+  new ClusterError("connection-failed", `${host} no longer answers; it is not known whether the command finished.`, {
     facts: { node: host },
   });
+
+/** Returns the path of this machine's `ssh`. Fails as `machine-not-set-up` if there is none. */
+export function findSsh(environment: Environment): string {
+  const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
+  if (path !== null) return path;
+  throw new ClusterError("machine-not-set-up", "There is no ssh on this machine's PATH.", {
+    hint: "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients).",
+  });
+}

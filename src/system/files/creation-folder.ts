@@ -40,7 +40,7 @@ interface CreationName {
 /** `root` is the folder of one backend and place, such as `…/cloud/us-west-2`. Both ids must have been parsed; an unparsed id is a bug. */
 export function creationDirectory(root: string, clusterId: string, creationId: string): string {
   if (parseClusterId(clusterId) === undefined || parseCreationId(creationId) === undefined) {
-    throw new TypeError(`No creation can have the ids ${JSON.stringify([clusterId, creationId])}`);
+    throw new TypeError(`A creation cannot have the ids ${JSON.stringify([clusterId, creationId])}`);
   }
   return join(root, `${clusterId}-${creationId}`);
 }
@@ -58,8 +58,8 @@ export function creationOfDirectory(directory: string): CreationName | undefined
  */
 export async function assertOwnFolder(directory: string): Promise<void> {
   if (await isOwnFolder(directory)) return;
-  throw new ClusterError("machine-not-set-up", `The cluster's folder ${directory} is a link to another place.`, {
-    hint: "Put the folder itself there, or remove the link. To keep all state elsewhere, set XDG_STATE_HOME.",
+  throw new ClusterError("machine-not-set-up", `The cluster's folder ${directory} is a symbolic link.`, {
+    hint: "Replace the link with the folder itself, or remove it. To keep all state elsewhere, set XDG_STATE_HOME.",
     facts: { directory },
   });
 }

@@ -45,7 +45,7 @@ async function visitFolder(listing: Listing, path: string, above: readonly strin
   const folder = join(listing.root, path);
   const real = await realpath(folder);
   if (above.includes(real))
-    return void listing.problems.push(`${folder} is a symbolic link to a folder that it is in.`);
+    return void listing.problems.push(`${folder} is a symbolic link to one of its parent folders.`);
   const entries = await readdir(folder, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (listing.rules.isSkipped(entry.name)) continue;
@@ -64,7 +64,7 @@ async function tellingFailures(listing: Listing, place: string, task: () => Prom
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
-    listing.problems.push(`${place} cannot be read (${code}).`);
+    listing.problems.push(`Cannot read ${place} (${code}).`);
   }
 }
 
@@ -76,11 +76,9 @@ interface Visited {
 
 async function visit(listing: Listing, { path, source }: Visited, above: readonly string[]): Promise<void> {
   const place = join(listing.root, path);
-  if (source === undefined) return void listing.problems.push(`${place} is a symbolic link that leads nowhere.`);
+  if (source === undefined) return void listing.problems.push(`${place} is a broken symbolic link.`);
   if (!isInside(source, listing.boundary)) {
-    return void listing.problems.push(
-      `${place} is a symbolic link that leads out of ${listing.rules.boundary}, to ${source}.`,
-    );
+    return void listing.problems.push(`${place} is a symbolic link to ${source}, outside ${listing.rules.boundary}.`);
   }
   const information = await stat(source);
   if (information.isDirectory()) return visitFolder(listing, path, above);

@@ -38,6 +38,6 @@ export const isPlainFileName = (name: string): boolean => name.length <= longest
 
 /** Writes a file into a folder, like `writePrivateFile`. Rejects names that are not plain file names, so that none leads out of the folder. */
 export async function writePrivateFileIn(folder: string, name: string, text: string): Promise<void> {
-  if (!isPlainFileName(name)) throw new TypeError(`No plain file name: ${JSON.stringify(name)}`);
+  if (!isPlainFileName(name)) throw new TypeError(`Not a plain file name: ${JSON.stringify(name)}`);
   await writePrivateFile(join(folder, name), text);
 }

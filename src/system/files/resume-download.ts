@@ -1,9 +1,10 @@
 import { open } from "node:fs/promises";
 import { ClusterError, type ErrorId } from "../../errors.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../runtime.ts";
 import { errorCode } from "../error-code.ts";
+import { networkFailure } from "../network-failure.ts";
 import { retry } from "../retry.ts";
-import { watchdog, type Watchdog } from "../watchdog.ts";
+import { watchdog, type Watchdog } from "../time-limit.ts";
 
 export interface Download {
   readonly url: string;
@@ -25,8 +26,8 @@ const mostTries = 5;
 export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
   const rule = {
     clock: download.clock,
-    deadlineMs: Number.MAX_SAFE_INTEGER,
-    pauseMs: (failures: number) => (failures < mostTries ? 1000 * failures : Infinity),
+    mostTries,
+    pauseMs: (failures: number) => 1000 * failures,
   };
   await retry((inner) => tryDownload(download, inner), rule, signal);
 }
@@ -42,7 +43,7 @@ async function tryDownload(download: Download, signal: AbortSignal): Promise<voi
     await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.hasBitten()) throw failed(download, `nothing came for ${download.stallLimitMs / 1000} s.`, true);
+    if (limit.hasExpired()) throw failed(download, `no data arrived for ${download.stallLimitMs / 1000} s.`, true);
     throw explained(download, error);
   }
 }
@@ -52,7 +53,7 @@ async function request(download: Download, size: number, signal: AbortSignal): P
   const response = await fetch(download.url, { headers, signal });
   if (download.url.startsWith("https:") && response.url.startsWith("http:")) {
     await response.body?.cancel();
-    throw failed(download, "it redirects from https to an unprotected address.", false);
+    throw failed(download, "the server redirects from https to an insecure URL.", false);
   }
   // Nothing follows: either the whole file was already there, or the local file is longer. The hash will show which.
   if (response.status === 416 && size > 0) return new Response("", { status: 206 });
@@ -89,16 +90,15 @@ function explained(download: Download, error: unknown): unknown {
   const code = errorCode(error);
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new ClusterError("machine-not-set-up", `The disk is full: ${download.path} (${code}).`, {
-      hint: "Make room, or name another cache folder with XDG_CACHE_HOME.",
+      hint: "Free some space, or set XDG_CACHE_HOME to another folder.",
     });
   }
-  const reason = code === "ENOTFOUND" ? "its host name is not known" : "the request failed";
-  // A message of the runtime contains the whole URL, so only its code is shown.
-  return failed(download, `${reason} (${code ?? "no code"}).`, code !== "ENOTFOUND");
+  const { reason, code: shown, transient } = networkFailure(error);
+  return failed(download, `${reason} (${shown}).`, transient);
 }
 
 function failed({ shown, failure }: Download, reason: string, transient: boolean): ClusterError {
-  return new ClusterError(failure.id, `${shown} cannot be downloaded: ${reason}`, {
+  return new ClusterError(failure.id, `Cannot download ${shown}: ${reason}`, {
     hint: failure.hint,
     transient,
     facts: { url: shown },

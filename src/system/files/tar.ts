@@ -13,7 +13,7 @@ export interface TarFile {
 }
 
 /**
- * A POSIX archive (ustar, with pax records if a name or size needs them) of regular files and folders that belong to root. The same files give the
+ * A POSIX archive (ustar, with pax records if a name, size or time needs them) of regular files and folders that belong to root. The same files give the
  * same bytes. Source of the format: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
 export async function* tarStream(files: Iterable<TarFile>): AsyncGenerator<Uint8Array, void, undefined> {
@@ -36,6 +36,8 @@ function headers(file: TarFile): Uint8Array {
   const isPlain = file.name.length <= longestName && /^[\x21-\x7e ]+$/.test(file.name);
   if (!isPlain) records.push(["path", file.name]);
   if (file.sizeBytes > largestSize) records.push(["size", String(file.sizeBytes)]);
+  // The header's own field has whole seconds.
+  if (file.modifiedMs > 0 && file.modifiedMs % 1000 !== 0) records.push(["mtime", (file.modifiedMs / 1000).toFixed(6)]);
   const name = isPlain ? file.name : "long-name";
   const own = header({
     name,
@@ -102,7 +104,7 @@ async function* exactly(file: TarFile): AsyncGenerator<Uint8Array, void, undefin
   }
   if (sent !== file.sizeBytes) {
     throw new ClusterError("transfer-failed", `${file.name} changed while it was being sent.`, {
-      hint: "Try again, with no program at work on that file.",
+      hint: "Try again while no other program changes that file.",
       transient: true,
     });
   }

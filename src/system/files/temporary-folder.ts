@@ -28,8 +28,8 @@ export async function systemTemporaryFolder(): Promise<TemporaryFolder> {
     return await temporaryFolder(parent);
   } catch (error) {
     const reason = errorCode(error) ?? String(error);
-    throw new ClusterError("machine-not-set-up", `No temporary folder can be made in ${parent}: ${reason}.`, {
-      hint: "Name a folder that is there, and that this user can write to, by TMPDIR.",
+    throw new ClusterError("machine-not-set-up", `Cannot create a temporary folder in ${parent}: ${reason}.`, {
+      hint: "Set TMPDIR to an existing folder that this user may write to.",
       facts: { folder: parent },
       cause: error,
     });

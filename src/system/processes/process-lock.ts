@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../runtime.ts";
 import { errorCode } from "../error-code.ts";
+import { poll } from "../poll.ts";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "./process-identity.ts";
 
 const pauseMs = 250;
@@ -24,21 +25,33 @@ export async function acquireProcessLock(
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   const text = JSON.stringify({ ...(await identifyThisProcess()), token: randomUUID() });
-  for (let tries = 0; !(await take(path, text)); tries += 1) {
-    signal.throwIfAborted();
-    const holder = await readFile(path, "utf8").catch(() => undefined);
-    if (holder === undefined) continue;
-    if (await isHeld(holder)) {
-      if (tries === 0) onWait();
-      if (giveUp !== undefined && clock.now() >= giveUp.atMs) throw giveUp.error;
-      await clock.sleep(pauseMs, signal);
-    } else await breakLock(path, holder);
-  }
+  let hasTold = false;
+  const look = async (): Promise<true | undefined> => {
+    if (await takeFreed(path, text, signal)) return true;
+    if (!hasTold) onWait();
+    hasTold = true;
+    return undefined;
+  };
+  const rule = { clock, pauseMs: () => pauseMs };
+  if (giveUp === undefined) await poll(look, rule, signal);
+  else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined) throw giveUp.error;
   return {
     [Symbol.asyncDispose]: async () => {
       if ((await readFile(path, "utf8").catch(() => "")) === text) await rm(path, { force: true });
     },
   };
+}
+
+/** Takes the lock unless a living process holds it. */
+async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<boolean> {
+  while (!(await take(path, text))) {
+    signal.throwIfAborted();
+    const holder = await readFile(path, "utf8").catch(() => undefined);
+    if (holder === undefined) continue;
+    if (await isHeld(holder)) return false;
+    await breakLock(path, holder);
+  }
+  return true;
 }
 
 /** Creating a link is atomic, so nobody sees a lock without its holder. */

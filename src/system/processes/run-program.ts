@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
-import type { Environment } from "../environment.ts";
+import type { Environment } from "../runtime.ts";
+import { type ChildProcess, spawn } from "node:child_process";
 
 export interface ProgramRun {
   readonly argv: readonly [string, ...string[]];
@@ -36,7 +36,11 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   });
   const ended = Promise.withResolvers<number | null>();
   child.once("error", ended.reject).once("close", ended.resolve);
-  const onAbort = (): void => void child.kill("SIGTERM");
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  const onAbort = (): void => {
+    child.kill("SIGTERM");
+    timers.push(setTimeout(() => killAtOnce(child), graceMs));
+  };
   signal.addEventListener("abort", onAbort, { once: true });
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
@@ -53,7 +57,18 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
     return { status: status ?? undefined, ...written };
   } finally {
     signal.removeEventListener("abort", onAbort);
+    for (const timer of timers) clearTimeout(timer);
   }
+}
+
+/** How long an aborted program may take to end. One that hangs, or whose output a hanging child keeps open, is killed then. */
+const graceMs = 3_000;
+
+function killAtOnce(child: ChildProcess): void {
+  child.kill("SIGKILL");
+  // A child of its own may hold these open.
+  child.stdout?.destroy();
+  child.stderr?.destroy();
 }
 
 /** Cuts only text longer than twice the limit, because each cut costs a copy. */

@@ -17,5 +17,22 @@ await cluster.installFromPath({
   ipDetectPath: cluster.ipDetectPath,
 });
 await cluster.waitForClusterOss();
-const { stdout } = await cluster.masters[0].run({ args: ["srun", "-N1", "hostname"] });
-console.log(`The job ran on ${stdout.trim()}.`);
+await cluster.snapshot("installed");
+
+/** Each begins on a cluster on which nothing has happened since the installation. */
+const tests = {
+  "a job runs": async () => {
+    await cluster.masters[0].run({ args: ["touch", "/root/job-has-run"] });
+    const { stdout } = await cluster.masters[0].run({ args: ["srun", "-N1", "hostname"] });
+    return `The job ran on ${stdout.trim()}.`;
+  },
+  "nothing is left of other tests": async () => {
+    const { status } = await cluster.masters[0].run({ args: ["test", "-e", "/root/job-has-run"], reject: false });
+    return `The file of the other test is ${status === 0 ? "there" : "gone"}.`;
+  },
+};
+for (const [name, test] of Object.entries(tests)) {
+  await cluster.restore("installed");
+  await cluster.waitForClusterOss();
+  console.log(`${name}: ${await test()}`);
+}

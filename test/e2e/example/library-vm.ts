@@ -6,7 +6,7 @@ const backend = new VmBackend({ image, memory: "768m", cpus: 1, onProgress: (lin
 
 await using cluster = await Cluster.create(backend, {
   masters: 1,
-  agents: 1,
+  agents: 0,
   publicAgents: 0,
   variant: "oss",
   clusterId,
@@ -16,6 +16,9 @@ await cluster.installFromPath({
   clusterConfig: { ...cluster.baseConfig, cluster_name: "made by a library" },
   ipDetectPath: cluster.ipDetectPath,
 });
-await cluster.waitForClusterOss();
-const { stdout } = await cluster.masters[0].run({ args: ["srun", "-N1", "hostname"] });
-console.log(`The job ran on ${stdout.trim()}.`);
+const found = await Cluster.find(backend, clusterId);
+await cluster.snapshot("installed");
+await found.masters[0].run({ args: ["rm", "/installed"] });
+await cluster.restore("installed");
+const { stdout } = await found.masters[0].run({ args: ["cat", "/installed"] });
+console.log(`Installed on ${stdout.trim()}.`);

@@ -1,4 +1,4 @@
-/** Checkouts of the cluster software's repository, as far as syncing looks at them. */
+/** Checkouts of the platform's repository, as far as syncing looks at them. */
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 

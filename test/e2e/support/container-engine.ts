@@ -32,10 +32,10 @@ function findPodmanLack(): string | undefined {
 }
 
 /**
- * A Podman all of whose images, containers and networks lie in `folder` (and, while they run, in a folder of `/run`), with the node image taken from Docker. runc and the control groups'
+ * A Podman all of whose images, containers and networks lie in `folder` (and, while they run, in a folder of `/run`), with one of Docker's images. runc and the control groups'
  * file system are what also works inside of containers and without a systemd.
  */
-export async function startPodman(folder: string): Promise<ContainerEngine> {
+export async function startPodman(folder: string, image: string): Promise<ContainerEngine> {
   const path = (name: string): string => join(folder, name);
   for (const part of ["images", "tmp", "networks"]) await mkdir(path(part), { recursive: true });
   // Where this path is long, conmon 2.1 doesn't tell Podman of a container's end, which Podman then waits 20 s for.
@@ -50,7 +50,10 @@ export async function startPodman(folder: string): Promise<ContainerEngine> {
       `[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${path("tmp")}"\n`,
   );
   const environment = { CONTAINERS_STORAGE_CONF: path("storage.conf"), CONTAINERS_CONF: path("containers.conf") };
-  await Bun.$`docker save ${nodeImage} | podman load`.env({ ...process.env, ...environment }).quiet();
+  const loaded = await Bun.$`docker save ${image} | podman load`.env({ ...process.env, ...environment }).text();
+  // Docker leaves the registry out of the name, and Podman adds its own.
+  const name = /^Loaded image: (\S+)$/m.exec(loaded)?.[1] ?? "";
+  if (name !== image) await runEngine("podman", ["tag", name, image], environment);
   return {
     name: "podman",
     environment,

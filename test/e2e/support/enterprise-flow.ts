@@ -10,17 +10,17 @@ interface EnterpriseFlow {
   readonly artifact: string;
   readonly agents: number;
   /** What `create` is told of its machines. */
-  readonly machineWords: readonly string[];
+  readonly machineArguments: readonly string[];
   run(words: readonly string[]): Promise<Ended>;
 }
 
 /** Leaves the cluster running. Its waiting has asked the masters over TLS, checked with the cluster's own authority. */
 export async function runEnterpriseFlow(flow: EnterpriseFlow): Promise<void> {
-  const { id, folder, artifact, agents, machineWords, run } = flow;
+  const { id, folder, artifact, agents, machineArguments, run } = flow;
   const license = join(folder, "license.txt");
   await Bun.write(license, "sample-license\n");
   const words = "create --variant enterprise --security-mode strict --public-agents 0 --wait --timeout 10m".split(" ");
-  const own = ["--agents", String(agents), "--license-key", license, ...machineWords];
+  const own = ["--agents", String(agents), "--license-key", license, ...machineArguments];
   const created = await run([...words, ...own, "-c", id, artifact]);
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id}\n` });
   const opened = await run(["web", "-c", id]);

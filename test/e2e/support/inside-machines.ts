@@ -1,6 +1,10 @@
 /** What a test does inside the local cloud's machines without asking the product. Their containers are Docker's. */
 import type { TestCloud } from "./test-cloud.ts";
+import { until } from "../../support/until.ts";
 import { docker } from "./test-containers.ts";
+
+/** For `until`: how long machines may take that are asked over `docker exec`. */
+export const patient = { limitMs: 120_000, everyMs: 250 };
 
 export interface Inside {
   readonly containerId: string;
@@ -64,17 +68,13 @@ export async function reboot(machine: Inside): Promise<void> {
   const bootId = async (): Promise<string> => (await machine.shell("stat -c %Y%Z /proc/1")).output;
   const before = await bootId();
   await machine.shell("systemctl reboot");
-  await until("the machine is back", async () => {
-    const now = await bootId();
-    const state = (await machine.shell("systemctl is-system-running")).output.trim();
-    return /^\d+\n$/.test(now) && now !== before && ["running", "degraded"].includes(state);
-  });
-}
-
-export async function until(what: string, isTrue: () => Promise<boolean>, limitMs = 120_000): Promise<void> {
-  const end = Date.now() + limitMs;
-  while (!(await isTrue().catch(() => false))) {
-    if (Date.now() > end) throw new Error(`not in ${limitMs / 1000} s: ${what}`);
-    await Bun.sleep(250);
-  }
+  await until(
+    "the machine is back",
+    async () => {
+      const now = await bootId();
+      const state = (await machine.shell("systemctl is-system-running")).output.trim();
+      return /^\d+\n$/.test(now) && now !== before && ["running", "degraded"].includes(state);
+    },
+    patient,
+  );
 }

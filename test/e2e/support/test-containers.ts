@@ -24,10 +24,13 @@ export interface TestContainers extends AsyncDisposable {
   things(clusterId: string): Promise<readonly string[]>;
 }
 
-/** Every command that names no engine is given this one's name, unless that is Docker, which is what they find. */
-export async function startTestContainers(name: ContainerEngine["name"] = "docker"): Promise<TestContainers> {
+/** Every command that names no engine is given this one's name, unless that is Docker, which is what they find. Podman gets one image. */
+export async function startTestContainers(
+  name: ContainerEngine["name"] = "docker",
+  podmanImage = nodeImage,
+): Promise<TestContainers> {
   const folder = await temporaryFolder();
-  const engine = name === "docker" ? dockerEngine : await startPodman(join(folder.path, "podman"));
+  const engine = name === "docker" ? dockerEngine : await startPodman(join(folder.path, "podman"), podmanImage);
   const prefix = `e2e-${randomBytes(4).toString("hex")}`;
   const state = join(folder.path, "state");
   const environment = { XDG_STATE_HOME: state, TMPDIR: folder.path, CI: "true", ...engine.environment };

@@ -11,6 +11,8 @@ const lines = [
   ["example greet --t", "--times --tone"],
   ["example greet --tone ", "warm cold"],
   ["example greet --tone = w", "warm"],
+  // Neither a file nor anything else that could be listed.
+  ["example greet --times ", ""],
   ["example greet -v --times 3 --tone warm A", "Ada Alan"],
   ["example greet --license /etc/host.c", "/etc/host.conf"],
   ["example completion z", "zsh"],
@@ -19,12 +21,14 @@ const lines = [
   ["example child --file = /etc/host.c", "/etc/host.conf"],
   ["example child -- --f", ""],
   ["example greet --tone warm --t", "--times"],
+  ["example greet --verbose --v", "--verbose"],
   ["example greet --tome ", ""],
   ["example greet -vx A", "Ada Alan"],
   ["example greet --since = now A", "Anna"],
   ["example nonsense --f", ""],
 ] as const;
 
+// Shows R120.
 test.each(lines)("bash completes %j", async (line, expected) => {
   const script = `
     example() { $EXAMPLE "$@"; }
@@ -57,20 +61,30 @@ const shells = [
 ] as const;
 
 describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
-  const run = test.skipIf(Bun.which(shell) === null);
+  const testShell = test.skipIf(Bun.which(shell) === null);
 
-  run("completes commands, options, their values and what the program lists", async () => {
+  // Shows R120.
+  testShell("completes commands, options, their values and what the program lists", async () => {
     await using typist = await openShell(shell, words, setup);
     await typist.type("example gre\t --to\t war\t Al\t\r", "Hello Alan, warm");
     await typist.type("example gre\t --tone=co\t G\t\r", "Hello Grace, cold");
   });
 
-  run("lists what a word may become", async () => {
+  testShell("offers an option again only where it may be repeated", async () => {
+    await using typist = await openShell(shell, words, setup);
+    await typist.type("example greet --verb\t --verb\t --tone warm --ti\t 2 Ada; echo do''ne\r", "done");
+    expect(typist.seen()).toContain("Hello Ada, warm");
+    // A second time, no option but --tone begins so, and that has been given.
+    await typist.type("example greet --tone warm Ada --ton\t; echo do''ne\r", "done");
+    expect(typist.seen()).toContain("--ton: no such option");
+  });
+
+  testShell("lists what a word may become", async () => {
     await using typist = await openShell(shell, words, setup);
     await typist.type("example c\t\t", listed);
   });
 
-  run("completes files where an option takes one, and nothing in another program's words", async () => {
+  testShell("completes files where an option takes one, and nothing in another program's words", async () => {
     await using typist = await openShell(shell, words, setup);
     await writeFile(join(typist.folder, "some file"), "");
     await typist.type("example child --file some\t echo --fi\t one; echo do''ne\r", "done");
@@ -79,7 +93,7 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
     expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","two"]');
   });
 
-  run("executes nothing that the program lists", async () => {
+  testShell("executes nothing that the program lists", async () => {
     await using typist = await openShell(shell, words, setup);
     const printing = "printf 'words\\nA$(touch trace)\\n'";
     await typist.type(`${shell === "fish" ? `function example; ${printing}; end` : `example() { ${printing}; }`}; echo de''fined\r`, "defined"); // prettier-ignore
@@ -105,6 +119,7 @@ async function openShell(shell: string, words: readonly string[], setup: string)
   return {
     folder: scratch.path,
     type: terminal.type,
+    seen: terminal.seen,
     [Symbol.asyncDispose]: async () => {
       await terminal.close();
       await scratch[Symbol.asyncDispose]();
@@ -127,6 +142,7 @@ async function openTerminal(argv: readonly string[], cwd: string, env: Readonly<
       for (const end = Date.now() + 20_000; !seen.text.includes(awaited); await Bun.sleep(10))
         if (Date.now() > end) throw new Error(`${argv[0]} didn't show ${JSON.stringify(awaited)}: ${JSON.stringify(seen.text)}`); // prettier-ignore
     },
+    seen: (): string => seen.text,
     close: async (): Promise<void> => {
       child.kill("SIGKILL");
       await child.exited;

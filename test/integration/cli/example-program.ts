@@ -6,8 +6,7 @@ import { completionCommand } from "../../../src/cli/completion/completion-comman
 import type { Program } from "../../../src/cli/command.ts";
 import { runProgram } from "../../../src/cli/main.ts";
 import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
-import { outputFormat, verbose } from "../../../src/cli/options/shared-options.ts";
-import { choice, count, duration, path, text } from "../../../src/cli/options/value-types.ts";
+import { choice, count, duration, outputFormat, path, text, verbose } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 
 const output = outputFormat(["text", "json"]);
@@ -115,7 +114,7 @@ const hold = defineCommand({
   },
   examples: [],
   run: async (input, context) => {
-    using _remains = context.onAbandon(() => "2 machines are left; they end by themselves at 12:00");
+    using _remains = context.onAbandon(() => "2 machines are left; they terminate automatically at 12:00");
     using _step = context.progress.start("Work", "agent_0");
     context.progress.note("holding");
     try {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { runExample, runOnTerminal, runShell, startExample } from "./start-example.ts";
 
+// Shows R87.
 test("results go to stdout, the rest to stderr", async () => {
   const { stdout, stderr, exitCode } = await runExample(["steps"]);
   expect({ stdout, exitCode }).toEqual({ stdout: "ready\n", exitCode: 0 });
@@ -28,8 +29,8 @@ test("wrong usage ends with 2, all problems on stderr, nothing on stdout", async
   expect(stderr).toMatchInlineSnapshot(`
     "Error: 4 problems:
       --xyz: no such option
-      --times: "x" is no whole number from 1 to 9
-      --tone: it is required (warm, cold)
+      --times: "x" is not a whole number from 1 to 9
+      --tone: required (warm, cold)
       NAME: nobody can't be greeted
     See example greet --help
     [bad-usage]
@@ -41,11 +42,19 @@ test.each([
   ["gret", '"gret": no such command; did you mean greet?'],
   ["", '"": no such command'],
   ["--verson", "--verson: no such option; did you mean --version?"],
-  ["--help=yes", "--help: it takes no value"],
+  ["--help=yes", "--help: takes no value"],
 ])("%p is no command", async (word, problem) => {
   const { exitCode, stdout, stderr } = await runExample([word]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).toBe(`Error: ${problem}\nSee example --help\n[bad-usage]\n`);
+});
+
+test("a wrong option before the command is the only problem: what comes after it isn't read as the program's", async () => {
+  const { exitCode, stderr } = await runExample(["--colour", "greet", "--tone", "warm", "Ada"]);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 2,
+    stderr: "Error: --colour: no such option\nSee example --help\n[bad-usage]\n",
+  });
 });
 
 test("an error says what happened, what to do, where the log is, and ends with its id", async () => {
@@ -72,7 +81,9 @@ test("failures after a command has said so end with its own exit code", async ()
 test("a bug ends with 70, asks to be reported, and shows where it happened from -vv on", async () => {
   const quiet = await runExample(["fail", "bug", "-v"]);
   expect(quiet.exitCode).toBe(70);
-  expect(quiet.stderr).toMatch(/a fault of its own: TypeError: x is not a function\nPlease report it.+\n\[bug\]\n$/);
+  expect(quiet.stderr).toMatch(
+    /Internal error in example: TypeError: x is not a function\nPlease report this bug.+\n\[bug\]\n$/,
+  );
   expect((await runExample(["fail", "bug", "-vv"])).stderr).toContain("example-program.ts:");
 });
 
@@ -152,6 +163,7 @@ test("on a terminal progress is drawn live and ends as lines that stay", async (
   expect(shown).toEndWith("ready\r\n");
 });
 
+// Shows R93.
 test.each([
   [{ NO_COLOR: "1" }, /\x1b\[\d+m/, true], // eslint-disable-line no-control-regex
   [{ TERM: "dumb" }, /\x1b/, false], // eslint-disable-line no-control-regex

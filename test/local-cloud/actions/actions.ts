@@ -11,6 +11,7 @@ import {
   describeRegions,
 } from "./describe-places.ts";
 import { modifyInstanceMetadataOptions } from "./modify-metadata-options.ts";
+import { revokeSecurityGroupIngress } from "./revoke-ingress.ts";
 import { runInstances } from "./run-instances.ts";
 import { createSecurityGroup, deleteSecurityGroup, describeSecurityGroups } from "./security-groups.ts";
 import { createTags } from "./tags.ts";
@@ -32,6 +33,7 @@ const all: readonly Action[] = [
   describeVpcs,
   getConsoleOutput,
   modifyInstanceMetadataOptions,
+  revokeSecurityGroupIngress,
   runInstances,
   terminateInstances,
 ];

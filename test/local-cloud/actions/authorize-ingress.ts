@@ -60,7 +60,7 @@ export const authorizeSecurityGroupIngress: Action = {
 };
 
 /** One rule per source that the permission names. */
-function readRules(permission: Parameters, region: Region): readonly IngressRule[] {
+export function readRules(permission: Parameters, region: Region): readonly IngressRule[] {
   const protocol = permission.requiredText("IpProtocol");
   const fromPort = permission.integer("FromPort");
   const toPort = permission.integer("ToPort");

@@ -1,7 +1,7 @@
 import { type Behaviour, usualBehaviour } from "../behaviour.ts";
-import type { Fault } from "../endpoint/faults.ts";
+import { type Fault, faultEffects } from "../endpoint/faults.ts";
 
-const faultKeys = ["action", "when", "times", "skip", "region", "match", "code", "message", "lost", "delayMs"];
+const faultKeys = ["action", "when", "times", "skip", "region", "match", "message", ...faultEffects];
 
 /** A fault from JSON; `times` may be left out for once. A misspelt key is refused, or a test would test nothing. */
 export function readFault(body: unknown): Fault {
@@ -10,8 +10,8 @@ export function readFault(body: unknown): Fault {
   const { action, when } = given;
   if (typeof action !== "string") throw new Error("a fault needs an action");
   if (when !== "before" && when !== "after" && when !== "launch") throw new Error("when is before, after or launch");
-  if (when !== "launch" && !["code", "lost", "delayMs"].some((key) => key in given)) {
-    throw new Error("a fault needs code, lost or delayMs");
+  if (when !== "launch" && !faultEffects.some((key) => key in given)) {
+    throw new Error(`a fault needs one of ${faultEffects.join(", ")}`);
   }
   return { times: 1, ...given, action, when };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { actions } from "../actions/actions.ts";
 import type { Action, CloudParts } from "../actions/action.ts";
@@ -19,8 +20,17 @@ interface EndpointParts extends CloudParts {
   readonly addressRange: string;
 }
 
-/** Thrown where a fault wants the connection cut instead of answered. */
-class AnswerLost extends Error {}
+/** Thrown where a fault replaces the answer. */
+class AnswerReplaced extends Error {
+  readonly outcome: "lost" | "raw";
+  readonly response: Response;
+
+  constructor(outcome: "lost" | "raw", response: Response) {
+    super(outcome);
+    this.outcome = outcome;
+    this.response = response;
+  }
+}
 
 interface Call {
   readonly action: Action;
@@ -50,13 +60,13 @@ export class Ec2Endpoint {
     const finish = this.#parts.log.begin({ action, region, requestId, parameters: loggedParameters(fields) });
     try {
       const caller = this.#authenticated(request, body);
-      const answer = await this.#perform(this.#read(fields, caller));
+      const answer = await this.#perform(this.#read(fields, caller), request.signal);
       finish("ok");
       return this.#response(200, requestId, answerXml(action, requestId, answer));
     } catch (error) {
-      if (error instanceof AnswerLost) {
-        finish("lost");
-        return cutConnection();
+      if (error instanceof AnswerReplaced) {
+        finish(error.outcome);
+        return error.response;
       }
       const shown = shownError(error);
       finish(shown.code);
@@ -104,13 +114,13 @@ export class Ec2Endpoint {
     return { action, caller, region, occasion, parameters: new Parameters(fields, "") };
   }
 
-  async #perform(call: Call): Promise<XmlObject> {
+  async #perform(call: Call, left: AbortSignal): Promise<XmlObject> {
     const { behaviour, faults } = this.#parts;
     const { accountId } = call.caller.credentials;
     const throttle = getOrMake(this.#throttles, `${accountId}/${call.region.name}`, () => new Throttle());
     throttle.pass(behaviour.current.throttle, performance.now());
     if (behaviour.current.apiDelayMs > 0) await delay(behaviour.current.apiDelayMs);
-    await strike(faults.take("before", call.occasion));
+    await strike(faults.take("before", call.occasion), left);
     if (behaviour.current.deniedActions.includes(call.action.name)) throw unauthorized(call.action.name, accountId);
     const answer = await call.action.run({
       parameters: call.parameters,
@@ -119,7 +129,7 @@ export class Ec2Endpoint {
       cloud: this.#parts,
       passDryRun: () => stopDryRun(call.parameters),
     });
-    await strike(faults.take("after", call.occasion));
+    await strike(faults.take("after", call.occasion), left);
     return answer;
   }
 
@@ -133,10 +143,13 @@ export class Ec2Endpoint {
   }
 }
 
-async function strike(fault: Fault | undefined): Promise<void> {
+/** `left` is aborted when the client has given up. */
+async function strike(fault: Fault | undefined, left: AbortSignal): Promise<void> {
   if (fault === undefined) return;
   if (fault.delayMs !== undefined) await delay(fault.delayMs);
-  if (fault.lost === true) throw new AnswerLost();
+  if (fault.hangs === true && !left.aborted) await once(left, "abort");
+  if (fault.lost === true || fault.hangs === true) throw new AnswerReplaced("lost", cutConnection());
+  if (fault.raw !== undefined) throw new AnswerReplaced("raw", rawResponse(fault.raw));
   if (fault.code !== undefined) throw new Ec2Error(fault.code, fault.message ?? `Scripted by a test: ${fault.code}`);
 }
 
@@ -157,6 +170,10 @@ function shownError(error: unknown): Ec2Error {
   if (error instanceof Ec2Error) return error;
   console.error(error);
   return new Ec2Error("InternalError", `An internal error has occurred: ${String(error)}`);
+}
+
+function rawResponse({ status, body, contentType = "text/xml" }: NonNullable<Fault["raw"]>): Response {
+  return new Response(body, { status, headers: { "Content-Type": contentType } });
 }
 
 /** Bun closes the connection without an answer when the body fails before its first byte. */

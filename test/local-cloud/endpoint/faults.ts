@@ -20,9 +20,23 @@ export interface Fault {
   readonly message?: string;
   /** The connection is cut instead of answered. */
   readonly lost?: true;
-  /** Waits this long; with neither `code` nor `lost` the answer then goes out as it is. */
+  /** There is no answer until the client gives up. */
+  readonly hangs?: true;
+  /** This is sent instead of an answer of EC2's, as by a proxy or a captive portal. */
+  readonly raw?: RawAnswer;
+  /** Waits this long; if nothing else is given, the answer then goes out as it is. */
   readonly delayMs?: number;
 }
+
+interface RawAnswer {
+  readonly status: number;
+  readonly body: string;
+  /** Default: `text/xml`. */
+  readonly contentType?: string;
+}
+
+/** A fault needs one of these to do anything. */
+export const faultEffects = ["code", "lost", "hangs", "raw", "delayMs"] as const satisfies (keyof Fault)[];
 
 export interface FaultOccasion {
   readonly action: string;

@@ -24,3 +24,11 @@ export interface ExecResult {
 
 /** Answers the commands of all machines. `signal` fires when the caller has gone. */
 export type ExecHandler = (exec: Exec, signal: AbortSignal) => Promise<ExecResult>;
+
+/** What a user's login shell does with each command before, or instead of, what a POSIX shell without start-up files would do. */
+export interface LoginShell {
+  /** Printed by its start-up files. */
+  readonly before?: { readonly stdout?: string; readonly stderr?: string };
+  /** What it does instead of the command. */
+  readonly instead?: ExecResult;
+}

@@ -1,5 +1,5 @@
 import { InProcessMachine } from "./in-process-machine.ts";
-import type { ExecHandler } from "./exec.ts";
+import type { ExecHandler, LoginShell } from "./exec.ts";
 import type { LoopbackBlock } from "./loopback-block.ts";
 import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
 
@@ -8,6 +8,8 @@ export interface InProcessOptions {
   /** 22 needs root on Linux, or `net.ipv4.ip_unprivileged_port_start` at 22 or below. */
   readonly sshPort: number;
   readonly onExec: ExecHandler;
+  readonly loginShell: () => LoginShell;
+  readonly admitsSession: (openSessions: number) => boolean;
 }
 
 /** Machines that are SSH servers in this process, each on an address of its own; hundreds of them are cheap. */
@@ -26,8 +28,9 @@ export class InProcessDriver implements MachineDriver {
   async create(request: MachineRequest, signal: AbortSignal): Promise<MadeMachine> {
     signal.throwIfAborted();
     const publicAddress = this.#options.block.next();
-    const { sshPort, onExec } = this.#options;
-    this.#machines.set(request.instanceId, new InProcessMachine(request, { publicAddress, sshPort, onExec }));
+    const { sshPort, onExec, loginShell, admitsSession } = this.#options;
+    const settings = { publicAddress, sshPort, onExec, loginShell, admitsSession };
+    this.#machines.set(request.instanceId, new InProcessMachine(request, settings));
     return { publicAddress, detail: { sshPort: String(sshPort) } };
   }
 

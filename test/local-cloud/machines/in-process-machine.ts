@@ -1,7 +1,7 @@
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type AuthContext, type Connection, Server as SshServer, type ServerChannel, type Session, utils } from "ssh2";
 import { type LoginSettings, readLoginSettings } from "./cloud-config.ts";
-import type { ExecHandler, ExecMachine } from "./exec.ts";
+import type { ExecHandler, ExecMachine, ExecResult, LoginShell } from "./exec.ts";
 import type { MachineRequest } from "./machine-driver.ts";
 import { newHostKey } from "./scripted-answers.ts";
 
@@ -9,6 +9,16 @@ export interface InProcessSettings {
   readonly publicAddress: string;
   readonly sshPort: number;
   readonly onExec: ExecHandler;
+  readonly loginShell: () => LoginShell;
+  /** Whether a connection with so many open sessions gets another, as by MaxSessions; always unless given. */
+  readonly admitsSession?: (openSessions: number) => boolean;
+}
+
+interface Execution {
+  readonly channel: ServerChannel;
+  readonly user: string;
+  readonly command: string;
+  readonly stdin: Promise<Uint8Array>;
 }
 
 /** One machine that is an SSH server in this process: real keys, real logins, scripted commands. */
@@ -81,14 +91,26 @@ export class InProcessMachine {
       if (isAllowed(context, this.#login!)) context.accept();
       else context.reject(["publickey"]);
     });
-    connection.on("session", (accept) => this.#serveSession(accept(), login.user));
+    const open = { sessions: 0 };
+    connection.on("session", (accept, reject) => {
+      if (this.#settings.admitsSession?.(open.sessions) === false) {
+        reject();
+        return;
+      }
+      open.sessions += 1;
+      this.#serveSession(accept(), login.user, () => {
+        open.sessions -= 1;
+      });
+    });
   }
 
-  #serveSession(session: Session, user: string): void {
+  #serveSession(session: Session, user: string, onClose: () => void): void {
     session.on("pty", (accept) => accept?.());
     session.on("env", (accept) => accept?.());
     session.on("exec", (accept, _reject, { command }) => {
-      this.#exec(accept(), user, command).catch((error: unknown) => this.#console.push(String(error)));
+      const channel = accept();
+      channel.on("close", onClose);
+      this.#exec(channel, user, command).catch((error: unknown) => this.#console.push(String(error)));
     });
   }
 
@@ -98,10 +120,10 @@ export class InProcessMachine {
     channel.on("error", () => gone.abort());
     const stdin = readAll(channel);
     try {
-      const begin = firstEchoes(command);
-      channel.stderr.write(begin.stderr);
-      channel.write(begin.stdout);
-      const result = await this.#settings.onExec({ machine: this.#execMachine(), user, command, stdin }, gone.signal);
+      const { before, instead } = this.#settings.loginShell();
+      channel.stderr.write(before?.stderr ?? "");
+      channel.write(before?.stdout ?? "");
+      const result = instead ?? (await this.#execute({ channel, user, command, stdin }, gone.signal));
       if (gone.signal.aborted) return;
       channel.stderr.write(result.stderr);
       channel.write(result.stdout);
@@ -112,6 +134,13 @@ export class InProcessMachine {
       channel.exit(255);
     }
     channel.end();
+  }
+
+  async #execute({ channel, user, command, stdin }: Execution, signal: AbortSignal): Promise<ExecResult> {
+    const begin = firstEchoes(command);
+    channel.stderr.write(begin.stderr);
+    channel.write(begin.stdout);
+    return await this.#settings.onExec({ machine: this.#execMachine(), user, command, stdin }, signal);
   }
 
   #execMachine(): ExecMachine {

@@ -95,7 +95,9 @@ export class Lifecycle {
       // Awaited alone: a half-made machine must be whole before the next step may remove it.
       const made = await driver.create(machineRequest(instance), signal);
       this.#details.set(instance.id, made.detail);
-      if (instance.launch.givesPublicAddress) instance.publicAddress = made.publicAddress;
+      if (instance.launch.givesPublicAddress && behaviour.current.publicAddresses) {
+        instance.publicAddress = made.publicAddress;
+      }
       await pending;
       if (!this.#becomesRunning(instance)) return;
       await pause(bootDelayMs, signal);

@@ -6,6 +6,8 @@ import type { Exec, ExecResult } from "./exec.ts";
 export interface ScriptedAnswer {
   /** A regular expression, looked for anywhere in the command. */
   readonly pattern: string;
+  /** Only if stdin, which is read to its end for that, contains this text. */
+  readonly stdinHas?: string;
   readonly status?: number;
   /** `{{instanceId}}`, `{{hostname}}`, `{{privateAddress}}`, `{{publicAddress}}` and `{{1}}` (what the pattern's first group matched) are put in. */
   readonly stdout?: string;
@@ -50,10 +52,14 @@ export class ScriptedAnswers {
   async #resultOf(exec: Exec, signal: AbortSignal): Promise<ExecResult> {
     for (const answer of this.#answers) {
       const match = answer.expression.exec(exec.command);
-      if (match !== null) return perform(answer, match[1] ?? "", exec, signal);
+      if (match !== null && (await hasStdin(answer, exec))) return perform(answer, match[1] ?? "", exec, signal);
     }
     return { status: notScripted, stdout: "", stderr: `no answer is scripted for: ${exec.command}\n` };
   }
+}
+
+async function hasStdin({ stdinHas }: ScriptedAnswer, { stdin }: Exec): Promise<boolean> {
+  return stdinHas === undefined || Buffer.from(await stdin).includes(stdinHas);
 }
 
 async function perform(answer: ScriptedAnswer, group: string, exec: Exec, signal: AbortSignal): Promise<ExecResult> {

@@ -1,8 +1,15 @@
 import { defineCommand } from "../../../src/cli/command.ts";
 import type { Program } from "../../../src/cli/command.ts";
 import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
-import { outputFormat, verbose } from "../../../src/cli/options/shared-options.ts";
-import { choice, count, directoryPath, path, text } from "../../../src/cli/options/value-types.ts";
+import {
+  choice,
+  count,
+  directoryPath,
+  outputFormat,
+  path,
+  text,
+  verbose,
+} from "../../../src/cli/options/value-types.ts";
 
 const id = option(text, {
   flag: "--cluster-id",

@@ -77,7 +77,7 @@ test.each([
 ])("%s that nobody meant to throw is a bug", (_, thrown, what) => {
   const report = reportError(thrown, circumstances);
   expect(report.exitCode).toBe(70);
-  expect(report.text).toStartWith(`Error: cluster-x has a fault of its own: ${what}\nPlease report it`);
+  expect(report.text).toStartWith(`Error: Internal error in cluster-x: ${what}\nPlease report this bug`);
   expect(report.text).toEndWith("\n[bug]");
 });
 
@@ -90,13 +90,13 @@ test("stacks show causes, as deep as they go, and circles end", () => {
 });
 
 test.each([
-  ["a full disk", { code: "ENOSPC", syscall: "write" }, "Make room"],
+  ["a full disk", { code: "ENOSPC", syscall: "write" }, "Free some space"],
   ["a folder of somebody else's", { code: "EACCES", syscall: "mkdir", path: "/root/x" }, "permission"],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
 ])("%s is this machine's trouble, not a bug", (_, properties, remedy) => {
   const { exitCode, text } = reportError(Object.assign(new Error("the system's words"), properties), circumstances);
   expect(exitCode).toBe(5);
-  expect(text).toStartWith("Error: A file of this machine is out of reach: the system's words.\n");
+  expect(text).toStartWith("Error: Cannot access a file on this machine: the system's words.\n");
   expect(text).toContain(remedy);
   expect(text).toEndWith("[machine-not-set-up]");
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { noColours } from "../../../src/cli/terminal/colours.ts";
 import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal/terminal-progress.ts";
-import type { Clock } from "../../../src/system/clock.ts";
+import type { Clock } from "../../../src/system/runtime.ts";
 import { Masker } from "../../../src/system/masker.ts";
 
 interface Bench {
@@ -54,6 +54,7 @@ function work({ progress, time }: Bench): void {
   progress.warn("look out");
 }
 
+// Shows R93.
 test("off a terminal a line is written per change of state, never per poll", () => {
   const table = bench();
   work(table);
@@ -70,6 +71,7 @@ test("off a terminal a line is written per change of state, never per poll", () 
   `);
 });
 
+// Shows R37.
 test("with -v every node's steps and timings are told, with -vvv everything", () => {
   const table = bench({ verbosity: 1 });
   work(table);
@@ -107,6 +109,7 @@ test("a step that ends because the user ended the work was stopped, it did not f
   expect(written()).toBe("Launch …\nLaunch: stopped\n");
 });
 
+// Shows R94.
 test("hidden values are masked, and no control characters of others reach the terminal", () => {
   const { progress, written } = bench({ verbosity: 3 });
   progress.hide("hunter22");
@@ -174,7 +177,7 @@ test("without a place for the log the work goes on, and that is said once", () =
   const { progress, written } = bench();
   progress.logTo("/dev/null/nowhere");
   progress.note("goes on");
-  expect(written()).toMatch(/^Warning: no log is written: .+\ngoes on\n$/);
+  expect(written()).toMatch(/^Warning: cannot write the log: .+\ngoes on\n$/);
 });
 
 test("a log that went away with its folder is no longer named", () => {
@@ -185,4 +188,17 @@ test("a log that went away with its folder is no longer named", () => {
   rmSync(path);
   progress.note("goes on");
   expect(log.path).toBeUndefined();
+});
+
+test("after the end only the log gets what parallel work still has to say", () => {
+  const table = bench();
+  const path = join(folder, "after-the-end.txt");
+  table.progress.logTo(path);
+  table.progress.note("before");
+  table.progress.finish();
+  table.progress.note("the API is slow to answer");
+  table.progress.start("Launch").done();
+  table.log.close();
+  expect(table.written()).toBe("before\n");
+  expect(readFileSync(path, "utf8")).toContain("the API is slow to answer");
 });

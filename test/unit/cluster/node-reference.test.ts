@@ -38,7 +38,7 @@ test.each(["master_0", "m0", "10.0.0.0"])("a node is found as %s", (name) => {
 
 test.each([
   ["master_1", 'Node "master_1" of cluster "nightly" has no address.'],
-  ["master_2", 'Cluster "nightly" has no node "master_2" (it ended: it stopped).'],
+  ["master_2", 'Cluster "nightly" has no node "master_2" (it has terminated: it stopped).'],
   ["master_3", 'Cluster "nightly" has no node "master_3".'],
 ])("%s cannot be reached, and it says why", (name, message) => {
   expect(() => findNode(cluster, name)).toThrow(expect.objectContaining({ id: "node-not-found", message }));

@@ -24,7 +24,7 @@ test.each([
 
 test("a hash alone is a problem that says how to give the password", () => {
   const { problems } = superuserLogin("enterprise", { superuser_password_hash: "$6$a$b" }, undefined);
-  expect(problems).toEqual([expect.stringContaining("give the password with `superuserPassword`")]);
+  expect(problems).toEqual([expect.stringContaining("pass the password with `superuserPassword`")]);
 });
 
 test("the open source variant has no superuser", () => {

@@ -125,9 +125,9 @@ test.each([
 
 test("files of this machine must be there", async () => {
   const volume = await fromCommandLine(containerDriver, ["--custom-volume", "/no/such/place:/b"]);
-  expect(volume.problems).toEqual(["--custom-volume: /no/such/place is not there"]);
+  expect(volume.problems).toEqual(["--custom-volume: /no/such/place does not exist"]);
   const refused = await failureOf(assertVolumesExist(["/tmp:/a", "/no/such/place:/b"]));
-  expect(refused).toMatchObject({ id: "bad-usage", message: "`customVolumes`: /no/such/place is not there" });
+  expect(refused).toMatchObject({ id: "bad-usage", message: "`customVolumes`: /no/such/place does not exist" });
   const image = await fromCommandLine(vmDriver, ["--image", "disk.img"]);
-  expect(image.problems).toEqual(["--image: /home/me/disk.img is not there"]);
+  expect(image.problems).toEqual(["--image: /home/me/disk.img does not exist"]);
 });

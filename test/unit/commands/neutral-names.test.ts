@@ -24,7 +24,7 @@ const everywhere = ["--all", "--output", "--quiet", "--yes"];
 
 /** Lines of code, without comments, of every file that knows nothing of a command line. */
 async function lines(): Promise<readonly string[]> {
-  const source = join(import.meta.dir, "../../../src");
+  const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
   const below = paths.filter((path) => !/^(?:bin|cli|commands)\//.test(path));
   const texts = await Promise.all(

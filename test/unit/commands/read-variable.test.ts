@@ -13,6 +13,7 @@ async function read(contents: string): Promise<readonly string[]> {
   return variables.map((variable) => `${variable.name}: ${variable.contents}`);
 }
 
+// Shows R107.
 test("each line of a file is a variable; values are taken as they are", async () => {
   const lines = ["\uFEFF# for the tests", "A=1", "", "URL=https://x/?a=b#c", `QUOTED="it's $HOME" `, "EMPTY=", "A=2"];
   const expected = ["A: 1", "URL: https://x/?a=b#c", `QUOTED: "it's $HOME" `, "EMPTY: ", "A: 2"];
@@ -27,13 +28,13 @@ test("all wrong lines of a file are named, and none is repeated", async () => {
   const { message } = error;
   expect(message).toStartWith("own.env, line 2: write <KEY>=<VALUE>;");
   expect(message).toContain("own.env, line 3: ");
-  expect(message).toContain("own.env, line 4: a value can't hold a NUL byte");
+  expect(message).toContain("own.env, line 4: a value cannot contain a NUL byte");
   expect(message).not.toContain("sec");
 });
 
 test("a file that can't be read is named", async () => {
   const { message } = await failureOf(readVariableFile("none.env", { cwd: "/nonexistent" }));
-  expect(message).toStartWith("none.env can't be read: ENOENT");
+  expect(message).toStartWith("cannot read none.env: ENOENT");
 });
 
 test.each(["", "A", "=x", "1A=x", "A B=x", "Ä=x", "A-B=x"])("%j is no variable", (given) => {

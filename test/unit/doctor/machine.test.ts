@@ -1,22 +1,31 @@
 import { expect, test } from "bun:test";
 import { operatingSystemCheck } from "../../../src/doctor/operating-system.ts";
-import { temporarySpaceCheck } from "../../../src/doctor/temporary-space.ts";
+import { temporarySpaceCheck } from "../../../src/doctor/machine-checks.ts";
 import { outcomeText } from "../../support/outcome-text.ts";
 
 const neverAborted = new AbortController().signal;
 
+// Shows R9, R78.
 test.each([
   ["linux", "6.1", "pass: Linux 6.1 on x64"],
   ["linux", "5.1.0-rc1", "pass: Linux 5.1.0-rc1 on x64"],
   ["linux", "10.0.1", "pass: Linux 10.0.1 on x64"],
-  ["linux", "5.0.21", "warn: Linux 5.0.21 is older than 5.1, the oldest that Bun"],
-  ["linux", "4.18.0-553.el8", "warn: Linux 4.18.0-553.el8 is older than 5.1, the oldest that Bun"],
+  ["linux", "5.0.21", "warn: Linux 5.0.21 is older than 5.1, the oldest release that this program's runtime, Bun"],
+  [
+    "linux",
+    "4.18.0-553.el8",
+    "warn: Linux 4.18.0-553.el8 is older than 5.1, the oldest release that this program's runtime, Bun",
+  ],
   ["darwin", "22.0.0", "pass: macOS (Darwin) 22.0.0 on x64"],
-  ["darwin", "21.6.0", "warn: macOS (Darwin) 21.6.0 is older than 22.0 (macOS 13), the oldest that Bun"],
+  [
+    "darwin",
+    "21.6.0",
+    "warn: macOS (Darwin) 21.6.0 is older than 22.0 (macOS 13), the oldest release that this program's runtime, Bun",
+  ],
   [
     "win32",
     "10.0",
-    "warn: This program is tried on Linux and macOS, not on win32. → Use a virtual machine with Linux.",
+    "warn: This program is tested on Linux and macOS, not on win32. → Use a virtual machine with Linux.",
   ],
 ])("on %s %s", async (platform, release, text) => {
   const check = operatingSystemCheck({ platform, release, architecture: "x64" });
@@ -26,12 +35,15 @@ test.each([
 const spaceText = async (folder: string, bytes: number): Promise<string> =>
   outcomeText(await temporarySpaceCheck(folder, bytes).run(neverAborted));
 
+// Shows R10, R81.
 test("room for what create may need", async () => {
   expect(await spaceText("/tmp", 1_000)).toStartWith("pass: ");
 });
 
 test("too little room: how much there is, and three ways out", async () => {
-  expect(await spaceText("/tmp", 1e18)).toMatch(/^fail: \/tmp has [\d.]+ GB free, but .*TMPDIR.*`workspaceDir`/);
+  expect(await spaceText("/tmp", 1e18)).toMatch(
+    /^fail: \/tmp has [\d.]+ GB of free space, but .*TMPDIR.*`workspaceDir`/,
+  );
 });
 
 test("no folder to put temporary files in", async () => {

@@ -2,12 +2,11 @@ import { expect, test } from "bun:test";
 import { type Check, type Outcome, pass, skip, warn } from "../../../src/model/check.ts";
 import { runChecks } from "../../../src/doctor/run-checks.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import { systemClock } from "../../../src/system/clock.ts";
-import { silentProgress } from "../../../src/system/progress.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { outcomeText } from "../../support/outcome-text.ts";
 
 const neverAborted = new AbortController().signal;
-const surroundings = { clock: systemClock, progress: silentProgress, limitMs: 5_000 };
+const runtime = { clock: systemClock, progress: silentProgress, limitMs: 5_000 };
 
 const check = (name: string, run: Check["run"], limitMs = 5_000): Check => ({ name, limitMs, run });
 const after = (ms: number, outcome: Outcome) => async (signal: AbortSignal) => {
@@ -29,7 +28,7 @@ test("all checks run side by side, and are told in the order given", async () =>
     }),
     check("middling", after(30, skip("no need"))),
   ];
-  const results = await runChecks(checks, surroundings, neverAborted);
+  const results = await runChecks(checks, runtime, neverAborted);
   expect(results.map(({ name, status }) => `${name} ${status}`)).toEqual(["slow pass", "quick warn", "middling skip"]);
   expect(results[1]).toMatchObject({ message: "look", remedy: "do this" });
 });
@@ -45,18 +44,18 @@ test("a check that crashes has failed, whether at once or later; the others go o
     }),
     check("well", after(5, pass("done"))),
   ];
-  const results = await runChecks(checks, surroundings, neverAborted);
+  const results = await runChecks(checks, runtime, neverAborted);
   expect(results.map(({ status, message }) => `${status}: ${message}`)).toEqual([
-    "fail: The check itself broke: TypeError: undefined is not a function",
-    "fail: The check itself broke: RangeError: too far",
+    "fail: The check failed with an internal error: TypeError: undefined is not a function",
+    "fail: The check failed with an internal error: RangeError: too far",
     "pass: done",
   ]);
-  expect(outcomeText(results[0]!)).toContain("report it");
+  expect(outcomeText(results[0]!)).toContain("report this bug");
 });
 
 test("an error that people can act on fails the check by its own words", async () => {
   const error = new ClusterError("image-not-found", "There is no image.", { hint: "Choose another." });
-  const results = await runChecks([check("image", () => Promise.reject(error))], surroundings, neverAborted);
+  const results = await runChecks([check("image", () => Promise.reject(error))], runtime, neverAborted);
   expect(outcomeText(results[0]!)).toBe("fail: There is no image. → Choose another.");
 });
 
@@ -65,8 +64,8 @@ test.each([
   ["the limit of all together", 5_000, 20],
 ])("a check that passes %s has failed, and says so", async (_which, ownMs, allMs) => {
   const checks = [check("hangs", forEver, ownMs), check("well", after(1, pass("done")), ownMs)];
-  const results = await runChecks(checks, { ...surroundings, limitMs: allMs }, neverAborted);
-  expect(results[0]).toMatchObject({ status: "fail", message: "There was no answer within 0.02 s." });
+  const results = await runChecks(checks, { ...runtime, limitMs: allMs }, neverAborted);
+  expect(results[0]).toMatchObject({ status: "fail", message: "The check did not finish within 0.02 s." });
   expect(results[1]).toMatchObject({ status: "pass" });
 });
 
@@ -76,7 +75,7 @@ test("at its limit a check is told to stop", async () => {
     signal.addEventListener("abort", () => told.resolve());
     return forEver();
   };
-  await runChecks([check("hangs", listen, 5)], surroundings, neverAborted);
+  await runChecks([check("hangs", listen, 5)], runtime, neverAborted);
   await told.promise;
 });
 
@@ -85,7 +84,7 @@ test("an abort ends all of it with its reason", async () => {
   const reason = new Error("interrupted");
   const work = runChecks(
     [check("deaf", forEver), check("listens", after(5_000, pass("")))],
-    surroundings,
+    runtime,
     controller.signal,
   );
   controller.abort(reason);

@@ -88,7 +88,18 @@ test("a remark is one line without anything that a terminal would obey", () => {
   expect([toRemark(""), toRemark(undefined), toRemark("\n")]).toEqual([undefined, undefined, undefined]);
 });
 
-const strangers: readonly unknown[] = [undefined, null, true, 1.5, -1, Number.NaN, [], ["default"], {}, () => {}];
+const foreignResources: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  1.5,
+  -1,
+  Number.NaN,
+  [],
+  ["default"],
+  {},
+  () => {},
+];
 
 test.each([
   parseClusterId,
@@ -106,7 +117,7 @@ test.each([
   parseVariant,
   parseWebScheme,
 ])("%p takes nothing but what it knows", (parse) => {
-  for (const found of strangers) expect(parse(found)).toBeUndefined();
+  for (const found of foreignResources) expect(parse(found)).toBeUndefined();
 });
 
 test("what this program writes is read back", () => {

@@ -20,7 +20,7 @@ test("layouts are found by their names; an unknown name means the usual one", ()
 });
 
 test("only the files of the layouts name one", async () => {
-  const source = join(import.meta.dir, "../../../src");
+  const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
   const named = /dcos|mesos|layoutOf\("|layout(\.name)? [!=]== "\w/i;
   const naming: string[] = [];

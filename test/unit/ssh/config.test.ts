@@ -13,7 +13,7 @@ test("a value with white space or a control character is refused, and shown so t
   const error = await refusal({ ssh: { ...node.ssh, user: "admin\n  ProxyCommand id" } });
   expect([error.id, error.message]).toEqual([
     "connection-failed",
-    String.raw`ssh can't be given the user "admin\n  ProxyCommand id".`,
+    String.raw`Cannot pass the user "admin\n  ProxyCommand id" to ssh.`,
   ]);
   expect((await refusal({ ssh: { ...node.ssh, host: "192.0.2.1 x" } })).id).toBe("connection-failed");
   expect((await refusal({ role: "master x" })).id).toBe("connection-failed");

@@ -25,6 +25,9 @@ test("a shell reads back any characters as they were", async () => {
 
 test("a NUL character is refused, and the value is not shown", () => {
   expect(() => quote(["secret\0"])).toThrow(
-    expect.objectContaining({ id: "bad-usage", message: "A value holds a NUL character, which no shell can carry." }),
+    expect.objectContaining({
+      id: "bad-usage",
+      message: "A value contains a NUL character, which cannot be passed to a shell.",
+    }),
   );
 });

@@ -44,3 +44,16 @@ test("an abort from outside reaches every task", async () => {
   outer.abort(reason);
   expect(await aborted.promise).toBe(reason);
 });
+
+test("a task says what the outer signal interrupted", async () => {
+  const reason = new Error("too late");
+  const outer = new AbortController();
+  const tasks = new TaskGroup(outer.signal);
+  const wrapped = new Error("too late, while it waited", { cause: reason });
+  tasks.start(async (signal) => untilAborted(signal).catch(() => Promise.reject(wrapped)));
+  tasks.start(untilAborted);
+  outer.abort(reason);
+  expect(await tasks.explain(reason)).toBe(wrapped);
+  const own = new Error("of its own");
+  expect(await tasks.explain(own)).toBe(own);
+});

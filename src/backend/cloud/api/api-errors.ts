@@ -37,7 +37,8 @@ const table: readonly Advice[] = [
     id: "credentials-refused",
     what: (context) => `The cloud refused the credentials from ${context.credentialSource}`,
     hint: (context) =>
-      clockHint(context) ?? "Check that key and secret belong together, are active, and may be used in this region.",
+      clockHint(context) ??
+      "Check that the key and the secret belong together, are active, and may be used in this region.",
   },
   {
     codes: ["ExpiredToken", "ExpiredTokenException"],
@@ -50,16 +51,18 @@ const table: readonly Advice[] = [
     id: "credentials-refused",
     // EC2 also uses this code for an expired session.
     what: (context) =>
-      clockHint(context) === undefined ? sessionExpired(context) : "The cloud refused the time of a request",
+      clockHint(context) === undefined
+        ? sessionExpired(context)
+        : "The cloud rejected a request because of its timestamp",
     hint: (context) => clockHint(context) ?? renewal(context),
   },
   {
     codes: ["UnauthorizedOperation", "AccessDenied", "AccessDeniedException"],
     id: "not-permitted",
     what: (context) =>
-      `The account may not do ec2:${context.action} with the credentials from ${context.credentialSource}`,
+      `The account may not call ec2:${context.action} with the credentials from ${context.credentialSource}`,
     hint: (context) =>
-      `Have ec2:${context.action} allowed for this user or role. What else the API says, encoded, is in the log, and shown with -v.`,
+      `Allow ec2:${context.action} for this user or role. The API's encoded authorization message is in the log, and shown with -v.`,
   },
   {
     codes: ["OptInRequired"],
@@ -71,14 +74,14 @@ const table: readonly Advice[] = [
   {
     codes: ["OptInRequired", "PendingVerification", "Blocked"],
     id: "region-not-enabled",
-    what: (context) => `The account cannot use region ${context.region} (yet)`,
+    what: (context) => `The account cannot use region ${context.region}`,
     hint: () => "Enable the region or service for the account, or choose another `region`.",
   },
   {
     codes: ["VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VolumeLimitExceeded"],
     id: "capacity-lacking",
     what: (context) => `The account's limit in region ${context.region} is reached`,
-    hint: () => "Ask for fewer machines or a smaller `instanceType`, or have the limit raised.",
+    hint: () => "Request fewer machines or a smaller `instanceType`, or have the limit raised.",
   },
   {
     codes: [
@@ -88,14 +91,14 @@ const table: readonly Advice[] = [
       "InsufficientFreeAddressesInSubnet",
     ],
     id: "capacity-lacking",
-    what: (context) => `The cloud has no room for the machines in region ${context.region}`,
-    hint: () => "Try another `instanceType` or `region`, or the same again later.",
+    what: (context) => `The cloud has no capacity for the machines in region ${context.region}`,
+    hint: () => "Choose another `instanceType` or `region`, or try again later.",
   },
   {
     codes: ["InvalidAMIID.*", "InvalidAMIId.*", "InvalidAMIName.*"],
     id: "image-not-found",
     what: (context) => `The image cannot be used in region ${context.region}`,
-    hint: () => "Name an image of this region with `image` and `sshUser`, or leave both out.",
+    hint: () => "Pass an image of this region with `image` and `sshUser`, or omit both.",
   },
   {
     codes: ["VPCIdNotSpecified", "InvalidSubnetID.*", "InvalidSubnet", "DefaultVpcDoesNotExist"],
@@ -113,9 +116,9 @@ const table: readonly Advice[] = [
   {
     codes: ["InvalidParameterValue", "InvalidParameterCombination", "InvalidParameter", "InvalidBlockDeviceMapping"],
     id: "cloud-failed",
-    what: (context) => `The cloud refuses a value of ec2:${context.action}`,
+    what: (context) => `The cloud rejected a parameter of ec2:${context.action}`,
     hint: () =>
-      "Its own words tell which one. Yours are `instanceType`, `image`, `subnetId`, `adminCidrs` and `customTags`; if it is none of them, please report it.",
+      "The cloud's message names the parameter. Check `instanceType`, `image`, `subnetId`, `adminCidrs` and `customTags`; if none of them is the cause, please report this bug.",
   },
   {
     codes: [
@@ -128,15 +131,15 @@ const table: readonly Advice[] = [
     ],
     id: "cloud-failed",
     transient: true,
-    what: (context) => `The API went on refusing ec2:${context.action} because of too many requests`,
-    hint: () => "Something else calls the API of this account and region often: stop it, or try again later.",
+    what: (context) => `The API kept throttling ec2:${context.action}`,
+    hint: () => "Another program sends many requests for this account and region: stop it, or try again later.",
   },
   {
     codes: ["InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable", "RequestTimeout"],
     id: "cloud-failed",
     transient: true,
     what: (context) => `The API failed to carry out ec2:${context.action}`,
-    hint: () => "Try again later; the cloud's status page may say more.",
+    hint: () => "Try again later, and check the cloud's status page.",
   },
 ];
 
@@ -149,10 +152,10 @@ function subscription(message: string): string {
   return `Accept the image's terms in the cloud's marketplace${address === undefined ? "" : ` (${address})`}`;
 }
 
-const subnetHint = "Name a subnet that gives public addresses with `subnetId`.";
+const subnetHint = "Pass a subnet that assigns public addresses with `subnetId`.";
 
 function noNetwork(context: CallContext): string {
-  return `Region ${context.region} has no network that the machines could be put in`;
+  return `Region ${context.region} has no network that the machines can use`;
 }
 
 /** Turns anything that a request threw into one error that users can act on. */
@@ -160,14 +163,15 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
   if (error instanceof ClusterError) return error;
   const { code, message, requestId } = factsOf(error);
   const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
+  if (isNoCredentials(error)) return notRenewed(context, message, { facts, cause: error });
   if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
-  const advice = table.find((entry) => isMeant(entry, code, message));
+  const advice = table.find((entry) => isMatch(entry, code, message));
   if (advice === undefined) {
     return new ClusterError(
       "cloud-failed",
       `ec2:${context.action} failed in region ${context.region}: ${message} (${code}).`,
       {
-        hint: `The cloud's support can look up its request${requestId === undefined ? "" : ` ${requestId}`}.`,
+        hint: `The cloud's support can look up the request${requestId === undefined ? "" : ` ${requestId}`}.`,
         facts,
         cause: error,
       },
@@ -187,14 +191,28 @@ export function failureCode(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
-/** Whether the API refused the request. If not, it may have carried out the request and the answer was lost. */
+/** Whether the API refused the request. If not, the API may have carried it out, and the answer was lost. */
 export function wasRefused(error: unknown): boolean {
-  return error instanceof ClusterError && (statusOf(error.cause) ?? 500) < 500;
+  const status = error instanceof ClusterError ? statusOf(error.cause) : undefined;
+  return status !== undefined && status >= 400 && status < 500;
 }
 
 /** Whether the API refused the credentials, without looking at the request itself. */
 export function isCredentialsRefused(error: unknown): boolean {
   return hasErrorId(error, "credentials-refused");
+}
+
+/** The SDK's own errors about sources of credentials. They have no codes. */
+const isNoCredentials = (error: unknown): boolean =>
+  error instanceof Error && ["CredentialsProviderError", "TokenProviderError"].includes(error.name);
+
+function notRenewed(
+  context: CallContext,
+  message: string,
+  detail: { facts: Record<string, unknown>; cause: unknown },
+): ClusterError {
+  const what = `The credentials from ${context.credentialSource} cannot be renewed for ec2:${context.action}`;
+  return new ClusterError("no-credentials", `${what}: ${message}.`, { hint: renewal(context), ...detail });
 }
 
 function unanswered(
@@ -207,14 +225,14 @@ function unanswered(
     "cloud-failed",
     `The API in region ${context.region}${place} did not answer ec2:${context.action}: ${message}.`,
     {
-      hint: "Check the network, the proxy variables (HTTPS_PROXY, NO_PROXY), and whether the region's name is right.",
+      hint: "Check the network, the proxy variables (HTTPS_PROXY, NO_PROXY) and the region's name.",
       transient: true,
       ...detail,
     },
   );
 }
 
-function isMeant(entry: Advice, code: string, message: string): boolean {
+function isMatch(entry: Advice, code: string, message: string): boolean {
   return entry.codes.some((pattern) => matches(pattern, code)) && (entry.message?.test(message) ?? true);
 }
 
@@ -222,7 +240,7 @@ function matches(pattern: string, code: string): boolean {
   return pattern.endsWith("*") ? code.startsWith(pattern.slice(0, -1)) : code === pattern;
 }
 
-/** An answer from the API has an HTTP status; a failure on the way has none. */
+/** Only an error that the API itself sent has an HTTP status; see judge-answer.ts. */
 function wasAnswered(error: unknown): boolean {
   return statusOf(error) !== undefined;
 }
@@ -254,11 +272,11 @@ export function encodedMessage(error: unknown): string | undefined {
 function clockHint(context: CallContext): string | undefined {
   const off = Math.round(context.clockOffSeconds);
   if (Math.abs(off) < 300) return undefined;
-  return `This machine's clock is ${Math.abs(off)} s ${off > 0 ? "behind" : "ahead of"} the API's: set it right.`;
+  return `This machine's clock is ${Math.abs(off)} s ${off > 0 ? "behind" : "ahead of"} the API's: correct it.`;
 }
 
 function renewal(context: CallContext): string {
   return context.profile === undefined
-    ? "Renew the session and set the variables again."
-    : `Renew the session: aws sso login --profile ${context.profile}`;
+    ? "Renew the session, and set the variables again."
+    : `Renew the session with: aws sso login --profile ${context.profile}`;
 }

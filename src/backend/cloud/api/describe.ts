@@ -12,7 +12,7 @@ const mostIds = 200;
 /** Sends one request, page by page. The result includes terminated machines for as long as the cloud remembers them (about an hour). */
 export async function describeInstances(
   api: CloudApi,
-  selection: Selection | { readonly ids: readonly string[] },
+  selection: Selection | { readonly ids: readonly string[] } | { readonly clientToken: string },
   signal: AbortSignal,
 ): Promise<readonly Instance[]> {
   return await collectPages(async (position) => {
@@ -35,9 +35,10 @@ export async function describeGroups(
   });
 }
 
-function filterFor(selection: Selection | { readonly ids: readonly string[] }): Filter {
+function filterFor(selection: Parameters<typeof describeInstances>[1]): Filter {
   if (selection === "all") return { Name: "tag-key", Values: [tagNames.clusterId] };
   if ("ids" in selection) return { Name: "instance-id", Values: selection.ids.slice(0, mostIds) };
+  if ("clientToken" in selection) return { Name: "client-token", Values: [selection.clientToken] };
   if ("clusterId" in selection) return { Name: `tag:${tagNames.clusterId}`, Values: [selection.clusterId] };
   return { Name: `tag:${tagNames.creationId}`, Values: [selection.creationId] };
 }

@@ -1,12 +1,12 @@
-import type { Environment } from "../../../system/environment.ts";
-import type { Progress } from "../../../system/progress.ts";
-import type { Surroundings } from "../../../system/surroundings.ts";
-import type { CloudApi } from "./api.ts";
+import type { Environment, Progress, Runtime } from "../../../system/runtime.ts";
+import { orAborted } from "../../../system/or-aborted.ts";
+import type { Action, CloudApi } from "./api.ts";
+import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { callFailure, encodedMessage } from "./api-errors.ts";
-import type { Action } from "./calls.ts";
 import { type CredentialSource, findCredentials, type Identity } from "../credentials/credentials.ts";
-import { boundedFetch, certificateAuthorities, requestTimeoutMs } from "./request-handler.ts";
-import { kept, orAborted, resolveCredentials } from "../credentials/resolve-credentials.ts";
+import { judgeAnswers, judgeResponse } from "./judge-answer.ts";
+import { boundedFetch, certificateAuthorities } from "./request-handler.ts";
+import { kept, resolveCredentials } from "../credentials/resolve-credentials.ts";
 
 /** The number of attempts for one request, including the first. */
 const attempts = 8;
@@ -18,66 +18,77 @@ export type OpenRegion = (region: string) => CloudApi;
  * Finds credentials and makes sure that they can be obtained. Sends nothing to the API itself yet; `region` is the region of the services that issue
  * credentials. Throws `no-credentials`.
  */
-export async function openApi(region: string, surroundings: Surroundings, signal: AbortSignal): Promise<OpenRegion> {
+export async function openApi(region: string, runtime: Runtime, signal: AbortSignal): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, senders } = await import("./senders.ts");
-  const { environment, clock, progress } = surroundings;
+  const { environment, clock, progress } = runtime;
   const offset = { ms: 0 };
-  const customFetch = boundedFetch(await certificateAuthorities(environment), (response) => {
-    const date = Date.parse(response.headers.get("date") ?? "");
+  const authorities = await certificateAuthorities(environment);
+  const judge = async (response: Response): Promise<Response> => {
+    const judged = await judgeResponse(response);
+    const date = Date.parse(judged.headers.get("date") ?? "");
     if (!Number.isNaN(date)) offset.ms = date - clock.now();
-  });
-  const requestHandler = new FetchHttpHandler({ requestTimeout: requestTimeoutMs, customFetch });
-  const source = await findCredentials(environment, { region, requestHandler }, signal);
-  const configuration = { requestHandler, retryMode: "adaptive", maxAttempts: attempts, ...endpointOf(environment) };
-  const provide = kept(source.provide ?? new EC2Client({ ...configuration, region }).config.credentials);
-  const identity = await resolveCredentials(source, provide, signal);
+    return judged;
+  };
+  const handle = (each: typeof judge) => new FetchHttpHandler({ customFetch: boundedFetch(authorities, each) });
+  // The services that issue credentials answer in forms of their own.
+  const innerClient = { region, requestHandler: handle(async (response) => response) };
+  const source = await findCredentials(environment, innerClient, signal);
+  const provide = kept(source.provide ?? new EC2Client(innerClient).config.credentials);
+  const resolve = async (): Promise<Identity> => resolveCredentials(source, provide, signal);
+  const identity = await whileWaitingFor(() => `credentials from ${source.name}`, resolve, signal);
   hide(identity, progress);
   progress.detail(1, `Credentials from ${source.name}`);
+  const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...endpointOf(environment) };
+  const requestHandler = handle(judge);
   return (chosen) => {
-    const client = new EC2Client({ ...configuration, region: chosen, credentials: provide });
+    const client = new EC2Client({ ...configuration, requestHandler, region: chosen, credentials: provide });
+    judgeAnswers(client);
     return {
       region: chosen,
       credentialSource: source.name,
       ...(identity.expiration !== undefined && { credentialsExpireAt: identity.expiration }),
       now: () => clock.now() + offset.ms,
       call: async (action, input, callSignal) =>
-        await told({ action, region: chosen, source, offset, surroundings }, callSignal, async () =>
+        await sendLogged({ action, region: chosen, source, offset, runtime }, callSignal, async () =>
           senders[action](client, input, { abortSignal: callSignal }),
         ),
     };
   };
 }
 
-interface ToldCall {
+interface LoggedCall {
   readonly action: Action;
   readonly region: string;
   readonly source: CredentialSource;
   readonly offset: { readonly ms: number };
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
 }
 
 /** Sends a request, logs its outcome, and turns a failure into a ClusterError. */
-async function told<Answer extends { readonly $metadata: { readonly requestId?: string | undefined } }>(
-  { action, region, source, offset, surroundings }: ToldCall,
+async function sendLogged<Answer extends { readonly $metadata: { readonly requestId?: string | undefined } }>(
+  { action, region, source, offset, runtime }: LoggedCall,
   signal: AbortSignal,
   send: () => Promise<Answer>,
 ): Promise<Answer> {
-  const { clock, progress } = surroundings;
+  const { clock, progress } = runtime;
   const startedMs = clock.now();
   using _slow = slowNote(() => progress.note(`Waiting for ec2:${action} in ${region}: the API is slow to answer.`));
-  const tell = (outcome: string): void =>
+  const logOutcome = (outcome: string): void =>
     progress.detail(2, `ec2:${action} in ${region} ${outcome} after ${clock.now() - startedMs} ms`);
   try {
-    const answer = await orAborted(send(), signal);
-    tell(`answered (request ${answer.$metadata.requestId ?? "without an id"})`);
+    const what = (): string => `ec2:${action} in region ${region}`;
+    const answer = await whileWaitingFor(what, async () => orAborted(send(), signal), signal);
+    logOutcome(`answered (request ${answer.$metadata.requestId ?? "without an id"})`);
     return answer;
   } catch (error) {
-    if (signal.aborted) tell("given up");
-    signal.throwIfAborted();
-    const { endpoint } = endpointOf(surroundings.environment);
+    if (signal.aborted) {
+      logOutcome("was cancelled");
+      throw error;
+    }
+    const { endpoint } = endpointOf(runtime.environment);
     const context = { action, region, endpoint, credentialSource: source.name, profile: source.profile };
     const failure = callFailure(error, { ...context, clockOffSeconds: offset.ms / 1000 });
-    tell(`failed (${String(failure.facts["code"])}, request ${String(failure.facts["requestId"])})`);
+    logOutcome(`failed (${String(failure.facts["code"])}, request ${String(failure.facts["requestId"])})`);
     const encoded = encodedMessage(error);
     if (encoded !== undefined) progress.detail(1, `Encoded authorization message: ${encoded}`);
     throw failure;

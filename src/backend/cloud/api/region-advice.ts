@@ -4,12 +4,12 @@ import { enabledRegions } from "../records/find-elsewhere.ts";
 import type { OpenRegion } from "./open-api.ts";
 
 const limitMs = 8_000;
-/** Every account has these regions, so they can be asked about the others. */
+/** Every account has these regions, and any region can list the enabled ones. */
 const homeRegions = ["us-east-1", "us-west-2"] as const;
 
 /**
- * Runs a task in a region. A region that doesn't exist or isn't enabled fails with `AuthFailure` or doesn't answer at all. If the task fails like
- * that, asks a region that every account has, and throws `region-not-enabled` with a list of the enabled regions.
+ * Runs a task in a region. If the region doesn't exist or isn't enabled, the API answers `AuthFailure` or nothing at all. After such a failure, asks
+ * a region that every account has, and throws `region-not-enabled` with the list of the enabled regions if the given one is not among them.
  */
 export async function withRegionAdvice<Result>(
   open: OpenRegion,
@@ -20,7 +20,7 @@ export async function withRegionAdvice<Result>(
   try {
     return await task();
   } catch (error) {
-    if (signal.aborted || !mayBeTheRegion(error)) throw error;
+    if (signal.aborted || !mayBeWrongRegion(error)) throw error;
     const home = homeRegions.find((candidate) => candidate !== region) ?? homeRegions[0];
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
     const regions = await enabledRegions(open(home), bounded).catch(() => undefined);
@@ -37,7 +37,7 @@ export async function withRegionAdvice<Result>(
   }
 }
 
-function mayBeTheRegion(error: unknown): boolean {
+function mayBeWrongRegion(error: unknown): boolean {
   if (!(error instanceof ClusterError)) return false;
   const isUnanswered = error.id === "cloud-failed" && error.transient;
   return isUnanswered || error.id === "region-not-enabled" || failureCode(error) === "AuthFailure";

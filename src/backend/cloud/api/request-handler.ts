@@ -1,39 +1,45 @@
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import { type NetworkFailure, networkFailure } from "../../../system/network-failure.ts";
+import { UnreadableAnswer } from "./judge-answer.ts";
 
-/** The limit for one request, headers and body. The SDK retries after it. */
-export const requestTimeoutMs = 20_000;
+/** The limit for one attempt, headers and body. The SDK retries after it. */
+const requestTimeoutMs = 20_000;
 
-/**
- * Returns a fetch for the SDK's fetch handler. It honours the proxy variables, which the SDK's usual handler doesn't. When the handler's own time
- * limit passes, it only rejects, while the request goes on and keeps the process alive; this fetch ends the request itself.
- */
-export function boundedFetch(authorities: string | undefined, onAnswer: (response: Response) => void): typeof fetch {
-  const options = authorities === undefined ? {} : { tls: { ca: authorities } };
-  const bounded = async (request: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> => {
-    const signals = [
-      request instanceof Request ? request.signal : undefined,
-      init?.signal,
-      AbortSignal.timeout(requestTimeoutMs),
-    ];
-    const signal = AbortSignal.any(signals.filter((candidate) => candidate instanceof AbortSignal));
-    const response = await withoutFalseFaults(await fetch(request, { ...init, ...options, signal }));
-    onAnswer(response);
-    return response;
-  };
-  return Object.assign(bounded, { preconnect: fetch.preconnect });
+/** A failure on the way to the API or back, in words for users. Its code tells the SDK whether to retry. */
+class RequestFailed extends Error {
+  override readonly name = "RequestFailed";
+  readonly code: string;
+
+  constructor({ code, reason }: NetworkFailure, cause: unknown) {
+    super(`${reason} (${code})`, { cause });
+    this.code = code;
+  }
 }
 
 /**
- * EC2 reports a lack of capacity as if it were its own fault (500), so the SDK would keep retrying. It is a refusal, so this turns it into one.
- * https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html#api-error-codes-table-server
+ * Returns a fetch for the SDK's fetch handler. It honours the proxy variables, which the SDK's usual handler doesn't. It limits the time of each
+ * attempt and ends the request itself then; the handler's own limit would leave the request under way, which keeps the process alive. `judge` sees
+ * each response first, and may replace it or throw.
  */
-async function withoutFalseFaults(response: Response): Promise<Response> {
-  if (response.status !== 500) return response;
-  const text = await response.text();
-  const status = /<Code>(?:Insufficient\w+|Unsupported)<\/Code>/.test(text) ? 400 : response.status;
-  return new Response(text, { status, headers: response.headers });
+export function boundedFetch(
+  authorities: string | undefined,
+  judge: (response: Response) => Response | Promise<Response>,
+): typeof fetch {
+  const options = authorities === undefined ? {} : { tls: { ca: authorities } };
+  const bounded = async (request: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> => {
+    const given = [request instanceof Request ? request.signal : undefined, init?.signal];
+    const left = AbortSignal.any(given.filter((candidate) => candidate instanceof AbortSignal));
+    const signal = AbortSignal.any([left, AbortSignal.timeout(requestTimeoutMs)]);
+    try {
+      return await judge(await fetch(request, { ...init, ...options, signal }));
+    } catch (error) {
+      if (left.aborted || error instanceof UnreadableAnswer) throw error;
+      throw new RequestFailed(networkFailure(error), error);
+    }
+  };
+  return Object.assign(bounded, { preconnect: fetch.preconnect });
 }
 
 /** Returns the text of the certificate authorities in `AWS_CA_BUNDLE`, which the SDK doesn't read by itself. */
@@ -43,8 +49,8 @@ export async function certificateAuthorities(environment: Environment): Promise<
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new ClusterError("machine-not-set-up", `The file that AWS_CA_BUNDLE names, ${path}, cannot be read.`, {
-      hint: "Name a file of certificates in PEM form, or unset AWS_CA_BUNDLE.",
+    throw new ClusterError("machine-not-set-up", `Cannot read ${path}, the file that AWS_CA_BUNDLE names.`, {
+      hint: "Set AWS_CA_BUNDLE to a file of certificates in PEM format, or unset it.",
       cause: error,
     });
   }

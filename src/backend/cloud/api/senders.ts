@@ -11,10 +11,11 @@ import {
   type EC2Client,
   GetConsoleOutputCommand,
   ModifyInstanceMetadataOptionsCommand,
+  RevokeSecurityGroupIngressCommand,
   RunInstancesCommand,
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
-import type { Action, Calls } from "./calls.ts";
+import type { Action, Calls } from "./api.ts";
 
 export { EC2Client } from "@aws-sdk/client-ec2";
 export { FetchHttpHandler } from "@smithy/fetch-http-handler";
@@ -50,6 +51,8 @@ export const senders: Senders = {
   GetConsoleOutput: (client, input, options) => client.send(new GetConsoleOutputCommand(input), options),
   ModifyInstanceMetadataOptions: (client, input, options) =>
     client.send(new ModifyInstanceMetadataOptionsCommand(input), options),
+  RevokeSecurityGroupIngress: (client, input, options) =>
+    client.send(new RevokeSecurityGroupIngressCommand(input), options),
   RunInstances: (client, input, options) => client.send(new RunInstancesCommand(input), options),
   TerminateInstances: (client, input, options) => client.send(new TerminateInstancesCommand(input), options),
 };

@@ -1,4 +1,6 @@
-import type { Clock } from "../../../system/clock.ts";
+import type { ClusterError } from "../../../errors.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { retry } from "../../../system/retry.ts";
 import { failureCode } from "./api-errors.ts";
 
 /** How long the API may not know a thing that it has just created. https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html */
@@ -7,18 +9,12 @@ const pauseMs = 1_000;
 
 /** Retries while the API answers with one of `codes`: that it doesn't know a thing created a moment ago. */
 export async function untilVisible<Result>(
-  task: () => Promise<Result>,
+  task: (signal: AbortSignal) => Promise<Result>,
   codes: readonly string[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Result> {
-  const deadlineMs = clock.now() + visibilityLimitMs;
-  for (;;) {
-    try {
-      return await task();
-    } catch (error) {
-      if (!codes.includes(failureCode(error) ?? "") || clock.now() + pauseMs > deadlineMs) throw error;
-      await clock.sleep(pauseMs, signal);
-    }
-  }
+  const tolerates = (error: ClusterError): boolean => codes.includes(failureCode(error) ?? "");
+  const rule = { clock, deadlineMs: clock.now() + visibilityLimitMs, pauseMs: () => pauseMs, tolerates };
+  return await retry(task, rule, signal);
 }

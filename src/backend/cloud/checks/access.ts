@@ -1,5 +1,5 @@
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, findObstacle, isDenied, withCloud } from "./with-cloud.ts";
@@ -26,20 +26,20 @@ async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
   const refusal = await failureOf(facts.defaultGroups());
   if (refusal?.id === "credentials-refused") return fail(refusal.message, refusal.hint ?? "Renew the credentials.");
   if ((await findObstacle(facts)) !== undefined && refusal?.id !== "region-not-enabled") {
-    return skip(`Found (${api.credentialSource}), but not tried: the cloud's API cannot be asked.`);
+    return skip(`Found (${api.credentialSource}), but not tested: the cloud's API does not answer.`);
   }
   return judgeLife(api);
 }
 
 function judgeLife(api: CloudApi): Outcome {
   const { credentialSource: source, credentialsExpireAt: end } = api;
-  if (end === undefined) return pass(`Valid, from ${source}`, ["Their end, if they have one, is not known here."]);
+  if (end === undefined) return pass(`Valid, from ${source}`, ["It is not known whether they expire."]);
   const leftMs = end.getTime() - api.now();
   const left = `at ${end.toISOString()}, in ${Math.max(0, Math.floor(leftMs / 60_000))} min`;
-  if (leftMs >= shortLifeMs) return pass(`Valid, from ${source}`, [`They end ${left}.`]);
+  if (leftMs >= shortLifeMs) return pass(`Valid, from ${source}`, [`They expire ${left}.`]);
   return warn(
-    `The credentials from ${source} end soon: ${left}.`,
-    "Renew the session before you create a cluster, for SSO with: aws sso login",
+    `The credentials from ${source} expire soon: ${left}.`,
+    "Renew the session before you create a cluster. For SSO: aws sso login",
   );
 }
 
@@ -47,7 +47,7 @@ function judgeLife(api: CloudApi): Outcome {
 async function tellAccount(facts: CloudFacts): Promise<Outcome> {
   const [group] = await facts.defaultGroups();
   if (group?.OwnerId === undefined)
-    return skip("Not known: the account has no network in the region, which would tell.");
+    return skip("Not known: the account has no network in the region from which to read it.");
   return pass(group.OwnerId);
 }
 
@@ -63,14 +63,14 @@ async function checkRegion(facts: CloudFacts, region: string): Promise<Outcome> 
 async function checkClock(facts: CloudFacts, clock: Clock): Promise<Outcome> {
   const error = await failureOf(facts.defaultGroups());
   const wasAnswered = error === undefined || answers.has(error.id);
-  if (!wasAnswered) return skip(`Not compared with the cloud's: ${await findObstacle(facts)}.`);
+  if (!wasAnswered) return skip(`Not checked: ${await findObstacle(facts)}.`);
   const behindMs = (await facts.api()).now() - clock.now();
   const seconds = Math.round(Math.abs(behindMs) / 1000);
   // The API gives its time in whole seconds.
   if (seconds <= 1) return pass("Agrees with the cloud's");
   const text = `This machine's clock is ${seconds} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;
   if (Math.abs(behindMs) < allowedSkewMs) return pass(text);
-  return fail(`${text}.`, "Set it right, best by time synchronisation: sudo timedatectl set-ntp true");
+  return fail(`${text}.`, "Correct it, preferably with time synchronization: sudo timedatectl set-ntp true");
 }
 
 /** Failures that came from the API itself, so its time is known. */

@@ -1,14 +1,13 @@
-import { access } from "node:fs/promises";
-import { isIPv6 } from "node:net";
+import { isAccessible } from "../../../system/files/is-accessible.ts";
 import { join } from "node:path";
 import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
 import { creationDirectory, creationFiles } from "../../../system/files/creation-folder.ts";
 import { stateFolder } from "../../../system/files/state-folder.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { cidrProblem } from "../launch/admin-cidrs.ts";
 import type { Group } from "../records/read-groups.ts";
 import type { Machine } from "../records/read-machines.ts";
-import { isAdmitted } from "../launch/silence.ts";
+import { isAllowedAddress } from "../launch/why-unreachable.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf } from "./with-cloud.ts";
 
@@ -26,25 +25,21 @@ export function adminAddressCheck(facts: CloudFacts, place: Place): Check {
 
 async function compare(facts: CloudFacts, place: Place): Promise<Outcome> {
   const address = await facts.address();
-  const seen = `This machine is seen from ${address}`;
+  const seen = `This machine's public address is ${address}`;
   const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
-  if (failures.some((failure) => failure !== undefined)) return pass(`${seen}; clusters could not be compared with it`);
+  if (failures.some((failure) => failure !== undefined))
+    return pass(`${seen}; it is not known whether clusters allow it`);
   const clusters = await clustersMadeHere((await facts.instances()).machines, (await facts.groups()).groups, place);
-  const closed = clusters.filter(({ cidrs }) => !isAdmitted(address, cidrs));
-  if (closed.length === 0) return pass(clusters.length === 0 ? seen : `${seen}, and the clusters made here let it in`);
+  const closed = clusters.filter(({ cidrs }) => !isAllowedAddress(address, cidrs));
+  if (closed.length === 0)
+    return pass(clusters.length === 0 ? seen : `${seen}, and the clusters created here allow it`);
   const named = closed.map(
-    ({ id, groupId, cidrs }) => `${id} (security group ${groupId}: ${cidrs.join(", ") || "nobody"})`,
+    ({ id, groupId, cidrs }) => `${id} (security group ${groupId}: ${cidrs.join(", ") || "none"})`,
   );
   return warn(
-    `${seen}, which is not let in by ${closed.length === 1 ? "cluster" : "clusters"} ${named.join("; ")}.`,
-    `Let it in: ${closed.map(({ groupId }) => permission(groupId, address, place.region)).join("; ")}`,
+    `${seen}, which is not allowed to reach ${closed.length === 1 ? "cluster" : "clusters"} ${named.join("; ")}.`,
+    `Allow it: run the admit command for ${closed.map(({ id }) => id).join(" and ")}.`,
   );
-}
-
-function permission(groupId: string, address: string, region: string): string {
-  const range = isIPv6(address) ? `Ipv6Ranges=[{CidrIpv6=${address}/128}]` : `IpRanges=[{CidrIp=${address}/32}]`;
-  const rule = `IpProtocol=tcp,FromPort=${sshPort},ToPort=${sshPort},${range}`;
-  return `aws ec2 authorize-security-group-ingress --region ${region} --group-id ${groupId} --ip-permissions "${rule}"`;
 }
 
 interface LivingCluster {
@@ -67,7 +62,7 @@ async function clustersMadeHere(
     groups.map(async (group): Promise<LivingCluster | undefined> => {
       const { clusterId, creationId } = group;
       const { privateKey } = creationFiles(creationDirectory(root, clusterId, creationId));
-      if (!used.has(group.id) || !(await isThere(privateKey))) return undefined;
+      if (!used.has(group.id) || !(await isAccessible(privateKey))) return undefined;
       return { id: clusterId, groupId: group.id, cidrs: loginRanges(group) };
     }),
   );
@@ -85,11 +80,4 @@ function loginRanges(group: Group): readonly string[] {
   ]);
   const known = ranges.filter((range) => range !== undefined).filter((range) => cidrProblem(range) === undefined);
   return [...new Set(known)];
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,7 +1,7 @@
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../../system/surroundings.ts";
+import type { Runtime } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
 import { checkAddress } from "../launch/check-address.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
@@ -55,18 +55,18 @@ interface Limit {
 const opening: Limit = {
   what: "Finding credentials",
   limitMs: 15_000,
-  hint: "Try by hand what the profile names, such as a credential process or a sign-on, and check the network.",
+  hint: "Run the credential process or the sign-on of the profile by hand, and check the network.",
 };
 const request: Limit = {
   what: "A request to the cloud's API",
   limitMs: 15_000,
-  hint: "Check the network and the proxy variables; -vv shows what was asked for.",
+  hint: "Check the network and the proxy variables. Pass -vv to see every request.",
 };
 
 /** Requests each fact once, when the first check needs it, and keeps the result, even if it is a failure. */
-export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings, signal: AbortSignal): CloudFacts {
+export function cloudFacts(defaults: CheckedDefaults, runtime: Runtime, signal: AbortSignal): CloudFacts {
   const { region } = defaults;
-  const opened = once(() => within(opening, (bounded) => openApi(region, surroundings, bounded), signal));
+  const opened = once(() => within(opening, (bounded) => openApi(region, runtime, bounded), signal));
   const api = once(async () => (await opened())(region));
   const inTime = async <Answer>(ask: Ask<Answer>): Promise<Answer> => {
     const here = await api();
@@ -86,7 +86,7 @@ export function cloudFacts(defaults: CheckedDefaults, surroundings: Surroundings
     subnets: asked(describeDefaultSubnets),
     image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
     zones: asked((here, bounded) => describeZones(here, defaults.instanceType, bounded)),
-    address: once(() => checkAddress(surroundings.environment, signal)),
+    address: once(() => checkAddress(runtime.environment, signal)),
   };
 }
 

@@ -1,5 +1,5 @@
 import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
-import { withStrangers } from "../../with-strangers.ts";
+import { withForeignResources } from "../../with-foreign-resources.ts";
 import type { Group } from "../records/read-groups.ts";
 import type { Machine } from "../records/read-machines.ts";
 import { findLeftovers } from "../removal/sweep.ts";
@@ -15,9 +15,9 @@ export function leftoversCheck(facts: CloudFacts, region: string): Check {
 
 async function find(facts: CloudFacts, region: string): Promise<Outcome> {
   const [api, instances, groups] = await Promise.all([facts.api(), facts.instances(), facts.groups()]);
-  const advice = `Find out who made or changed that in region ${region}, and remove its tags that begin with cluster-e2e:`;
+  const advice = `Find out who created or changed it in region ${region}, and remove its tags that begin with cluster-e2e:`;
   const outcome = judge(findLeftovers({ ...instances, ...groups }, api.now()), region);
-  return withStrangers(outcome, [...instances.strangers, ...groups.strangers], advice);
+  return withForeignResources(outcome, [...instances.foreignResources, ...groups.foreignResources], advice);
 }
 
 function judge(left: ReturnType<typeof findLeftovers>, region: string): Outcome {
@@ -27,10 +27,10 @@ function judge(left: ReturnType<typeof findLeftovers>, region: string): Outcome 
   ];
   if (things.length === 0) return pass("None");
   return warn(
-    `Ended clusters have left ${things.join("; ")}.`,
+    `Expired clusters have left ${things.join("; ")}.`,
     `The next create in this region removes ${things.length === 1 ? "it" : "them"}: cluster-cloud create --cloud-region ${region} …`,
   );
 }
 
 const origin = ({ clusterId, expiresAt }: Machine | Group): string =>
-  `(cluster ${clusterId}, ended ${expiresAt?.toISOString()})`;
+  `(cluster ${clusterId}, expired ${expiresAt?.toISOString()})`;

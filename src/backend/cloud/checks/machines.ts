@@ -25,16 +25,16 @@ async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Pro
   if (subnets.length === 0) {
     return fail(
       `Region ${region} has no default network with a subnet.`,
-      "Make one (aws ec2 create-default-vpc), give create a `subnetId`, or choose another `region`.",
+      "Create one (aws ec2 create-default-vpc), pass `subnetId` to create, or choose another `region`.",
     );
   }
   const network = `${subnets[0]?.VpcId} with ${subnets.length} subnet${subnets.length === 1 ? "" : "s"}`;
   const open = subnets.filter((subnet) => subnet.MapPublicIpOnLaunch === true);
   if (open.length > 0)
-    return pass(`${network}, of which ${open.length} give${open.length === 1 ? "s" : ""} public addresses`);
+    return pass(`${network}, of which ${open.length} assign${open.length === 1 ? "s" : ""} public addresses`);
   return warn(
-    `None of the subnets of the default network (${network}) gives public addresses by itself.`,
-    "create asks for public addresses all the same; if they lead nowhere, give it a `subnetId` with a way to the internet.",
+    `No subnet of the default network (${network}) assigns public addresses automatically.`,
+    "create requests public addresses anyway. If they are unreachable, pass it a `subnetId` with a route to the internet.",
   );
 }
 
@@ -43,7 +43,7 @@ async function checkInstanceType(facts: CloudFacts, { instanceType, region }: Ch
   if (zones.length === 0) {
     return fail(
       `The instance type ${instanceType} is not offered in region ${region}.`,
-      "Give create an `instanceType` that is, such as m6i.large, or choose another `region`.",
+      "Pass create an `instanceType` that is, such as m6i.large, or choose another `region`.",
     );
   }
   const offered = `${instanceType} is offered in ${zones.join(", ")}`;
@@ -53,6 +53,6 @@ async function checkInstanceType(facts: CloudFacts, { instanceType, region }: Ch
     return pass(offered);
   return fail(
     `${offered}, where the default network has no subnet.`,
-    "Give create another `instanceType`, or a `subnetId`.",
+    "Pass create another `instanceType`, or a `subnetId`.",
   );
 }

@@ -4,16 +4,15 @@ import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model
 import type { ClusterError } from "../../../errors.ts";
 import { version } from "../../../version.ts";
 import { failureCode } from "../api/api-errors.ts";
-import type { Action } from "../api/calls.ts";
+import type { Action } from "../api/api.ts";
 import { launchRequest } from "../launch/launch.ts";
-import { groupName } from "../records/group-name.ts";
-import { toTags } from "../records/tags.ts";
+import { groupName, toTags } from "../records/tags.ts";
 import type { CheckedDefaults, CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";
 
 /**
- * Returns one check for each action that the program uses. Tries read actions by reading and create actions by a dry run. Doesn't try actions on
- * existing things at all, because the only ones available belong to somebody.
+ * Returns one check for each action that the program uses. Tries read actions by reading, and create actions with a dry run. Skips actions on
+ * existing resources, because those that exist belong to someone.
  */
 export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
   const check = (action: Action, ask: () => Promise<Outcome>): Check => ({
@@ -23,7 +22,7 @@ export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): 
   });
   const byReading = (action: Action, read: () => Promise<unknown>): Check => check(action, () => tryReading(read));
   const onExisting = (action: Action, what: string): Check =>
-    check(action, () => Promise.resolve(skip(`Not tried: a dry run needs an existing ${what}.`)));
+    check(action, () => Promise.resolve(skip(`Not tested: a dry run needs an existing ${what}.`)));
   return [
     byReading("DescribeInstances", facts.instances),
     byReading("DescribeSecurityGroups", facts.defaultGroups),
@@ -52,7 +51,7 @@ function denied(error: ClusterError): Outcome {
   const action = String(error.facts["action"]);
   return fail(
     error.message,
-    `Have ec2:${action} allowed for this user or role; -v shows what else the API says, encoded.`,
+    `Allow ec2:${action} for this user or role. Pass -v to see the API's encoded authorization message.`,
   );
 }
 
@@ -62,7 +61,7 @@ async function tryRegions(facts: CloudFacts): Promise<Outcome> {
   if (outcome.status !== "fail") return outcome;
   return warn(
     outcome.message,
-    `${outcome.remedy} Without it, other regions cannot be named where a cluster is not found.`,
+    `${outcome.remedy} Without it, the error for a cluster that is not found cannot name other regions that have it.`,
   );
 }
 
@@ -72,17 +71,17 @@ async function tryOfferings(facts: CloudFacts): Promise<Outcome> {
   if (outcome.status !== "fail") return outcome;
   return warn(
     outcome.message,
-    `${outcome.remedy} Without it, doctor can't tell whether the region has the instance type, nor try a launch.`,
+    `${outcome.remedy} Without it, doctor can neither check that the region offers the instance type nor test a launch.`,
   );
 }
 
 async function tryGroup(facts: CloudFacts): Promise<Outcome> {
   const [subnet] = await facts.subnets();
-  if (subnet?.VpcId === undefined) return skip("Not tried: there is no default network to try it in.");
+  if (subnet?.VpcId === undefined) return skip("Not tested: there is no default network to test it in.");
   const name = groupName(`doctor-${randomUUID()}`);
   const request = {
     GroupName: name,
-    Description: "Never made: a dry run",
+    Description: "Dry run, never created",
     VpcId: subnet.VpcId,
     TagSpecifications: [{ ResourceType: "security-group" as const, Tags: toTags(name, tags, []) }],
     DryRun: true,
@@ -95,7 +94,8 @@ const tags = { clusterId: "doctor", createdBy: version };
 
 async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<Outcome> {
   const place = await findPlace(facts);
-  if (place === undefined) return skip("Not tried: an image, network or zone to try it with is missing or not known.");
+  if (place === undefined)
+    return skip("Not tested: an image, a network or a zone for the test is missing or not known.");
   const { image, subnet, group } = place;
   const plan = {
     clusterId: "doctor",
@@ -133,12 +133,12 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   const refusal = await failureOf(asked);
   if (refusal === undefined) {
     return fail(
-      "The API did what it was only asked about (a dry run), and is no EC2.",
-      "See what AWS_ENDPOINT_URL_EC2 names, and remove there what was made.",
+      "The API carried out a request that was only a dry run: it is not EC2.",
+      "Check AWS_ENDPOINT_URL_EC2, and remove what was created there.",
     );
   }
   if (failureCode(refusal) === "DryRunOperation") return pass("Allowed");
   if (isDenied(refusal)) return denied(refusal);
-  if (refusal.id === "capacity-lacking") return warn(refusal.message, refusal.hint ?? "Ask for fewer machines.");
-  return fail(refusal.message, refusal.hint ?? "See what the message says.");
+  if (refusal.id === "capacity-lacking") return warn(refusal.message, refusal.hint ?? "Request fewer machines.");
+  return fail(refusal.message, refusal.hint ?? "Resolve what the message describes.");
 }

@@ -16,7 +16,7 @@ export async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>):
   const [answer] = await asked;
   if (answer.status === "fulfilled") return answer.value;
   const reason: unknown = answer.reason;
-  if (isDenied(reason)) return skip(`Not checked: that needs the permission ec2:${String(reason.facts["action"])}.`);
+  if (isDenied(reason)) return skip(`Not checked: this needs the permission ec2:${String(reason.facts["action"])}.`);
   throw reason;
 }
 
@@ -28,11 +28,11 @@ export async function findObstacle(facts: CloudFacts): Promise<string | undefine
     case "no-credentials":
       return "there are no credentials";
     case "credentials-refused":
-      return "the credentials are refused";
+      return "the cloud refused the credentials";
     case "region-not-enabled":
       return "the region cannot be used";
     default:
-      return "the cloud's API cannot be asked";
+      return "the cloud's API does not answer";
   }
 }
 

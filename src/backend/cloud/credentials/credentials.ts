@@ -1,8 +1,9 @@
 import type { EC2ClientConfig } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
-import type { Environment } from "../../../system/environment.ts";
-import { hasMetadataService } from "./metadata-service.ts";
-import { hasDefaultProfile, sharedFiles } from "./shared-files.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import { requestDirectly } from "../api/request-directly.ts";
+import { homedir } from "node:os";
+import { join } from "node:path";
 
 export interface Identity {
   readonly accessKeyId: string;
@@ -39,7 +40,7 @@ export async function findCredentials(
   if (usual !== undefined) return usual;
   const service = ["AWS_WEB_IDENTITY_TOKEN_FILE", ...containerVariables].find((name) => isSet(environment, name));
   if (service !== undefined) {
-    const hint = `Check what ${service} leads to, or unset it and ${usualHint}`;
+    const hint = `Check ${service}, or unset it and ${usualHint}`;
     return { name: `the service that ${service} names`, profile: undefined, provide: undefined, hint };
   }
   return (await fromDefaultProfile(environment, innerClient)) ?? (await fromThisMachine(environment, signal));
@@ -67,7 +68,7 @@ function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): Crede
 
 function incomplete(present: readonly string[], missing: readonly string[]): ClusterError {
   const verb = present.length === 1 ? "is" : "are";
-  return new ClusterError("no-credentials", `${present.join(", ")} ${verb} set, but ${missing.join(", ")} not.`, {
+  return new ClusterError("no-credentials", `${present.join(", ")} ${verb} set without ${missing.join(" and ")}.`, {
     hint: `Set ${missing.join(" and ")} too, or unset ${present.join(" and ")} to use another source.`,
     facts: { present, missing },
   });
@@ -97,7 +98,7 @@ async function fromDefaultProfile(
 
 function profileHint(environment: Environment, profile: string): string {
   const { filepath, configFilepath } = sharedFiles(environment);
-  return `Check what ${filepath} and ${configFilepath} say of it; an SSO session is renewed with: aws sso login --profile ${profile}`;
+  return `Check this profile in ${filepath} and ${configFilepath}. To renew an SSO session: aws sso login --profile ${profile}`;
 }
 
 async function profileProvider(
@@ -118,8 +119,8 @@ async function fromThisMachine(environment: Environment, signal: AbortSignal): P
     `a default profile in ${sharedFiles(environment).filepath}`,
   ];
   if (await hasMetadataService(environment, signal)) {
-    const hint = `There is none of these either: ${lookedFor.join("; ")}. Give this machine a role, or ${usualHint}`;
-    return { name: "this machine's own role (instance metadata)", profile: undefined, provide: undefined, hint };
+    const hint = `Nothing was found in the other sources either: ${lookedFor.join("; ")}. Assign a role to this machine, or ${usualHint}`;
+    return { name: "this machine's role (instance metadata)", profile: undefined, provide: undefined, hint };
   }
   const places = [...lookedFor, "instance metadata"];
   throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${places.join("; ")}.`, {
@@ -129,4 +130,51 @@ async function fromThisMachine(environment: Environment, signal: AbortSignal): P
 }
 
 const usualHint =
-  "set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or CLOUD_PROFILE with a profile of the shared credentials file.";
+  "set CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY, or set CLOUD_PROFILE to a profile of the shared credentials file.";
+
+const defaultEndpoint = "http://169.254.169.254";
+const timeoutMs = 800;
+
+/**
+ * Checks whether this machine is one of the cloud's own and has a metadata service. This runs before the SDK's own chain uses that address: the chain
+ * sets no limit on connecting, so it takes minutes where packets to the address are dropped.
+ */
+async function hasMetadataService(environment: Environment, signal: AbortSignal): Promise<boolean> {
+  if (!["", "false"].includes(environment["AWS_EC2_METADATA_DISABLED"] ?? "")) return false;
+  try {
+    const url = new URL("/latest/api/token", environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? defaultEndpoint);
+    const headers = { "x-aws-ec2-metadata-token-ttl-seconds": "60" };
+    // Other clouds have a service at this address too, but it doesn't know such tokens.
+    return (await requestDirectly({ url, method: "PUT", headers, timeoutMs }, signal)).status === 200;
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  }
+}
+
+/** The credentials file and the config file that the cloud's own tools share. */
+interface SharedFiles {
+  readonly filepath: string;
+  readonly configFilepath: string;
+}
+
+function sharedFiles(environment: Environment): SharedFiles {
+  const folder = join(environment["HOME"] ?? homedir(), ".aws");
+  return {
+    filepath: environment["AWS_SHARED_CREDENTIALS_FILE"] ?? join(folder, "credentials"),
+    configFilepath: environment["AWS_CONFIG_FILE"] ?? join(folder, "config"),
+  };
+}
+
+/**
+ * Whether the default profile says where credentials are. The SDK alone cannot tell, because it answers "could not resolve" in two cases: for a
+ * missing profile, where the next source is tried, and for a profile that fails, which must be reported.
+ */
+export async function hasDefaultProfile(files: SharedFiles): Promise<boolean> {
+  const { parseKnownFiles } = await import("@smithy/core/config");
+  const profiles = await parseKnownFiles({ ...files, ignoreCache: true });
+  return Object.keys(profiles["default"] ?? {}).some((setting) => credentialSetting.test(setting));
+}
+
+const credentialSetting =
+  /^(?:aws_access_key_id|credential_process|sso_\w+|role_arn|web_identity_token_file|login_session)$/;

@@ -1,4 +1,5 @@
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { orAborted } from "../../../system/or-aborted.ts";
 import type { CredentialSource, Identity } from "./credentials.ts";
 
 /** Credentials are renewed when they have less than this left. */
@@ -28,27 +29,15 @@ export async function resolveCredentials(
   try {
     const isChain = source.provide === undefined;
     const bounded = isChain ? AbortSignal.any([signal, AbortSignal.timeout(chainLimitMs)]) : signal;
+    // Providers take no signal.
     return await orAborted(provide(), bounded);
   } catch (error) {
     signal.throwIfAborted();
-    const reason = (error instanceof Error ? error.message : String(error)).replace(/[.\s]+$/, "");
-    throw new ClusterError("no-credentials", `No credentials could be had from ${source.name}: ${reason}.`, {
+    const reason = messageOf(error).replace(/[.\s]+$/, "");
+    throw new ClusterError("no-credentials", `Cannot get credentials from ${source.name}: ${reason}.`, {
       hint: source.hint,
       facts: { source: source.name, ...(source.profile !== undefined && { profile: source.profile }) },
       cause: error,
     });
-  }
-}
-
-/** Providers take no signal, so their result is ignored after an abort. */
-export async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -7,7 +7,7 @@ export function cidrProblem(text: string): string | undefined {
   const longest = isIPv4(address) ? 32 : 128;
   // A zone, such as %eth0, has a meaning on one machine only.
   if ((!isIPv4(address) && !isIPv6(address)) || address.includes("%"))
-    return `"${text}" is no address range, such as 192.0.2.0/24`;
+    return `"${text}" is not an address range such as 192.0.2.0/24`;
   if (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)) return undefined;
   return `"${text}" has a prefix length that is not between 0 and ${longest}`;
 }

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { ClusterError } from "../../../errors.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import { networkFailure } from "../../../system/network-failure.ts";
 import { requestDirectly } from "../api/request-directly.ts";
 
 const defaultUrl = "https://checkip.amazonaws.com";
@@ -13,20 +14,21 @@ export async function checkAddress(environment: Environment, signal: AbortSignal
     const answer = await requestDirectly({ url: new URL(url), method: "GET", headers: {}, timeoutMs }, signal);
     const address = answer.text.trim();
     if (answer.status === 200 && (isIPv4(address) || isIPv6(address))) return address;
-    throw addressUnknown(url, `it answered ${answer.status} with something that is no address`, undefined);
+    throw addressUnknown(url, `it answered with status ${answer.status} and without an address`, undefined);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
-    throw addressUnknown(url, error instanceof Error ? error.message : String(error), error);
+    const { reason, code } = networkFailure(error);
+    throw addressUnknown(url, `${reason} (${code})`, error);
   }
 }
 
 function addressUnknown(url: string, reason: string, cause: unknown): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `The address this machine is seen from could not be asked of ${url}: ${reason}.`,
+    `Cannot find out this machine's public address from ${url}: ${reason}.`,
     {
-      hint: "Name the addresses that may reach the cluster with `adminCidrs`.",
+      hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
       facts: { url },
       cause,
     },

@@ -33,11 +33,11 @@ export function clusterExists(present: {
 }): ClusterError {
   const { clusterId, region, expiresAt, group } = present;
   const end =
-    expiresAt === undefined ? "" : ` It ends at ${expiresAt.toISOString()}${timeLeft(expiresAt, present.nowMs)}.`;
+    expiresAt === undefined ? "" : ` It terminates at ${expiresAt.toISOString()}${timeLeft(expiresAt, present.nowMs)}.`;
   const held = group === undefined ? "" : ` (security group ${group})`;
-  const message = `A cluster "${clusterId}" exists, or is being created, in region ${region}${held}.${end}`;
+  const message = `A cluster "${clusterId}" already exists or is being created in region ${region}${held}.${end}`;
   return new ClusterError("cluster-exists", message, {
-    hint: "Choose another `clusterId`, or wait for its end.",
+    hint: "Choose another `clusterId`, or wait until that cluster has terminated.",
     facts: { cluster: clusterId, region, expiresAt: expiresAt?.toISOString(), group },
   });
 }

@@ -1,11 +1,10 @@
-import { roles } from "../../../model/cluster-record.ts";
+import { nodeCount, roles } from "../../../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../../../model/creation.ts";
-import { nodeCount } from "../../../model/cluster-shape.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { CloudOptions } from "../cloud-options.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { metadataText } from "./require-metadata2.ts";
-import { groupName } from "../records/group-name.ts";
+import { groupName } from "../records/tags.ts";
 import { costText, maximumCost } from "./prices.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
@@ -36,11 +35,11 @@ export function describePlan(
       ["Subnets", subnets.map((subnet) => `${subnet.id} (${subnet.zone})`).join(", ")],
       [
         "Security group",
-        `${groupName(clusterId)}: TCP ${ports.join(", ")} from ${cidrs.join(", ")}; all among the nodes`,
+        `${groupName(clusterId)}: TCP ${ports.join(", ")} from ${cidrs.join(", ")}; any traffic between the nodes`,
       ],
       ["Custom tags", tags.length === 0 ? "none" : tags.join(", ")],
       ["Cost", costText(options.instanceType, machines)],
-      ["End of life", `${expiresAt.toISOString()}, two hours after launch`],
+      ["Ends", `${expiresAt.toISOString()}, two hours after launch`],
     ],
     facts: {
       cluster: clusterId,

@@ -1,6 +1,6 @@
 /** Where a distribution's images come from, and the known facts about them. */
 export interface ImageSource {
-  /** Only images of this owner are launched, so that nobody's look-alike is. */
+  /** Only images of this owner are launched, because anyone may publish an image under the same name. */
   readonly owner: string;
   readonly names: string;
   readonly user: string;

@@ -37,7 +37,7 @@ export async function findImage(
   });
   const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
   if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
-  // Nothing is known about a user's own image except what it says about itself.
+  // For a user's own image, rely only on what the API says about it.
   const isKnown = chosen === undefined && sourceOf(distribution).knowsMetadata2;
   return launchImage(newest, chosen?.user ?? sourceOf(distribution).user, isKnown);
 }
@@ -46,7 +46,7 @@ function sourceOf(distribution: string): ImageSource {
   const source = sources[distribution];
   if (source !== undefined) return source;
   throw new ClusterError("bad-usage", `No images are known for the distribution "${distribution}".`, {
-    hint: `Known: ${distributions.join(", ")}. Any other image: \`image\` with \`sshUser\`.`,
+    hint: `Choose one of ${distributions.join(", ")}, or pass an image with \`image\` and \`sshUser\`.`,
     facts: { distribution, known: distributions },
   });
 }
@@ -87,7 +87,7 @@ function imageNotFound(region: string, distribution: string, id: string | undefi
   const another =
     nearest.length === 0 ? "another `linuxDistribution`" : `\`linuxDistribution ${nearest.join(" or ")}\``;
   return new ClusterError("image-not-found", `There is no image ${what} in region ${region}.`, {
-    hint: `Choose ${another}, another \`region\`, or name an image with \`image\` and \`sshUser\`.`,
+    hint: `Choose ${another}, another \`region\`, or pass an image with \`image\` and \`sshUser\`.`,
     facts: {
       region,
       distribution,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import type { Role } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
 import { failureCode, isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { CustomTag } from "../cloud-options.ts";
@@ -91,7 +91,7 @@ async function ask(
     await settle(ids);
     return ids;
   } catch (error) {
-    // An earlier attempt of the same request, whose answer was lost, may have had credentials that were still good.
+    // An earlier attempt of the same request, whose answer was lost, may have been accepted before the credentials expired.
     if (wasRefused(error) && !isCredentialsRefused(error)) await settle([]);
     throw error;
   }
@@ -162,9 +162,9 @@ function noRoom(
   const what = `${asked.count} × ${plan.instanceType} for ${asked.role}`;
   return new ClusterError(
     "capacity-lacking",
-    `No zone of region ${asked.region} has room for ${what} now (tried ${zonesText(refusals)}).`,
+    `No zone of region ${asked.region} currently has capacity for ${what} (tried ${zonesText(refusals)}).`,
     {
-      hint: "Try another `instanceType`, such as m5a.large or m6i.large, another `region`, or the same again later.",
+      hint: "Choose another `instanceType`, such as m5a.large or m6i.large, or another `region`, or try again later.",
       facts: {
         region: asked.region,
         zones: refusals.map(({ zone }) => zone),
@@ -183,7 +183,7 @@ function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role;
   const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=", 2) as [string, string]);
   const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
   const parts = counts.map(([role, count]) => `${count} ${role}`).join(", ");
-  return new ClusterError(error.id, `${error.message} Asked for: ${total} × ${plan.instanceType} (${parts}).`, {
+  return new ClusterError(error.id, `${error.message} Requested: ${total} × ${plan.instanceType} (${parts}).`, {
     ...(error.hint !== undefined && { hint: error.hint }),
     facts: { ...error.facts, ...asked, total, instanceType: plan.instanceType },
     cause: error.cause,

@@ -1,6 +1,7 @@
-import type { ClusterRecord } from "../../../model/cluster-record.ts";
+import type { Instance } from "@aws-sdk/client-ec2";
+import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
 import { machineFailed } from "../../machine-failed.ts";
 import type { CloudApi } from "../api/api.ts";
 import { clusterExists } from "./cluster-exists.ts";
@@ -10,7 +11,11 @@ import { clustersOf, type Place, toNode } from "../records/records.ts";
 import { visibilityLimitMs } from "../api/visibility.ts";
 
 const endedHint =
-  "A limit of the account, an encryption key or the image may be the reason; the message above is the cloud's own.";
+  "The cause may be a limit of the account, an encryption key or the image; see the cloud's message above.";
+const poweredOffHint =
+  "It powered itself off, as every machine does at its deadline. Its clock may be wrong, or its image may shut it down; its console output is among the saved logs.";
+
+const addressLimitMs = 120_000;
 
 export interface Watching {
   readonly clusterId: string;
@@ -19,10 +24,12 @@ export interface Watching {
   readonly place: Place;
   /** The clock time at which the API had confirmed all launches. */
   readonly launchedMs: number;
+  /** Since which clock time a machine has been running without a public address, by its id. Kept up to date by each look. */
+  readonly withoutAddress: Map<string, number>;
 }
 
 /**
- * Looks at all machines of a creation with one request. Throws `machine-failed` if one of them ended, and `cluster-exists` if an older creation of
+ * Looks at all machines of a creation with one request. Throws `machine-failed` if one of them ended or gets no public address, and `cluster-exists` if an older creation of
  * the same id shows up. A machine whose tags aren't complete yet, as in the first moments, counts as not seen. Returns `undefined` if no machine is
  * visible.
  */
@@ -33,23 +40,41 @@ export async function lookAtMachines(
   signal: AbortSignal,
 ): Promise<ClusterRecord | undefined> {
   const instances = await describeInstances(api, { clusterId: watching.clusterId }, signal);
-  assertElder(readMachines(instances).machines, watching, api);
+  const ownIds = new Set(watching.machineIds);
+  const isOwn = ({ InstanceId = "" }: Instance): boolean => ownIds.has(InstanceId);
+  const launched = instances.filter(isOwn);
+  assertElder(
+    launched,
+    instances.filter((instance) => !isOwn(instance)),
+    watching,
+    api,
+  );
   // Read separately, so that other machines' claims don't affect them.
-  const launched = instances.filter(({ InstanceId = "" }) => watching.machineIds.includes(InstanceId));
   const own = readMachines(launched).machines.filter(({ creationId }) => creationId === watching.creationId);
   assertPresent(own, watching, clock.now() - watching.launchedMs);
+  assertAddresses(own, watching.withoutAddress, clock.now());
   return clustersOf(own, watching.place)[0];
 }
 
-/** Two networks can each hold the same id at the same moment. Then the later creation yields. */
-function assertElder(machines: readonly Machine[], watching: Watching, api: CloudApi): void {
-  const launchedMs = (creationId: string): number =>
+/**
+ * Two networks can each hold the same id at the same moment. Then the later creation yields. Own machines are known by their ids, since their tags may
+ * not be complete yet; as long as none is visible, the question stays open.
+ */
+function assertElder(
+  launched: readonly Instance[],
+  others: readonly Instance[],
+  watching: Watching,
+  api: CloudApi,
+): void {
+  if (launched.length === 0) return;
+  const { machines } = readMachines(others);
+  const own = Math.min(...launched.map(({ LaunchTime }) => LaunchTime?.getTime() ?? Infinity));
+  const launchedMs = (creation: string): number =>
     Math.min(
       ...machines
-        .filter((machine) => machine.creationId === creationId)
+        .filter(({ creationId }) => creationId === creation)
         .map(({ launchedAt }) => launchedAt?.getTime() ?? Infinity),
     );
-  const own = launchedMs(watching.creationId);
   const elder = machines.find(({ creationId, state, expiresAt }) => {
     if (creationId === watching.creationId || (state !== "starting" && state !== "running")) return false;
     if (expiresAt !== undefined && expiresAt.getTime() < api.now()) return false;
@@ -63,16 +88,34 @@ function assertElder(machines: readonly Machine[], watching: Watching, api: Clou
 
 function assertPresent(own: readonly Machine[], watching: Watching, elapsedMs: number): void {
   const ended = own.map(toNode).find((node) => node.state === "ending" || node.state === "ended");
-  if (ended !== undefined) throw machineFailed(ended, { said: "", hint: endedHint });
+  if (ended !== undefined) throw machineFailed(ended, { said: "", hint: hintFor(ended.stateReason) });
   if (elapsedMs < visibilityLimitMs || own.length === watching.machineIds.length) return;
   const seen = new Set(own.map(({ id }) => id));
   const unseen = watching.machineIds.filter((id) => !seen.has(id));
   throw new ClusterError(
     "machine-failed",
-    `The cloud launched ${unseen.join(", ")}, but does not know of it after two minutes, or not with the tags that it was given.`,
+    `The cloud launched ${unseen.join(", ")}, but after two minutes it still does not list it with its tags.`,
     {
       hint: "Try again.",
       facts: { machines: unseen },
     },
   );
+}
+
+const hintFor = (reason: string | undefined): string =>
+  /instance.?initiated.?shutdown/i.test(reason ?? "") ? poweredOffHint : endedHint;
+
+/** A public address comes with the start, or a moment later, or never. */
+function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, number>, nowMs: number): void {
+  for (const machine of own) {
+    if (machine.state !== "running" || machine.publicAddress !== undefined) withoutAddress.delete(machine.id);
+    else if (!withoutAddress.has(machine.id)) withoutAddress.set(machine.id, nowMs);
+  }
+  const failed = own.filter(({ id }) => nowMs - (withoutAddress.get(id) ?? nowMs) > addressLimitMs);
+  if (failed.length === 0) return;
+  const names = failed.map((machine) => `${nodeReference(machine)} (${machine.id})`).join(", ");
+  throw new ClusterError("machine-failed", `The cloud gave ${names} no public address in two minutes.`, {
+    hint: "Name a subnet that gives public addresses with `subnetId`. The account's limit of addresses may be reached, too.",
+    facts: { machines: failed.map(({ id }) => id) },
+  });
 }

@@ -1,16 +1,18 @@
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { poll } from "../../../system/poll.ts";
 import { admissions } from "./admin-cidrs.ts";
 import { failureCode } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import { clusterExists } from "./cluster-exists.ts";
-import { groupName } from "../records/group-name.ts";
+import { groupName, readTags, type TagValues, toTags } from "../records/tags.ts";
 import { collectPages } from "../api/pages.ts";
-import { shownId } from "../../stranger.ts";
-import { readTags, toTags, type TagValues } from "../records/tags.ts";
+import { shownId } from "../../foreign-resource.ts";
 import { untilVisible } from "../api/visibility.ts";
+
+const namesakeLimitMs = 5_000;
 
 export interface LaunchSubnet {
   readonly id: string;
@@ -77,24 +79,18 @@ export async function createGroup(
 
 /** Returns the group that already has the name. It is ours if the answer to the first request was lost. */
 async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, signal: AbortSignal): Promise<string> {
-  const tries = [1, 2, 3, 4, 5];
-  for (const _ of tries) {
-    const group = await groupNamed(api, request, signal);
-    const tags = readTags(group?.Tags);
-    if (group?.GroupId !== undefined && tags.creationId === request.tags.creationId) return group.GroupId;
-    if (group !== undefined) {
-      throw clusterExists({
-        clusterId: request.clusterId,
-        region: api.region,
-        expiresAt: parseMoment(tags.expiresAt),
-        nowMs: api.now(),
-        group: shownId(group.GroupId),
-      });
-    }
-    // It was created so recently that it can't be described yet.
-    await clock.sleep(1000, signal);
-  }
-  throw clusterExists({ clusterId: request.clusterId, region: api.region, expiresAt: undefined, nowMs: api.now() });
+  // If it was created so recently that it can't be described yet, it will be soon.
+  const rule = { clock, deadlineMs: clock.now() + namesakeLimitMs, pauseMs: () => 1000 };
+  const group = await poll((inner) => groupNamed(api, request, inner), rule, signal);
+  const tags = readTags(group?.Tags);
+  if (group?.GroupId !== undefined && tags.creationId === request.tags.creationId) return group.GroupId;
+  throw clusterExists({
+    clusterId: request.clusterId,
+    region: api.region,
+    expiresAt: parseMoment(tags.expiresAt),
+    nowMs: api.now(),
+    group: group && shownId(group.GroupId),
+  });
 }
 
 async function groupNamed(
@@ -134,7 +130,7 @@ function byFreeAddresses(a: Subnet, b: Subnet): number {
 function noNetwork(region: string, chosen: string | undefined): ClusterError {
   const what = chosen === undefined ? "no default network with a subnet" : `no usable subnet ${chosen}`;
   return new ClusterError("no-default-network", `Region ${region} has ${what}.`, {
-    hint: "Name a subnet that gives public addresses with `subnetId`, or choose another `region`.",
+    hint: "Pass a subnet that assigns public addresses with `subnetId`, or choose another `region`.",
     facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
   });
 }

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
-import type { Progress } from "../../../system/progress.ts";
+import type { Progress } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { LaunchImage } from "./images.ts";
 
@@ -21,7 +21,7 @@ export function metadata2Requirer(
     try {
       const request = { InstanceId: machineId, HttpTokens: "required", HttpPutResponseHopLimit: 1 } as const;
       await api.call("ModifyInstanceMetadataOptions", request, signal);
-      progress.detail(1, `${name}: instance metadata needs version 2 from now on`);
+      progress.detail(1, `${name}: instance metadata now requires version 2`);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       if (!state.isForbidden) progress.warn(warning(error));
@@ -34,10 +34,10 @@ const isRefusal = (error: unknown): error is ClusterError =>
   error instanceof ClusterError && error.id === "not-permitted";
 
 const warning = (error: ClusterError): string =>
-  `Version 1 of the instance metadata stays open on these machines, so any program on them can read what it holds: ${error.message} Have ec2:ModifyInstanceMetadataOptions allowed, or choose a distribution whose images are known to do without.`;
+  `Version 1 of the instance metadata stays open on these machines, so any program on them can read the metadata: ${error.message} Allow ec2:ModifyInstanceMetadataOptions, or choose a distribution whose images work without version 1.`;
 
 /** Describes, for people, what a creation does with the metadata of machines from this image. */
 export const metadataText = (image: Pick<LaunchImage, "knowsMetadata2">): string =>
   image.knowsMetadata2
     ? "version 2 only"
-    : "version 2 only from the first login on: the image is not known to find its user data without version 1";
+    : "version 2 only, after the first login: the image may need version 1 to find its user data";

@@ -1,6 +1,6 @@
 import type { CreationRequest } from "../../../model/creation.ts";
 import { assertCgroups1, cgroups1Advice } from "../../cgroups1.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "../api/api.ts";
 import { checkAddress } from "./check-address.ts";
@@ -27,7 +27,7 @@ export async function resolveCreation(
   const { adminCidrs, image, subnetId } = request.options;
   assertCgroups1(request.needsCgroups1, {
     name: request.distribution,
-    // The control groups of a user's own image are known only once a node runs.
+    // The cgroup version of a user's own image is known only once a node runs.
     cgroupVersion: image === undefined ? cgroupVersionOf(request.distribution) : undefined,
     advice: cgroups1Advice(cgroups1Distributions),
   });

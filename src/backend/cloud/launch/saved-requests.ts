@@ -10,7 +10,7 @@ import { readTags } from "../records/tags.ts";
 
 /**
  * A launch as it was requested, and what is known about its outcome. Keeps the whole request, not only its token, because a retry must be identical.
- * If machines are `undefined`, they were perhaps launched but the answer isn't known.
+ * If `machineIds` is `undefined`, the answer is unknown, and the machines may or may not have been launched.
  */
 export interface SavedLaunch {
   readonly name: string;

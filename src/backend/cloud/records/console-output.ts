@@ -13,7 +13,7 @@ export async function clusterConsoleOutput(
   cluster: ClusterRecord,
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
-  const troubledFirst = cluster.nodes.toSorted((a, b) => Number(isWell(a)) - Number(isWell(b)));
+  const troubledFirst = cluster.nodes.toSorted((a, b) => Number(isRunning(a)) - Number(isRunning(b)));
   return consoleOutputs(
     troubledFirst.slice(0, mostMachines),
     async (node) => consoleOutput(api, node.id, signal),
@@ -21,7 +21,7 @@ export async function clusterConsoleOutput(
   );
 }
 
-function isWell(node: NodeRecord): boolean {
+function isRunning(node: NodeRecord): boolean {
   return node.state === "running";
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../errors.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord } from "../../../model/cluster-record.ts";
 import type { EverywhereList } from "../../../model/backend.ts";
@@ -23,7 +24,7 @@ export async function listEverywhere(
       try {
         clusters[index] = read(region, await describeInstances(open(region), "all", bounded));
       } catch (error) {
-        silent.push({ place: region, reason: error instanceof Error ? error.message : String(error) });
+        silent.push({ place: region, reason: messageOf(error) });
       }
     }),
   );

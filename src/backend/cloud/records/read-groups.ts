@@ -1,8 +1,7 @@
 import type { SecurityGroup } from "@aws-sdk/client-ec2";
 import { parseClusterId, parseCreationId, parseMoment } from "../../../model/parse-values.ts";
-import { groupName } from "./group-name.ts";
-import { complete, shownId, type Stranger } from "../../stranger.ts";
-import { readTags, tagNames } from "./tags.ts";
+import { groupName, readTags, tagNames } from "./tags.ts";
+import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
 
 /** A cluster's security group. */
 export interface Group {
@@ -15,7 +14,7 @@ export interface Group {
 
 export interface GroupReading {
   readonly groups: readonly Group[];
-  readonly strangers: readonly Stranger[];
+  readonly foreignResources: readonly ForeignResource[];
 }
 
 /**
@@ -24,13 +23,14 @@ export interface GroupReading {
  */
 export function readGroups(described: readonly SecurityGroup[]): GroupReading {
   const groups: Group[] = [];
-  const strangers: Stranger[] = [];
+  const foreignResources: ForeignResource[] = [];
   for (const each of described) {
     const group = readGroup(each);
-    if (typeof group === "string") strangers.push({ what: `security group ${shownId(each.GroupId)}`, why: group });
+    if (typeof group === "string")
+      foreignResources.push({ what: `security group ${shownId(each.GroupId)}`, why: group });
     else groups.push(group);
   }
-  return { groups, strangers };
+  return { groups, foreignResources };
 }
 
 /** Returns a group, or what is wrong with it. */
@@ -41,7 +41,7 @@ function readGroup(group: SecurityGroup): Group | string {
   const known = complete({ kind: "tag", names: tagNames, texts: tags }, required, { expiresAt });
   if (typeof known === "string") return known;
   const id = group.GroupId ?? "";
-  if (!/^sg-[0-9a-f]{8,17}$/.test(id)) return "its id has an unknown form";
-  if (group.GroupName !== groupName(known.clusterId)) return "its name is not that of its cluster's group";
+  if (!/^sg-[0-9a-f]{8,17}$/.test(id)) return "its id is malformed";
+  if (group.GroupName !== groupName(known.clusterId)) return "its name is not the name of its cluster's group";
   return { id, ...known, expiresAt, rules: group.IpPermissions ?? [] };
 }

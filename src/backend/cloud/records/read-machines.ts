@@ -15,10 +15,9 @@ import {
   parseWebScheme,
   toRemark,
 } from "../../../model/parse-values.ts";
-import { groupName } from "./group-name.ts";
+import { groupName, readTags, tagNames } from "./tags.ts";
 import { isInstanceId } from "./instance-id.ts";
-import { complete, shownId, type Stranger } from "../../stranger.ts";
-import { readTags, tagNames } from "./tags.ts";
+import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
 
 /** A machine whose tags say which node of which cluster it is, with everything else they say. */
 export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | "webScheme" | "expiresAt"> {
@@ -44,7 +43,7 @@ export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | 
 export interface MachineReading {
   readonly machines: readonly Machine[];
   /** Leaves out machines that have ended. */
-  readonly strangers: readonly Stranger[];
+  readonly foreignResources: readonly ForeignResource[];
 }
 
 /**
@@ -53,10 +52,10 @@ export interface MachineReading {
  */
 export function readMachines(instances: readonly Instance[]): MachineReading {
   const machines: Machine[] = [];
-  const strangers: Stranger[] = [];
+  const foreignResources: ForeignResource[] = [];
   const elders = new Map<string, Machine>();
   const refuse = (id: string | undefined, why: string): void => {
-    strangers.push({ what: `instance ${shownId(id)}`, why });
+    foreignResources.push({ what: `instance ${shownId(id)}`, why });
   };
   for (const instance of instances.toSorted(byTrust)) {
     const machine = readMachine(instance);
@@ -69,9 +68,9 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
     if (elder === undefined) {
       elders.set(name, machine);
       machines.push(machine);
-    } else refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, which ${elder.id} is`);
+    } else refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, but ${elder.id} is that node`);
   }
-  return { machines, strangers };
+  return { machines, foreignResources };
 }
 
 /** Tags can be copied to an instance that is older than the cluster, but not everyone who may tag can also put the instance into a security group. */
@@ -106,11 +105,11 @@ function readMachine(instance: Instance): Machine | string {
   const known = complete({ kind: "tag", names: tagNames, texts: tags }, required, { ...optional, indexBase });
   if (typeof known === "string") return known;
   const index = parseIndex((indexBase ?? 0) + (instance.AmiLaunchIndex ?? 0));
-  if (index === undefined) return "its number is too high for a node's";
+  if (index === undefined) return "its number is too high for a node";
   const id = instance.InstanceId ?? "";
-  if (!isInstanceId(id)) return "its id has an unknown form";
+  if (!isInstanceId(id)) return "its id is malformed";
   const addresses = addressesOf(instance);
-  if (addresses === undefined) return "its addresses have an unknown form";
+  if (addresses === undefined) return "its addresses are malformed";
   const { webScheme, ...others } = optional;
   return {
     id,

@@ -1,7 +1,6 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import type { ClusterRecord, NodeRecord } from "../../../model/cluster-record.ts";
+import { byRoleAndIndex, type ClusterRecord, clusterState, type NodeRecord } from "../../../model/cluster-record.ts";
 import { creationDirectory } from "../../../system/files/creation-folder.ts";
-import { byRoleAndIndex, clusterState } from "../../../model/cluster-shape.ts";
 import { lifetimeMs } from "../launch/lifetime.ts";
 import { maximumCost } from "../launch/prices.ts";
 import { type Machine, readMachines } from "./read-machines.ts";

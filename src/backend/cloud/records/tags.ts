@@ -38,3 +38,8 @@ export function readTags(tags: readonly Tag[] | undefined): TagValues {
   const values = new Map((tags ?? []).map((tag) => [tag.Key, tag.Value]));
   return Object.fromEntries(Object.entries(tagNames).map(([key, name]) => [key, values.get(name)]));
 }
+
+/** Returns the name of a cluster's one security group. EC2 accepts a name once per network, which keeps two creations from using one id. */
+export function groupName(clusterId: string): string {
+  return `cluster-e2e-${clusterId}`;
+}

@@ -1,6 +1,9 @@
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
 import { runAtOnce } from "../../../system/run-at-once.ts";
-import { isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
+import type { Instance } from "@aws-sdk/client-ec2";
+import { failureCode, isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
+import { describeInstances } from "../api/describe.ts";
+import { incompleteAnswer } from "../api/judge-answer.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { SavedLaunch } from "../launch/saved-requests.ts";
 import { untilVisible } from "../api/visibility.ts";
@@ -57,11 +60,26 @@ export async function endLaunches(
 
 async function learnMachines(api: CloudApi, launch: SavedLaunch, signal: AbortSignal): Promise<readonly string[]> {
   try {
-    const answer = await api.call("RunInstances", launch.request, signal);
-    return (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
+    return idsOf((await api.call("RunInstances", launch.request, signal)).Instances ?? []);
   } catch (error) {
+    if (failureCode(error) === incompleteAnswer) return await findMachines(api, launch, error, signal);
     // A definite refusal, for example because the group is gone. So the request launched nothing earlier, or those machines have since ended.
     if (wasRefused(error) && !isCredentialsRefused(error)) return [];
     throw error;
   }
 }
+
+/** Finds the machines of a launch whose answer doesn't name them. Throws `error` unless all of them are found. */
+async function findMachines(
+  api: CloudApi,
+  { request }: SavedLaunch,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const ids = idsOf(await describeInstances(api, { clientToken: request.ClientToken ?? "" }, signal));
+  if (ids.length < (request.MinCount ?? 1)) throw error;
+  return ids;
+}
+
+const idsOf = (instances: readonly Instance[]): readonly string[] =>
+  instances.map(({ InstanceId }) => InstanceId).filter((id) => id !== undefined);

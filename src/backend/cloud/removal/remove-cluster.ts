@@ -1,12 +1,11 @@
 import { ClusterError } from "../../../errors.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
 import { isAbandonedCreation } from "../../../system/files/creation-folder.ts";
-import type { ClusterName } from "../../../model/backend.ts";
-import type { Surroundings } from "../../../system/surroundings.ts";
+import type { ClusterName } from "../../../model/cluster-record.ts";
+import type { Runtime } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
 import { endLaunches } from "./end-machines.ts";
-import { leftoversText } from "./leftovers-text.ts";
-import { removeCreation } from "./remove-creation.ts";
+import { leftoversText, removeCreation } from "./remove-creation.ts";
 import { readLaunches, type SavedLaunch } from "../launch/saved-requests.ts";
 import { readTags } from "../records/tags.ts";
 
@@ -20,19 +19,19 @@ const nothingSaved = { launches: [], unreadable: [] };
 export async function removeCluster(
   api: CloudApi,
   { id: clusterId, creationId, directory }: ClusterName,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock } = surroundings;
+  const { clock } = runtime;
   // In a completed creation, every machine has been seen with its tag.
   const { launches, unreadable } = (await isAbandonedCreation(directory))
     ? await readLaunches(directory)
     : nothingSaved;
-  if (unreadable.length > 0) surroundings.progress.detail(1, `${directory} holds launches that cannot be read.`);
+  if (unreadable.length > 0) runtime.progress.detail(1, `Cannot read the launch records in ${directory}.`);
   const live = launches.filter((launch) => (expiryOf(launch)?.getTime() ?? 0) > clock.now());
   const ended = await endLaunches(api, live, clock, signal);
   const remains = { clusterId, creationId, machineIds: ended, groupId: undefined };
-  const left = await removeCreation(api, remains, surroundings, signal);
+  const left = await removeCreation(api, remains, runtime, signal);
   const text = leftoversText(
     left,
     launches.map(expiryOf).find((expiry) => expiry !== undefined),

@@ -1,13 +1,15 @@
 import type { Instance } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
-import type { Surroundings } from "../../../system/surroundings.ts";
+import { poll } from "../../../system/poll.ts";
+import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
 import { terminate } from "./end-machines.ts";
 import { readGroups } from "../records/read-groups.ts";
 import { nodeState, readMachines } from "../records/read-machines.ts";
-import { removeGroup } from "./remove-group.ts";
 import { visibilityLimitMs } from "../api/visibility.ts";
+import { retry } from "../../../system/retry.ts";
+import { failureCode } from "../api/api-errors.ts";
 
 /** How long machines may take to end. It usually takes less than a minute. */
 const endingLimitMs = 6 * 60_000;
@@ -32,10 +34,10 @@ export interface Leftovers {
 export async function removeCreation(
   api: CloudApi,
   remains: Remains,
-  surroundings: Surroundings,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<Leftovers> {
-  const machineIds = await awaitEnd(api, remains, surroundings, signal);
+  const machineIds = await awaitEnd(api, remains, runtime, signal);
   const { groups } = readGroups(await describeGroups(api, { creationId: remains.creationId }, signal));
   const found = groups.filter((group) => isOf(group, remains)).map(({ id }) => id);
   const groupIds = new Set([remains.groupId, ...found].filter((id) => id !== undefined));
@@ -43,10 +45,10 @@ export async function removeCreation(
   for (const id of groupIds) {
     try {
       const limitMs = machineIds.length === 0 ? groupLimitMs : 0;
-      await removeGroup(api, id, { clock: surroundings.clock, limitMs }, signal);
+      await removeGroup(api, id, { clock: runtime.clock, limitMs }, signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.transient) throw error;
-      surroundings.progress.detail(1, `Security group ${id} could not be deleted: ${error.message}`);
+      runtime.progress.detail(1, `Cannot delete security group ${id}: ${error.message}`);
       left.push(id);
     }
   }
@@ -60,29 +62,29 @@ const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains
 async function awaitEnd(
   api: CloudApi,
   remains: Remains,
-  { clock, progress }: Surroundings,
+  { clock, progress }: Runtime,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const startMs = clock.now();
   const told = new Set(remains.machineIds);
-  for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 1.3, longestPauseMs)) {
-    const instances = await describeRemains(api, { remains, told }, signal);
+  let left: readonly string[] = [];
+  const look = async (inner: AbortSignal): Promise<"ended" | undefined> => {
+    const instances = await describeRemains(api, { remains, told }, inner);
     const { machines } = readMachines(instances);
     const own = machines.filter((machine) => isOf(machine, remains) && machine.state !== "ended").map(({ id }) => id);
     const strays = own.filter((id) => !told.has(id));
-    if (strays.length > 0) await terminate(api, strays, clock, signal);
+    if (strays.length > 0) await terminate(api, strays, clock, inner);
     for (const id of strays) told.add(id);
     const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
     const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");
     const unseen = clock.now() - startMs < visibilityLimitMs ? [...told].filter((id) => !seen.has(id)) : [];
-    const left = [...present, ...unseen];
-    if (left.length === 0 || clock.now() - startMs > endingLimitMs) {
-      progress.waiting("");
-      return left;
-    }
-    progress.waiting(`waiting for ${left.length} of ${told.size} machines to end`);
-    await clock.sleep(pauseMs, signal);
-  }
+    left = [...present, ...unseen];
+    return left.length === 0 ? "ended" : undefined;
+  };
+  const waitingFor = (): string => `${left.length} of ${told.size} machines to terminate`;
+  const pauseMs = (looks: number): number => Math.min(500 * 1.3 ** (looks - 1), longestPauseMs);
+  await poll(look, { clock, deadlineMs: startMs + endingLimitMs, pauseMs, shows: { progress, waitingFor } }, signal);
+  return left;
 }
 
 /** Returns the machines with the creation's tag, plus those that were told to end but have a changed tag or aren't visible yet. */
@@ -95,4 +97,37 @@ async function describeRemains(
   const seen = new Set(tagged.map((instance) => instance.InstanceId));
   const ids = [...told].filter((id) => !seen.has(id));
   return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
+}
+
+const pauseMs = 2_000;
+
+/** Deletes a security group. A missing group counts as deleted; a group that ending machines still use is retried within the limit. */
+export async function removeGroup(
+  api: CloudApi,
+  groupId: string,
+  { clock, limitMs }: { readonly clock: Clock; readonly limitMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const rule = {
+    clock,
+    deadlineMs: clock.now() + limitMs,
+    pauseMs: () => pauseMs,
+    tolerates: (error: ClusterError) => failureCode(error) === "DependencyViolation",
+  };
+  try {
+    await retry((inner) => api.call("DeleteSecurityGroup", { GroupId: groupId }, inner), rule, signal);
+  } catch (error) {
+    const code = failureCode(error) ?? "";
+    if (!code.startsWith("InvalidGroup") || !code.endsWith("NotFound")) throw error;
+  }
+}
+
+/** Says what could not be removed and how it goes away by itself; `undefined` if nothing is left. */
+export function leftoversText(left: Leftovers, expiresAt: Date | undefined): string | undefined {
+  const machines = left.machineIds.length === 0 ? [] : [`machines ${left.machineIds.join(", ")}`];
+  const groups = left.groupIds.map((id) => `security group ${id}`);
+  const things = [...machines, ...groups];
+  if (things.length === 0) return undefined;
+  const end = expiresAt === undefined ? "at their deadline" : `at ${expiresAt.toISOString()}`;
+  return `Left behind: ${things.join("; ")}. Machines terminate automatically ${end}; the next create in the region removes the rest.`;
 }

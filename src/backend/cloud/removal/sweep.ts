@@ -1,13 +1,12 @@
-import type { Surroundings } from "../../../system/surroundings.ts";
+import type { Runtime } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
 import { terminate } from "./end-machines.ts";
 import { type Group, readGroups } from "../records/read-groups.ts";
 import { type Machine, readMachines } from "../records/read-machines.ts";
-import { removeCreation } from "./remove-creation.ts";
-import { removeGroup } from "./remove-group.ts";
-import { type Stranger, strangerText } from "../../stranger.ts";
+import { removeCreation, removeGroup } from "./remove-creation.ts";
+import { type ForeignResource, foreignResourceText } from "../../foreign-resource.ts";
 
 /** Everything of ours in the region, as the API reports it now. */
 export interface Inventory {
@@ -19,13 +18,17 @@ export interface Inventory {
 export async function takeInventory(
   api: CloudApi,
   signal: AbortSignal,
-): Promise<Inventory & { readonly strangers: readonly Stranger[] }> {
+): Promise<Inventory & { readonly foreignResources: readonly ForeignResource[] }> {
   const [instances, groups] = await Promise.all([
     describeInstances(api, "all", signal),
     describeGroups(api, "all", signal),
   ]);
   const [readInstances, readGroup] = [readMachines(instances), readGroups(groups)];
-  return { ...readInstances, ...readGroup, strangers: [...readInstances.strangers, ...readGroup.strangers] };
+  return {
+    ...readInstances,
+    ...readGroup,
+    foreignResources: [...readInstances.foreignResources, ...readGroup.foreignResources],
+  };
 }
 
 /**
@@ -51,23 +54,23 @@ export function findLeftovers(
  */
 export async function sweep(
   api: CloudApi,
-  inventory: Inventory & { readonly strangers: readonly Stranger[] },
-  { clusterId, surroundings }: { readonly clusterId: string; readonly surroundings: Surroundings },
+  inventory: Inventory & { readonly foreignResources: readonly ForeignResource[] },
+  { clusterId, runtime }: { readonly clusterId: string; readonly runtime: Runtime },
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, progress } = surroundings;
-  for (const stranger of inventory.strangers) progress.detail(1, strangerText(stranger));
+  const { clock, progress } = runtime;
+  for (const foreignResource of inventory.foreignResources) progress.detail(1, foreignResourceText(foreignResource));
   const left = findLeftovers(inventory, api.now());
   const machineIds = left.machines.map(({ id }) => id);
   const inTheWay = expiredCreations(inventory, clusterId, api.now());
   const attempt = async (what: string, task: () => Promise<void>): Promise<void> => {
     try {
       await task();
-      progress.detail(1, `Removed what an ended cluster had left: ${what}`);
+      progress.detail(1, `Removed the remains of an expired cluster: ${what}`);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
-      progress.detail(1, `An ended cluster's ${what} could not be removed: ${error.message}`);
+      progress.detail(1, `Cannot remove the remains of an expired cluster, ${what}: ${error.message}`);
     }
   };
   await Promise.all([
@@ -77,7 +80,7 @@ export async function sweep(
     ...left.groups.map(({ id }) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
     ...inTheWay.map((creationId) =>
       attempt(`creation ${creationId}`, async () => {
-        await removeCreation(api, { clusterId, creationId, machineIds: [], groupId: undefined }, surroundings, signal);
+        await removeCreation(api, { clusterId, creationId, machineIds: [], groupId: undefined }, runtime, signal);
       }),
     ),
   ]);

@@ -1,7 +1,7 @@
 import { type Check, type Outcome, skip } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import { once } from "../../../system/once.ts";
-import type { Surroundings } from "../../../system/surroundings.ts";
+import type { Runtime } from "../../../system/runtime.ts";
 import { chooseEngine } from "../engine/choose-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";
@@ -25,13 +25,13 @@ export interface ContainerFacts {
 
 export function containerFacts(
   named: EngineName | undefined,
-  surroundings: Surroundings,
+  runtime: Runtime,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): ContainerFacts {
-  const engine = once(async () => chooseEngine(named, surroundings, signal));
+  const engine = once(async () => chooseEngine(named, runtime, signal));
   const told = once(async () => readEngineFacts(await engine(), signal));
-  const root = once(async () => creationsRoot(await engine(), surroundings));
+  const root = once(async () => creationsRoot(await engine(), runtime));
   return {
     engine,
     told,
@@ -52,7 +52,7 @@ export function checkOfEngine(
       if (error instanceof ClusterError) return undefined;
       throw error;
     });
-    return known === undefined ? skip("Not checked: there is no container engine to ask.") : judge(...known);
+    return known === undefined ? skip("Not checked: no container engine was found.") : judge(...known);
   };
   return { name, limitMs: engineLimitMs, run };
 }

@@ -1,6 +1,7 @@
-import { access, readFile, statfs } from "node:fs/promises";
+import { isAccessible } from "../../../system/files/is-accessible.ts";
+import { readFile, statfs } from "node:fs/promises";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
-import { chooseDistribution, defaultDistribution } from "../launch/containerfiles.ts";
+import { chooseDistribution, defaultDistribution } from "../launch/distributions.ts";
 import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
 
@@ -9,10 +10,10 @@ const neededBytes = 5e9;
 const usualMemoryBytes = 2e9;
 const systemdTree = "/sys/fs/cgroup/systemd";
 const inotifyFile = "/proc/sys/fs/inotify/max_user_instances";
-/** A node uses about five. The kernel's default is 128 for all of root's together. */
+/** A node uses about five inotify instances. The kernel's default is 128 for all processes of root. */
 const usualInotifyInstances = 256;
 
-/** Checks the machine that the engine runs on, and the way from here to its containers. */
+/** Checks the machine that the engine runs on, and how this machine reaches its containers. */
 export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
   return [
     checkOfEngine("node addresses", facts, (_, { kind }) => checkReach(facts, kind)),
@@ -32,7 +33,10 @@ async function checkReach(facts: ContainerFacts, { title }: EngineKind): Promise
 
 function judgeStorage({ storageDriver }: EngineFacts, { advice }: EngineKind): Outcome {
   if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(storageDriver);
-  return warn(`The storage driver ${storageDriver} copies whole images, or is no longer maintained.`, advice.storage);
+  return warn(
+    `The storage driver ${storageDriver} is slow, because it copies whole images, or is no longer maintained.`,
+    advice.storage,
+  );
 }
 
 async function checkSpace({ rootFolder }: EngineFacts, { name }: EngineKind): Promise<Outcome> {
@@ -42,8 +46,8 @@ async function checkSpace({ rootFolder }: EngineFacts, { name }: EngineKind): Pr
   const text = `${rootFolder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
   if (free >= neededBytes) return pass(text);
   return fail(
-    `${text}, and images and nodes may need ${neededBytes / 1e9} GB.`,
-    `Make room, such as with: ${name} system prune`,
+    `${text}, but images and nodes may need ${neededBytes / 1e9} GB.`,
+    `Free some space, for example with: ${name} system prune`,
   );
 }
 
@@ -51,7 +55,7 @@ function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outco
   const text = `${(memoryBytes / 1e9).toFixed(1)} GB`;
   if (memoryBytes >= usualMemoryBytes) return pass(text);
   return warn(
-    `${title}'s machine has ${text} of memory, and a small cluster wants ${usualMemoryBytes / 1e9} GB.`,
+    `${title}'s machine has ${text} of memory, but a small cluster needs ${usualMemoryBytes / 1e9} GB.`,
     `Use fewer nodes, or give the virtual machine in which ${title} runs more memory.`,
   );
 }
@@ -59,26 +63,22 @@ function judgeMemory({ memoryBytes }: EngineFacts, { title }: EngineKind): Outco
 /** With cgroups 1, the nodes' systemd needs the tree that a host's systemd would have created. */
 async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
   const reach = await facts.reach().catch(() => undefined);
-  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion)} where nothing else is asked for`;
+  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion)} by default`;
   if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}: ${nodes}`);
-  const hasTree = await access(systemdTree).then(
-    () => true,
-    () => false,
-  );
-  if (hasTree) return pass(`Version 1, with a tree for systemd: ${nodes}`);
+  if (await isAccessible(systemdTree)) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
   return fail(
     `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
-    `Make it: sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
+    `Create it: sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
   );
 }
 
 async function checkInotify(platform: NodeJS.Platform): Promise<Outcome> {
   if (platform !== "linux") return skip("Not checked: the engine runs in a virtual machine.");
   const limit = Number(await readFile(inotifyFile, "utf8").catch(() => "NaN"));
-  if (Number.isNaN(limit)) return skip(`Not checked: ${inotifyFile} cannot be read.`);
-  if (limit >= usualInotifyInstances) return pass(`${limit} instances a user`);
+  if (Number.isNaN(limit)) return skip(`Not checked: cannot read ${inotifyFile}.`);
+  if (limit >= usualInotifyInstances) return pass(`${limit} instances per user`);
   return warn(
-    `${limit} inotify instances a user are enough for about ${Math.floor(limit / 6)} nodes only.`,
+    `${limit} inotify instances per user are enough for only about ${Math.floor(limit / 6)} nodes.`,
     "Allow more: sudo sysctl fs.inotify.max_user_instances=1024",
   );
 }

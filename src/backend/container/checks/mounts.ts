@@ -5,7 +5,7 @@ import { rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { temporaryFolder } from "../../../system/files/temporary-folder.ts";
 import { builtImages } from "../launch/containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -28,7 +28,8 @@ export function volumeChecks(
   return [
     checkOfEngine("mounts", facts, async (told, engine) => tryMount({ told, engine, environment }, signal)),
     checkOfEngine("selinux", facts, async () => {
-      if ((await facts.reach().catch(() => undefined)) !== "direct") return skip("Not checked: nodes run elsewhere.");
+      if ((await facts.reach().catch(() => undefined)) !== "direct")
+        return skip("Not checked: nodes do not run on this machine.");
       return judgeSelinux(await readFile(enforceFile, "utf8").catch(() => undefined));
     }),
   ];
@@ -42,10 +43,10 @@ interface Trial {
 
 async function tryMount({ told, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
   const image = await ownImage(engine, signal);
-  if (image === undefined) return skip("Not checked: there is no node image yet, which the first create makes.");
+  if (image === undefined) return skip("Not checked: there is no node image until the first create builds one.");
   const home = environment["HOME"] ?? homedir();
   const made = await temporaryFolder(home).catch(() => undefined);
-  if (made === undefined) return skip(`Not checked: no folder can be made in ${home}.`);
+  if (made === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
   await using folder = made;
   // On an interrupt, and after this check's limit, the program ends without waiting for work under way here.
   signal.addEventListener("abort", () => rmSync(folder.path, { recursive: true, force: true }), { once: true });
@@ -55,13 +56,13 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
   const run = ["run", "--rm", ...words, "--network=none", mount, "--entrypoint=/bin/cat", image, `${target}/note`];
   const problem = await engine.ask({ words: run }, signal).then(
-    (read) => (read === text ? undefined : "it holds something else there."),
+    (read) => (read === text ? undefined : "its content differs there."),
     (error: unknown) => {
       if (error instanceof ClusterError) return error.message;
       throw error;
     },
   );
-  if (problem === undefined) return pass(`Containers can read folders of this machine, such as those in ${home}`);
+  if (problem === undefined) return pass(`Containers can read this machine's folders, such as those in ${home}`);
   return warn(
     `A container cannot read a folder in ${home}, so \`customVolumes\` will not work: ${problem}`,
     remedy(told, engine),
@@ -76,8 +77,8 @@ async function ownImage(engine: Engine, signal: AbortSignal): Promise<string | u
 
 const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
   location === "here"
-    ? "The folders must be readable for this machine's root."
-    : `Share them with the machine in which ${kind.title} runs: Docker Desktop does under Settings, Resources, File sharing; podman machine init takes --volume.`;
+    ? "The folders must be readable for root on this machine."
+    : `Share them with the virtual machine in which ${kind.title} runs. Docker Desktop: Settings, Resources, File sharing. Podman: podman machine init --volume.`;
 
 /** `enforce` is the content of the kernel's file; undefined if there is none. */
 export function judgeSelinux(enforce: string | undefined): Outcome {

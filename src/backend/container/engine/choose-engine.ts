@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import { ClusterError } from "../../../errors.ts";
-import { askJson, type Engine, type EngineSurroundings, openEngine } from "./engine.ts";
+import { askJson, type Engine, type EngineRuntime, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
 import { isPresent } from "./engine-errors.ts";
 import { type EngineKind, type EngineName, engineNames } from "./engine-kind.ts";
@@ -17,17 +17,17 @@ const quietMs = 1_500;
  */
 export async function chooseEngine(
   named: EngineName | undefined,
-  surroundings: EngineSurroundings,
+  runtime: EngineRuntime,
   signal: AbortSignal,
 ): Promise<Engine> {
-  if (named !== undefined) return openNamed(named, surroundings, signal);
+  if (named !== undefined) return openNamed(named, runtime, signal);
   const failures: Failure[] = [];
   for (const name of engineNames) {
     const kind = engineKinds[name];
-    const engine = openEngine(kind, "", surroundings);
+    const engine = openEngine(kind, "", runtime);
     try {
-      if (!(await answers(engine, surroundings, signal))) throw notOwn(kind);
-      for (const { error } of failures) tellOfFailure(error, kind, surroundings);
+      if (!(await answers(engine, runtime, signal))) throw notOwn(kind);
+      for (const { error } of failures) tellOfFailure(error, kind, runtime);
       return engine;
     } catch (error) {
       signal.throwIfAborted();
@@ -39,7 +39,7 @@ export async function chooseEngine(
 }
 
 /** If the skipped engine is on this machine, users may look for its clusters, so this tells them. */
-function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineSurroundings): void {
+function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineRuntime): void {
   const text = `${error.message} Using ${used.title}.`;
   if (isPresent(error)) progress.note(text);
   else progress.detail(1, text);
@@ -48,23 +48,23 @@ function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: Engi
 /** Returns the engine of this name and no other; undefined if the program belongs to another engine. Throws the same errors as `chooseEngine`. */
 export async function openOwn(
   name: EngineName,
-  surroundings: EngineSurroundings,
+  runtime: EngineRuntime,
   signal: AbortSignal,
 ): Promise<Engine | undefined> {
-  const engine = openEngine(engineKinds[name], `--engine ${name}`, surroundings);
-  return (await answers(engine, surroundings, signal)) ? engine : undefined;
+  const engine = openEngine(engineKinds[name], `--engine ${name}`, runtime);
+  return (await answers(engine, runtime, signal)) ? engine : undefined;
 }
 
 /** Finds out which engine `docker` belongs to. Doesn't ask root's Podman whether it runs rootless, because the answer takes half a second. */
-async function openNamed(name: EngineName, surroundings: EngineSurroundings, signal: AbortSignal): Promise<Engine> {
-  const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, surroundings);
-  if ((name === "podman" && isRoot()) || (await answers(open(name), surroundings, signal))) return open(name);
-  if (name === "docker") return openNamed("podman", surroundings, signal);
+async function openNamed(name: EngineName, runtime: EngineRuntime, signal: AbortSignal): Promise<Engine> {
+  const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, runtime);
+  if ((name === "podman" && isRoot()) || (await answers(open(name), runtime, signal))) return open(name);
+  if (name === "docker") return openNamed("podman", runtime, signal);
   throw notOwn(engineKinds[name]);
 }
 
 function notOwn({ name, title, advice }: EngineKind): ClusterError {
-  return new ClusterError("machine-not-set-up", `The program ${name} on the PATH is not ${title}'s.`, {
+  return new ClusterError("machine-not-set-up", `The program ${name} on the PATH is not ${title}.`, {
     hint: advice.install,
     facts: { program: name },
   });
@@ -85,7 +85,7 @@ function isRoot(): boolean {
  */
 async function answers(
   engine: Engine,
-  { progress }: Pick<EngineSurroundings, "progress">,
+  { progress }: Pick<EngineRuntime, "progress">,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { kind } = engine;
@@ -108,9 +108,9 @@ interface Failure {
 function noEngine(failures: readonly Failure[]): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Neither Docker nor Podman can be used here. ${failures.map(({ error }) => error.message).join(" ")}`,
+    `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => error.message).join(" ")}`,
     {
-      hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "try again."}`).join("\n"),
+      hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "Try again."}`).join("\n"),
       facts: { tried: engineNames },
       cause: failures[0]?.error,
     },

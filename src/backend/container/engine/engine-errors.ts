@@ -32,13 +32,23 @@ const meanings = {
   ],
   noSpace: [/no space left on device/],
   gone: [
-    /no such (?:container|network|image|object)/,
+    /no such (?:container|network|image|object|volume)/,
+    /image .* not found/,
     /network .* not found/,
     /is not running/,
     /removal of container .* is already in progress/,
     /container .* does not exist/,
     /image not known/,
     /can only kill running containers/,
+  ],
+  inUse: [
+    /image is being used by/,
+    /is using its referenced image/,
+    /image has dependent child images/,
+    /image used by/,
+    /image is in use by/,
+    /volume is in use/,
+    /volume is being used/,
   ],
 } as const;
 
@@ -53,7 +63,7 @@ export function engineFailure(
   words: readonly string[],
   end: ProgramEnd,
 ): ClusterError {
-  const said = lastLine(end.stderr) || lastLine(end.stdout) || `it ended with status ${end.status ?? "unknown"}`;
+  const said = lastLine(end.stderr) || lastLine(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
   const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => means(end.stderr, candidate));
   const facts = { command: words[0], status: end.status, meaning };
   switch (meaning) {
@@ -69,19 +79,20 @@ export function engineFailure(
       });
     case "noAddresses":
       return new ClusterError("capacity-lacking", `${title} has no free addresses for another network: ${said}.`, {
-        hint: `Destroy clusters that you need no more, or remove unused networks: ${name} network prune`,
+        hint: `Destroy clusters that you no longer need, or remove unused networks with: ${name} network prune`,
         facts,
       });
     case "noSpace":
       return new ClusterError("capacity-lacking", `${title}'s disk is full: ${said}.`, {
-        hint: `Make room, such as with: ${name} system prune`,
+        hint: `Free some space, for example with: ${name} system prune`,
         facts,
       });
     case "nameTaken":
     case "gone":
+    case "inUse":
     case undefined:
       return new ClusterError("engine-failed", `${name} ${words.slice(0, 1).join(" ")} failed: ${said}.`, {
-        hint: "With -vv every command is shown as it was given.",
+        hint: "Pass -vv to see every command that was run.",
         facts,
       });
   }
@@ -92,18 +103,18 @@ export const isNameTaken = (error: unknown): boolean =>
   error instanceof ClusterError && error.facts["meaning"] === ("nameTaken" satisfies EngineMeaning);
 
 export function engineMissing({ name, advice }: EngineKind, cause: unknown): ClusterError {
-  return new ClusterError("machine-not-set-up", `There is no program ${name} on the PATH that can be run.`, {
+  return new ClusterError("machine-not-set-up", `There is no executable program ${name} on the PATH.`, {
     hint: advice.install,
     facts: { program: name },
     cause,
   });
 }
 
-/** Whether an unusable engine is nevertheless on this machine and may have clusters. An engine that doesn't answer is. */
+/** Whether an unusable engine, such as one that doesn't answer, is nevertheless on this machine and may have clusters. */
 export const isPresent = (error: unknown): boolean =>
   !(error instanceof ClusterError && (error.facts["program"] !== undefined || error.facts["rootless"] === true));
 
-/** The beginnings of the line with the reason, the most telling first: `docker start` names the container only in a later line. */
+/** How the line with the reason begins, the most specific pattern first: `docker start` names the container only in a later line. */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
 function lastLine(text: string): string {

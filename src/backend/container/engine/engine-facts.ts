@@ -15,17 +15,17 @@ export async function findReach(
   signal: AbortSignal,
 ): Promise<Reach> {
   if (facts.isRootless) throw rootless(engine);
-  if (facts.location === "elsewhere") throw elsewhere(engine, "it says so itself");
+  if (facts.location === "elsewhere") throw elsewhere(engine, "it reports a remote host");
   if (platform === "darwin") {
     const address = await spokenTo(engine, signal);
-    if (isFar(address)) throw elsewhere(engine, `it is spoken to at ${address}`);
+    if (isFar(address)) throw elsewhere(engine, `its address is ${address}`);
     return "published";
   }
   if (facts.location === "virtual-machine") return "published";
   if (facts.location === "here") return "direct";
   const gateway = await bridgeAddress(engine, signal);
   if (gateway === "" || (await isOwnAddress(gateway))) return "direct";
-  throw elsewhere(engine, `its bridge's address ${gateway} is none of this machine's`);
+  throw elsewhere(engine, `the address of its bridge, ${gateway}, is not an address of this machine`);
 }
 
 /** Returns the address of the engine; empty if the engine has none or doesn't report it. */
@@ -66,7 +66,7 @@ function elsewhere({ kind }: Engine, reason: string): ClusterError {
 export function rootless({ kind }: Pick<Engine, "kind">): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `This ${kind.title} runs without root: its containers can run no whole system, and this machine can't reach their addresses.`,
+    `${kind.title} runs rootless here: its containers cannot run a whole system, and this machine cannot reach their addresses.`,
     { hint: kind.advice.rootless, facts: { rootless: true } },
   );
 }

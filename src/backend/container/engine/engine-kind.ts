@@ -27,6 +27,10 @@ export interface EngineKind {
   readonly addressWords: readonly string[] | undefined;
   /** Options that remove a container at once, running or not. */
   readonly removeWords: readonly string[];
+  /** Takes this name, and no other, from an image, which containers may still use. */
+  untagWords(name: string): readonly string[];
+  /** Whether a container can ask for an address in a network whose addresses the engine chose. If not, each gets the lowest free one when it starts. */
+  readonly grantsAddresses: boolean;
   readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;
 }
 

@@ -41,15 +41,16 @@ const docker: EngineKind = {
   // The context in use, or DOCKER_HOST.
   addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
   removeWords: ["rm", "--force", "--volumes"],
+  untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
+  grantsAddresses: false,
   advice: {
     install:
       "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/ (Debian and Ubuntu: sudo apt-get install docker.io)",
     forbidden: "Join the group docker, then log in again: sudo usermod -aG docker $USER",
     silent:
-      "Start it: sudo systemctl start docker, or on macOS the program that runs it; DOCKER_HOST names another one.",
-    rootless: "Use the system's Docker: unset DOCKER_HOST, or docker context use default",
-    storage:
-      'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be built again.',
+      "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
+    rootless: "Use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
+    storage: 'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be rebuilt.',
   },
 };
 
@@ -89,14 +90,18 @@ const podman: EngineKind = {
   addressWords: undefined,
   // Without a time, Podman would ask the system inside to shut down and wait for that.
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
+  // With --force, `image rm` would remove the containers too. Without the second word, `untag` takes all names.
+  untagWords: (name) => ["untag", name, name],
+  grantsAddresses: true,
   advice: {
     install:
       "Install Podman, version 4.0 or later: https://podman.io/docs/installation (Debian and Ubuntu: sudo apt-get install podman)",
     forbidden: "Use it as root: sudo cluster-container …",
-    silent: "On macOS: podman machine start; elsewhere CONTAINER_HOST may name a Podman that does not run.",
+    silent:
+      "On macOS, run: podman machine start. Elsewhere, check whether CONTAINER_HOST points to a Podman that is running.",
     rootless:
-      "On Linux, run this program as root: sudo cluster-container …; on macOS: podman machine stop && podman machine set --rootful && podman machine start",
-    storage: 'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be built again.',
+      "On Linux, run this program as root: sudo cluster-container …; on macOS, run: podman machine stop && podman machine set --rootful && podman machine start",
+    storage: 'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
   },
 };
 

@@ -1,9 +1,10 @@
 import { ClusterError } from "../../../errors.ts";
 import { errorCode } from "../../../system/error-code.ts";
-import type { Progress } from "../../../system/progress.ts";
+import type { Environment, Progress } from "../../../system/runtime.ts";
 import { environmentWithoutSecrets } from "../../../system/processes/child-environment.ts";
+import { type DeferredCommand, deferCommand } from "../../../system/processes/deferred-command.ts";
 import { type ProgramEnd, runProgram } from "../../../system/processes/run-program.ts";
-import type { Environment } from "../../../system/environment.ts";
+import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
@@ -34,6 +35,8 @@ export interface Engine {
   ask(request: EngineRequest, signal: AbortSignal): Promise<string>;
   /** Runs to completion, even if something is aborted meanwhile, because its result must be known. */
   change(request: EngineRequest): Promise<string>;
+  /** Prepares a command that undoes something. It runs when told to, or when this process dies before that. */
+  defer(words: readonly string[]): DeferredCommand;
 }
 
 /** Like `ask`, for a command that answers with JSON. Throws `machine-not-set-up` for any other answer, such as a wrapper's greeting. */
@@ -44,8 +47,8 @@ export async function askJson(engine: Engine, request: EngineRequest, signal: Ab
   const { name, title, advice } = engine.kind;
   const command = `${name} ${request.words[0]}`;
   const shown = text.slice(0, 100).replaceAll(/\s+/g, " ");
-  throw new ClusterError("machine-not-set-up", `What "${command}" answers is not ${title}'s: "${shown}".`, {
-    hint: `See what ${name} is that the PATH finds first: command -v ${name}. ${advice.install}`,
+  throw new ClusterError("machine-not-set-up", `The output of "${command}" is not that of ${title}: "${shown}".`, {
+    hint: `Check which ${name} comes first on the PATH: command -v ${name}. ${advice.install}`,
     facts: { command: request.words[0] },
   });
 }
@@ -63,13 +66,13 @@ export const destroyCommand = ({ option }: Pick<Engine, "option">, clusterId: st
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
 
 /** What a connection to an engine needs. */
-export interface EngineSurroundings {
+export interface EngineRuntime {
   readonly environment: Environment;
   readonly progress: Progress;
 }
 
 /** Doesn't run any command yet. `option`: see Engine. */
-export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineSurroundings): Engine {
+export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
   const run = async (request: EngineRequest, limitMs: number, signal: AbortSignal): Promise<string> => {
     progress.detail(2, `${kind.name} ${request.words.join(" ")}`);
     const end = await runWithin({ kind, request, environment, limitMs: request.limitMs ?? limitMs }, signal);
@@ -81,6 +84,7 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
     option,
     ask: async (request, signal) => run(request, askLimitMs, signal),
     change: async (request) => run(request, changeLimitMs, new AbortController().signal),
+    defer: (words) => deferCommand([kind.name, ...words], environmentWithoutSecrets(environment)),
   };
 }
 
@@ -101,10 +105,15 @@ async function runWithin({ kind, request, environment, limitMs }: Run, signal: A
     ...(onOutput !== undefined && { onOutput }),
     ...(keptCharacters !== undefined && { keptCharacters }),
   };
+  const either = AbortSignal.any([signal, limit]);
   try {
-    return await runProgram(run, AbortSignal.any([signal, limit]));
+    return await whileWaitingFor(
+      () => `${kind.name} ${words[0]}`,
+      async () => runProgram(run, either),
+      signal,
+    );
   } catch (error) {
-    signal.throwIfAborted();
+    if (signal.aborted) throw error;
     if (limit.aborted) throw tooSlow(kind, words, limitMs);
     if (errorCode(error) === "ENOENT" || errorCode(error) === "EACCES") throw engineMissing(kind, error);
     throw error;
@@ -112,8 +121,8 @@ async function runWithin({ kind, request, environment, limitMs }: Run, signal: A
 }
 
 function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {
-  return new ClusterError("deadline-passed", `${name} ${words[0]} took longer than ${limitMs / 1000} s.`, {
-    hint: `See whether the engine answers at all: ${name} info`,
+  return new ClusterError("deadline-passed", `${name} ${words[0]} exceeded its limit of ${limitMs / 1000} s.`, {
+    hint: `Check whether the engine answers: ${name} info`,
     facts: { command: words[0] },
   });
 }

@@ -22,7 +22,7 @@ const plainLine = (line: string): string =>
     .replace(/^#\d+ \d+\.\d+ /, "")
     .trim();
 
-/** How tools begin their final message. The first pattern that matches tells most. */
+/** How tools begin their final message. The most specific pattern comes first. */
 const tellingPatterns = [
   /\b(?:crun|runc)(?:: | creating | run failed| create failed)/,
   /^(?:E|Err(?::\d+)?)[: ] ?\S/,

@@ -1,52 +1,7 @@
 import { createHash } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
 import type { ImagePreparation } from "../../../model/creation.ts";
-
-interface Source {
-  readonly from: string;
-  readonly family: keyof typeof recipes;
-  /** The distribution's systemd doesn't support cgroups 2. */
-  readonly needsCgroups1?: true;
-}
-
-/** The published images that node images are built on, by distribution name. */
-const sources: Readonly<Record<string, Source>> = {
-  "almalinux-8": { from: "docker.io/library/almalinux:8", family: "dnf" },
-  "almalinux-9": { from: "docker.io/library/almalinux:9", family: "dnf" },
-  "centos-7": { from: "docker.io/library/centos:7", family: "yum", needsCgroups1: true },
-  "debian-11": { from: "docker.io/library/debian:11", family: "apt" },
-  "debian-12": { from: "docker.io/library/debian:12", family: "apt" },
-  "debian-13": { from: "docker.io/library/debian:13", family: "apt" },
-  "rocky-8": { from: "docker.io/rockylinux/rockylinux:8", family: "dnf" },
-  "rocky-9": { from: "docker.io/rockylinux/rockylinux:9", family: "dnf" },
-  "ubuntu-22": { from: "docker.io/library/ubuntu:22.04", family: "apt" },
-  "ubuntu-24": { from: "docker.io/library/ubuntu:24.04", family: "apt" },
-};
-
-export const distributions: readonly string[] = Object.keys(sources);
-
-/** Stands for the distribution that suits the engine's machine, if the user hasn't named one. */
-export const defaultDistribution = "by-host";
-const suiting = { "1": "centos-7", "2": "debian-12" } as const;
-export const defaultDistributionText = `${suiting["1"]} under cgroups 1, ${suiting["2"]} under cgroups 2`;
-
-/** Returns the distribution of the nodes. Throws `machine-not-set-up` for one whose systemd can't boot on the engine's machine. */
-export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): string {
-  if (asked === defaultDistribution) return suiting[cgroupVersion];
-  if (cgroupVersion === "1" || sources[asked]?.needsCgroups1 !== true) return asked;
-  throw new ClusterError(
-    "machine-not-set-up",
-    `${asked} cannot boot in containers here: its systemd needs cgroups 1, and this machine has cgroups 2.`,
-    {
-      hint: `Choose another \`linuxDistribution\`, such as ${suiting[cgroupVersion]}.`,
-      facts: { distribution: asked, cgroupVersion },
-    },
-  );
-}
-
-/** Containers have the control groups of the machine that their engine runs on. */
-export const hostCgroupsAdvice =
-  "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel's command line, or use virtual machines or the cloud, with a distribution that has version 1, such as almalinux-8.";
+import { distributions, type PackageFamily, sources } from "./distributions.ts";
 
 /** The name of all images built here; each has its own tag. */
 export const builtImages = "localhost/cluster-e2e-node";
@@ -62,7 +17,7 @@ export function nodeRecipe(distribution: string, preparation: ImagePreparation |
   const source = sources[distribution];
   if (source === undefined) {
     throw new ClusterError("bad-usage", `No node image is known for the distribution "${distribution}".`, {
-      hint: `Known: ${distributions.join(", ")}. Any other image: \`nodeImage\`.`,
+      hint: `Choose one of ${distributions.join(", ")}, or pass an image with \`nodeImage\`.`,
       facts: { distribution, known: distributions },
     });
   }
@@ -75,7 +30,7 @@ export function nodeRecipe(distribution: string, preparation: ImagePreparation |
 }
 
 /** Encoded, because not every builder reads multi-line scripts. */
-const preparationStep = ({ script }: ImagePreparation): string => `# What the platform needs of its nodes.
+const preparationStep = ({ script }: ImagePreparation): string => `# What the platform needs on its nodes.
 RUN echo ${Buffer.from(script).toString("base64")} | base64 -d | sh -s \\
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb /var/cache/dnf /var/cache/yum
 `;
@@ -87,7 +42,7 @@ const apt = `RUN printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d && chmo
       ca-certificates curl dbus iproute2 iputils-ping kmod libpam-systemd openssh-server procps python3 sudo systemd \\
       systemd-sysv tar xz-utils \\
  && apt-get clean && rm -rf /var/lib/apt/lists/* /usr/sbin/policy-rc.d
-# Ubuntu would start sshd at the first connection only.
+# Ubuntu would start sshd only at the first connection.
 RUN systemctl disable ssh.socket 2>/dev/null; systemctl enable ssh.service`;
 
 /** Leaves out curl because the images have it already, some as curl-minimal. */
@@ -109,7 +64,7 @@ const yum = `RUN sed -i -e 's/^mirrorlist=/#&/' \\
  && yum clean all
 RUN systemctl enable sshd.service`;
 
-const recipes = { apt, dnf, yum } as const;
+const recipes: Readonly<Record<PackageFamily, string>> = { apt, dnf, yum };
 
 /**
  * Builds a container with a whole system. Masks units that can only fail or idle in one, above all those that a privileged container would apply to

@@ -1,6 +1,5 @@
-import { roles } from "../../../model/cluster-record.ts";
+import { nodeCount, roles } from "../../../model/cluster-record.ts";
 import type { CreationRequest, CreationSummary } from "../../../model/creation.ts";
-import { nodeCount } from "../../../model/cluster-shape.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
@@ -18,7 +17,7 @@ export function describePlan(
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${nodeCount(counts)}: ${roles.map((role) => `${counts[role]} ${role}`).join(", ")}`],
       ["Limits", `memory ${options.memory ?? "none"}, CPUs ${options.cpus ?? "none"}, each`],
-      ["Network", "a bridge of its own"],
+      ["Network", "its own bridge"],
       [
         "Reached at",
         reach === "direct"
@@ -26,7 +25,7 @@ export function describePlan(
           : "ports of 127.0.0.1, since the engine runs in a virtual machine",
       ],
       ["Volumes", options.volumes.length === 0 ? "none" : options.volumes.join(", ")],
-      ["End of life", "none: the destroy command removes the cluster"],
+      ["Ends", "when you run the destroy command"],
     ],
     facts: {
       cluster: clusterId,

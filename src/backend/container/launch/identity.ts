@@ -1,6 +1,6 @@
 import { type TarFile, tarStream } from "../../../system/files/tar.ts";
 
-/** What a node gets before it starts, so that host key checking is strict from the very first connection. */
+/** Keys that a node gets before it starts, so that host key checking is strict from the very first connection. */
 export interface Identity {
   /** OpenSSH's format, ed25519. For the first contact only, which gives the node a key that nobody else knows. */
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
@@ -8,11 +8,11 @@ export interface Identity {
   readonly publicKey: string;
 }
 
-const variables = "etc/systemd/system/systemd-sysctl.service.d";
+const sysctlSettings = "etc/systemd/system/systemd-sysctl.service.d";
 
 /**
  * Returns an archive to unpack at the node's root. It disables cloud-init, if the image has it, because cloud-init would create other host keys. It
- * also disables the service that sets kernel variables to the image's values at boot, because in a privileged container they are the host's.
+ * also disables systemd-sysctl, because in a privileged container it would change the host's kernel settings at boot.
  */
 export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: number): Promise<Uint8Array> {
   const files = [
@@ -21,8 +21,8 @@ export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: n
     { name: "root/.ssh/", mode: 0o700, text: "" },
     { name: "root/.ssh/authorized_keys", mode: 0o600, text: `${publicKey.trim()}\n` },
     { name: "etc/cloud/cloud-init.disabled", mode: 0o644, text: "" },
-    { name: `${variables}/`, mode: 0o755, text: "" },
-    { name: `${variables}/cluster-e2e.conf`, mode: 0o644, text: "[Unit]\nConditionVirtualization=!container\n" },
+    { name: `${sysctlSettings}/`, mode: 0o755, text: "" },
+    { name: `${sysctlSettings}/cluster-e2e.conf`, mode: 0o644, text: "[Unit]\nConditionVirtualization=!container\n" },
   ];
   const entries = files.map(({ name, mode, text }): TarFile => {
     const bytes = Buffer.from(text);

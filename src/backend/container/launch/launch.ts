@@ -6,8 +6,9 @@ import type { ContainerOptions } from "../container-options.ts";
 import { destroyCommand, type Engine } from "../engine/engine.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";
-import { type LabelValues, labelWords } from "../records/labels.ts";
+import { type LabelValues, labelArguments } from "../records/labels.ts";
 import { containerName } from "../records/names.ts";
+import { settingsText } from "../records/node-settings.ts";
 import type { SystemFlags } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -20,6 +21,8 @@ export interface LaunchPlan {
   readonly options: ContainerOptions;
   readonly image: string;
   readonly reach: Reach;
+  /** The address in the network; absent: the engine chooses one. */
+  readonly address?: string;
   /** The network's name. */
   readonly network: string;
   readonly labels: LabelValues;
@@ -32,7 +35,7 @@ export interface LaunchPlan {
  */
 export async function createFirstNode(engine: Engine, plan: LaunchPlan): Promise<CreatedNode> {
   const [first] = nodesOf(plan.counts);
-  if (first === undefined) throw new RangeError("A cluster has at least one node");
+  if (first === undefined) throw new RangeError("A cluster without nodes");
   return { ...first, id: await createNode(engine, plan, first) };
 }
 
@@ -69,7 +72,7 @@ export interface CreatedNode extends NodeName {
 const nodesOf = (counts: Counts): readonly NodeName[] =>
   roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
 
-async function createNode(engine: Engine, plan: LaunchPlan, node: NodeName): Promise<string> {
+export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeName): Promise<string> {
   try {
     return await engine.change({ words: createWords(plan, node) });
   } catch (error) {
@@ -85,10 +88,11 @@ function createWords(plan: LaunchPlan, { role, index }: NodeName): readonly stri
   return [
     "create",
     `--name=${containerName(plan.clusterId, { role, index })}`,
-    ...labelWords({ ...plan.labels, role, index: String(index) }),
+    ...labelArguments({ ...plan.labels, settings: settingsText(options), role, index: String(index) }),
     `--hostname=${hostname}`,
     `--network=${plan.network}`,
     `--network-alias=${hostname}`,
+    ...(plan.address === undefined ? [] : [`--ip=${plan.address}`]),
     // These override the image's own settings.
     "--user=0:0",
     `--entrypoint=${program}`,

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
-import type { Progress } from "../../../system/progress.ts";
+import type { Progress } from "../../../system/runtime.ts";
 import type { CreationRequest } from "../../../model/creation.ts";
 import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
 import type { ContainerOptions } from "../container-options.ts";
@@ -54,8 +54,9 @@ export async function obtainNodeImage(
     if (line !== "") step.update(line.slice(0, 60));
     progress.detail(3, chunk.trimEnd());
   };
+  // Without --force-rm, Docker's classic builder keeps the container of the step that failed.
   const request = isBuilt
-    ? { words: ["build", `--tag=${image.name}`, "-"], stdin: Buffer.from(image.containerfile ?? "") }
+    ? { words: ["build", "--force-rm", `--tag=${image.name}`, "-"], stdin: Buffer.from(image.containerfile ?? "") }
     : { words: ["pull", image.name] };
   try {
     await engine.ask({ ...request, onOutput, limitMs: buildLimitMs }, signal);
@@ -70,12 +71,12 @@ function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unk
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   const { reason, step, cause } = readBuildFailure(output);
   const where = step === undefined ? "" : ` (at "${step}")`;
-  const said = reason ?? "the build's output does not tell why";
+  const said = reason ?? "the build's output does not name the cause";
   return new ClusterError(
     "image-not-found",
-    `The node image ${image.name} could not be built: ${kind.name} build failed${where}: ${said}.`,
+    `Cannot build the node image ${image.name}: ${kind.name} build failed${where}: ${said}.`,
     {
-      hint: `${buildAdvice(kind.title)[cause]} Or give an image of your own with \`nodeImage\`. -vvv shows the whole build.`,
+      hint: `${buildAdvice(kind.title)[cause]} Or pass your own image with \`nodeImage\`. Pass -vvv to see the whole build.`,
       facts: { status: error.facts["status"], image: image.name, step, cause },
       cause: error,
     },
@@ -83,16 +84,16 @@ function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unk
 }
 
 const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], string>> => ({
-  network: `See that containers of ${title} reach the distribution's package servers; the project's page src/backend/container/README.md says how to build behind a proxy or with a mirror.`,
-  registry: `See that ${title} reaches the registry of the base image, or load that image under its name.`,
-  runtime: `${title} cannot run the commands of a build on this machine: see whether it runs any container, such as: ${title.toLowerCase()} run --rm IMAGE true.`,
-  unknown: "Its base image and its packages come from the network.",
+  network: `Make sure that ${title}'s containers can reach the distribution's package servers; src/backend/container/README.md in the repository explains how to build behind a proxy or with a mirror.`,
+  registry: `Make sure that ${title} can reach the registry of the base image, or load that image under its name.`,
+  runtime: `${title} cannot run a build's commands on this machine. Check whether it can run any container: ${title.toLowerCase()} run --rm IMAGE true.`,
+  unknown: "Check the network: the base image and the packages come from there.",
 });
 
 function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   return new ClusterError("image-not-found", `There is no image ${image.name}: ${error.message}`, {
-    hint: `The command ${kind.name} images shows those that are here.`,
+    hint: `Run ${kind.name} images to see the images on this machine.`,
     facts: { ...error.facts, image: image.name },
     cause: error,
   });

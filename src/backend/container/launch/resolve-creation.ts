@@ -2,7 +2,7 @@ import type { CreationRequest } from "../../../model/creation.ts";
 import { assertCgroups1 } from "../../cgroups1.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import { assertVolumesExist } from "../container-schema.ts";
-import { chooseDistribution, hostCgroupsAdvice } from "./containerfiles.ts";
+import { chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";
 import { findReach, readEngineFacts } from "../engine/engine-facts.ts";
@@ -34,7 +34,7 @@ export async function resolveCreation(
   await assertVolumesExist(options.volumes);
   const facts = await readEngineFacts(engine, signal);
   assertCgroups1(needsCgroups1, {
-    name: "this machine, whose control groups containers have,",
+    name: "this machine, whose cgroups the containers share,",
     cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
     advice: hostCgroupsAdvice,
   });

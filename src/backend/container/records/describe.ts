@@ -36,14 +36,17 @@ async function describeNetworks(
 }
 
 /** Matches ids, and the names that Podman uses for networks. */
-const nameShape = /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,255}$/;
+const nameShape = /^(?:sha256:)?[a-zA-Z0-9][a-zA-Z0-9_.-]{0,255}$/;
 
-async function describeEach(
+/** Describes the things whose ids or names the command prints. */
+export async function describeEach(
   engine: Engine,
-  { words, kind }: { readonly words: readonly string[]; readonly kind: "container" | "network" },
+  { words, kind }: { readonly words: readonly string[]; readonly kind: "container" | "network" | "image" | "volume" },
   signal: AbortSignal,
 ): Promise<readonly unknown[]> {
-  const names = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
+  const lines = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
+  // An image with two names is printed twice.
+  const names = [...new Set(lines)];
   if (names.length === 0) return [];
   // Something that was removed meanwhile is missing from the answer.
   const accepts = (stderr: string): boolean => means(stderr, "gone");
@@ -51,7 +54,7 @@ async function describeEach(
   return Array.isArray(answer) ? (answer as readonly unknown[]) : [];
 }
 
-function filterWord(selection: Selection): string {
+export function filterWord(selection: Selection): string {
   if (selection === "all") return `--filter=label=${labelNames.clusterId}`;
   if ("clusterId" in selection) return `--filter=label=${labelNames.clusterId}=${selection.clusterId}`;
   return `--filter=label=${labelNames.creationId}=${selection.creationId}`;

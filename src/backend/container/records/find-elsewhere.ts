@@ -1,6 +1,7 @@
+import { messageOf } from "../../../errors.ts";
 import type { Elsewhere } from "../../../model/backend.ts";
 import { openOwn } from "../engine/choose-engine.ts";
-import type { Engine, EngineSurroundings } from "../engine/engine.ts";
+import type { Engine, EngineRuntime } from "../engine/engine.ts";
 import { isPresent } from "../engine/engine-errors.ts";
 import { type EngineName, engineNames } from "../engine/engine-kind.ts";
 import { creationsRoot, readInventory } from "./inventory.ts";
@@ -10,28 +11,28 @@ import { toClusters } from "./records.ts";
 export async function findElsewhere(
   { kind }: Pick<Engine, "kind">,
   clusterId: string,
-  surroundings: EngineSurroundings,
+  runtime: EngineRuntime,
   signal: AbortSignal,
 ): Promise<Elsewhere> {
   const others = engineNames.filter((name) => name !== kind.name);
-  const asked = await Promise.all(others.map(async (name) => ask(name, clusterId, surroundings, signal)));
+  const asked = await Promise.all(others.map(async (name) => ask(name, clusterId, runtime, signal)));
   return { places: asked.flatMap(({ places }) => places), silent: asked.flatMap(({ silent }) => silent) };
 }
 
 async function ask(
   name: EngineName,
   clusterId: string,
-  surroundings: EngineSurroundings,
+  runtime: EngineRuntime,
   signal: AbortSignal,
 ): Promise<Elsewhere> {
   try {
-    const engine = await openOwn(name, surroundings, signal);
+    const engine = await openOwn(name, runtime, signal);
     if (engine === undefined) return { places: [], silent: [] };
-    const inventory = await readInventory(engine, { clusterId }, creationsRoot(engine, surroundings), signal);
+    const inventory = await readInventory(engine, { clusterId }, creationsRoot(engine, runtime), signal);
     return { places: toClusters(inventory, "").length > 0 ? [name] : [], silent: [] };
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return { places: [], silent: isPresent(error) ? [{ place: name, reason }] : [] };
   }
 }

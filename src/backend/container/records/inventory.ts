@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { abandonedCreations } from "../../../system/files/creation-folder.ts";
 import { stateFolder } from "../../../system/files/state-folder.ts";
 import { clusterExists } from "../../cluster-exists.ts";
-import type { Stranger } from "../../stranger.ts";
+import type { ForeignResource } from "../../foreign-resource.ts";
 import { describe, type Selection } from "./describe.ts";
 import { destroyCommand, type Engine } from "../engine/engine.ts";
 import { readContainers } from "./read-containers.ts";
@@ -15,7 +15,7 @@ export async function readInventory(
   selection: Selection,
   root: string,
   signal: AbortSignal,
-): Promise<Inventory & { readonly strangers: readonly Stranger[] }> {
+): Promise<Inventory & { readonly foreignResources: readonly ForeignResource[] }> {
   const reading = readContainers(await describe(engine, selection, signal));
   const clusterIds = new Set(reading.networks.map(({ clusterId }) => clusterId));
   const abandoned = await Promise.all([...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)));

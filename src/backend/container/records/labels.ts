@@ -15,12 +15,20 @@ export const labelNames = {
   /** `direct` or `published`. */
   reach: "cluster-e2e.reach",
   createdBy: "cluster-e2e.created-by",
+  /** The node's own options in JSON, so that a restored node gets the same ones. */
+  settings: "cluster-e2e.settings",
+  /** The rest is on the images and volumes of snapshots; restored containers inherit it from their image. */
+  snapshot: "cluster-e2e.snapshot",
+  /** The node's address in the cluster's network. */
+  address: "cluster-e2e.address",
+  /** Kilobytes in the node's volumes. */
+  volumeSize: "cluster-e2e.volume-size",
 } as const;
 
 export type LabelValues = Readonly<Partial<Record<keyof typeof labelNames, string>>>;
 
 /** Returns the labels as arguments for the engine's command line. */
-export function labelWords(values: LabelValues): readonly string[] {
+export function labelArguments(values: LabelValues): readonly string[] {
   return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
 }
 

@@ -13,7 +13,7 @@ import {
   toRemark,
 } from "../../../model/parse-values.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
-import { complete, shownId, type Stranger } from "../../stranger.ts";
+import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { labelNames, readLabels } from "./labels.ts";
 import { containerName, networkName } from "./names.ts";
@@ -43,16 +43,26 @@ export interface NodeContainer extends Pick<NodeRecord, "role" | "index"> {
   readonly exitCode: number;
   readonly wasKilledForMemory: boolean;
   readonly error: string | undefined;
+  /** The id of the image that it was made of. */
+  readonly imageId: string;
+  /** The volumes that belong to it alone. */
+  readonly volumes: readonly NodeVolume[];
   /** The address in the cluster's network; undefined if it has none. */
   readonly address: string | undefined;
   /** Maps the node's ports to the ports of 127.0.0.1 that lead to them. */
   readonly ports: ReadonlyMap<number, number>;
 }
 
+export interface NodeVolume {
+  readonly name: string;
+  /** Where the node has it. */
+  readonly path: string;
+}
+
 export interface ContainerReading {
   readonly networks: readonly ClusterNetwork[];
   readonly containers: readonly NodeContainer[];
-  readonly strangers: readonly Stranger[];
+  readonly foreignResources: readonly ForeignResource[];
 }
 
 /** The engine's descriptions of networks and containers with our labels. */
@@ -71,7 +81,11 @@ export interface Described {
 export function readContainers({ networks, containers }: Described): ContainerReading {
   const own = readEach("network", networks, readNetwork);
   const nodes = readNodes(containers, own.read);
-  return { networks: own.read, containers: nodes.read, strangers: [...own.strangers, ...nodes.strangers] };
+  return {
+    networks: own.read,
+    containers: nodes.read,
+    foreignResources: [...own.foreignResources, ...nodes.foreignResources],
+  };
 }
 
 /** Does the same if the clusters' networks are already known. */
@@ -82,7 +96,7 @@ export function readNodes(containers: readonly unknown[], networks: readonly Net
 
 interface Reading<Read> {
   readonly read: readonly Read[];
-  readonly strangers: readonly Stranger[];
+  readonly foreignResources: readonly ForeignResource[];
 }
 
 function readEach<Found, Read extends object>(
@@ -93,7 +107,7 @@ function readEach<Found, Read extends object>(
   const results = found.map((one) => ({ one, result: readOne(one) }));
   return {
     read: results.map(({ result }) => result).filter((result) => typeof result !== "string"),
-    strangers: results.flatMap(({ one, result }) =>
+    foreignResources: results.flatMap(({ one, result }) =>
       typeof result === "string" ? [{ what: `${kind} ${shownName(one)}`, why: result }] : [],
     ),
   };
@@ -118,8 +132,8 @@ function readNetwork({ id, name, labels }: DescribedNetwork): ClusterNetwork | s
   };
   const known = complete({ kind: "label", names: labelNames, texts }, required, optional);
   if (typeof known === "string") return known;
-  if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) return "its id has an unknown form";
-  if (name !== networkName(known)) return "its name is not that of its cluster's network";
+  if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) return "its id is malformed";
+  if (name !== networkName(known)) return "its name is not the name of its cluster's network";
   return { id, ...known, ...optional };
 }
 
@@ -138,8 +152,8 @@ function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeC
     texts.reach === undefined ? "direct" : (["direct", "published"] as const).find((one) => one === texts.reach);
   const known = complete({ kind: "label", names: labelNames, texts }, required, { reach });
   if (typeof known === "string") return known;
-  if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) return "its id has an unknown form";
-  if (nameOf(name) !== containerName(known.clusterId, known)) return "its name is not that of the node in its labels";
+  if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) return "its id is malformed";
+  if (nameOf(name) !== containerName(known.clusterId, known)) return "its name does not match the node in its labels";
   const network = networkName(known);
   const connected = mappingAt(mappingAt(settings, "Networks"), network);
   if (connected === undefined || !networkNames.has(network))
@@ -148,6 +162,8 @@ function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeC
     id,
     ...known,
     reach: reach ?? "direct",
+    imageId: typeof found["Image"] === "string" ? found["Image"] : "",
+    volumes: readVolumes(found["Mounts"]),
     createdAt: parseMoment(created),
     ...readState(found["State"]),
     address: parseIpv4(connected["IPAddress"]),
@@ -163,6 +179,15 @@ function readState(state: unknown): Pick<NodeContainer, "status" | "exitCode" | 
     wasKilledForMemory: OOMKilled === true,
     error: toRemark(error),
   };
+}
+
+/** Only plain names and absolute paths, because they become words of a command. */
+function readVolumes(mounts: unknown): readonly NodeVolume[] {
+  const own = (Array.isArray(mounts) ? mounts : []).filter((mount) => isMapping(mount) && mount["Type"] === "volume");
+  return own.flatMap(({ Name: name, Destination: path }) => {
+    if (typeof name !== "string" || !/^[a-zA-Z0-9][\w.-]*$/.test(name)) return [];
+    return typeof path === "string" && /^\/[^:]+$/.test(path) ? [{ name, path }] : [];
+  });
 }
 
 /** Reads ports such as `{ "22/tcp": [{ "HostPort": "32768" }] }`. */

@@ -1,6 +1,11 @@
-import type { ClusterRecord, NodeRecord, NodeState } from "../../../model/cluster-record.ts";
+import {
+  byRoleAndIndex,
+  type ClusterRecord,
+  clusterState,
+  type NodeRecord,
+  type NodeState,
+} from "../../../model/cluster-record.ts";
 import { creationDirectory } from "../../../system/files/creation-folder.ts";
-import { byRoleAndIndex, clusterState } from "../../../model/cluster-shape.ts";
 import type { NetworkFacts, NodeContainer } from "./read-containers.ts";
 
 /** Nodes accept root's login; a container has no other users of its own. */
@@ -66,7 +71,7 @@ function toNode(container: NodeContainer, isAbandoned: boolean): NodeRecord {
   };
 }
 
-const forsakenText = "the container was never started: its create was cut short";
+const forsakenText = "the container was never started: its create was interrupted";
 
 function wayTo({ address, ports, reach }: NodeContainer): Pick<NodeRecord, "publicAddress" | "ssh" | "web"> {
   if (reach === "direct") {
@@ -106,11 +111,11 @@ function nodeState({ status }: NodeContainer): NodeState {
 
 function endText({ exitCode, wasKilledForMemory, error }: NodeContainer): string {
   const why = wasKilledForMemory
-    ? " (something in it was killed for want of memory)"
+    ? " (a process in it was killed because memory ran out)"
     : error === undefined
       ? ""
       : `: ${error}`;
-  const killed = exitCode === 137 && why === "" ? " (killed, perhaps for want of memory)" : "";
+  const killed = exitCode === 137 && why === "" ? " (killed, perhaps because memory ran out)" : "";
   return `the container stopped with status ${exitCode}${why}${killed}`;
 }
 

@@ -1,7 +1,7 @@
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
 import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
 import { findFirmware } from "../qemu/firmware.ts";
@@ -12,7 +12,7 @@ const limitMs = 20_000;
 /** Longer than any trial. */
 const acceleratorLimitMs = 40_000;
 const installation = ({ architecture }: Qemu): string =>
-  `Install a newer one, or another build (Debian and Ubuntu: ${architecture.packages}).`;
+  `Install a newer version or another build (Debian and Ubuntu: ${architecture.packages}).`;
 
 /** Checks whether there is a QEMU that can run clusters. Failures are ClusterErrors that say what to do. */
 export function qemuCheck(qemu: Qemu): Check {
@@ -23,8 +23,8 @@ export function qemuCheck(qemu: Qemu): Check {
     if (!isOlder(version, streamVersion)) return pass(text);
     if (isOlder(version, leastVersion)) return fail(`${text} is too old.`, installation(qemu));
     return warn(
-      `${text} can run single machines only: their networks need ${streamVersion.join(".")}.`,
-      `${installation(qemu)} Until then: \`agents 0\` \`publicAgents 0\``,
+      `${text} can only run single machines: networks between machines need ${streamVersion.join(".")}.`,
+      `${installation(qemu)} Until then, pass \`agents 0\` \`publicAgents 0\`.`,
     );
   };
   return { name: "qemu", limitMs, run };
@@ -42,9 +42,9 @@ export function acceleratorCheck(qemu: Qemu, platform: NodeJS.Platform, environm
     const others = problems.map(({ accelerator, problem }) => `${accelerator} does not work: ${problem}`);
     if (best !== "tcg") return pass(best, others);
     return warn(
-      `Only tcg works, which makes machines about ten times slower. ${others.join("; ")}.`,
+      `Only tcg works, which is about ten times slower. ${others.join("; ")}.`,
       platform === "linux"
-        ? "See that the processor's virtualization is switched on, and that you may use /dev/kvm: sudo usermod -aG kvm $USER"
+        ? "Enable the processor's virtualization, and get access to /dev/kvm: sudo usermod -aG kvm $USER"
         : "Use a QEMU that was built with hvf, such as Homebrew's.",
     );
   };
@@ -56,8 +56,8 @@ const hasPassed = (trials: readonly AcceleratorTrial[], { accelerator }: BrokenA
 
 const brokenOutcome = ({ accelerator, reason }: BrokenAccelerator, environment: Environment): Outcome =>
   warn(
-    `${accelerator} passes its trial, but broke a machine since this computer started: ${reason}. ` +
-      "Machines run under tcg, which is about ten times slower, until the next restart.",
+    `${accelerator} passes its test, but has broken a machine since this computer started: ${reason}. ` +
+      "Until the next restart, machines run under tcg, which is about ten times slower.",
     `To try again: cluster-vm create --accelerator ${accelerator}, or remove ${brokenAcceleratorPath(environment)}`,
   );
 

@@ -1,7 +1,7 @@
 import { readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Check, localLimitMs, type Outcome, pass, skip, warn } from "../../../model/check.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { imageFolder } from "../images/image-store.ts";
 import { defaults } from "../vm-options.ts";
 
@@ -23,8 +23,8 @@ export function memoryCheck({
     if (freeBytes >= usualMemoryBytes) return Promise.resolve(pass(text));
     return Promise.resolve(
       warn(
-        `${text}, and ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)}.`,
-        "End other programs, use fewer nodes, or give them less with `memory`.",
+        `${text}, but ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)} GB.`,
+        "Close other programs, use fewer nodes, or give them less memory with `memory`.",
       ),
     );
   };
@@ -38,8 +38,8 @@ export function diskCheck(folder: string): Check {
     const text = `${gigabytes(free)} GB free at ${folder}`;
     if (free >= usualDiskBytes) return pass(text);
     return warn(
-      `There are ${text}; a small cluster may need ${gigabytes(usualDiskBytes)}.`,
-      "Make room, or name another folder with XDG_STATE_HOME.",
+      `There are only ${text}, but a small cluster may need ${gigabytes(usualDiskBytes)} GB.`,
+      "Free some space, or set XDG_STATE_HOME to another folder.",
     );
   };
   return { name: "disk", limitMs: localLimitMs, run };

@@ -19,10 +19,10 @@ export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSign
   if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
   const told: unknown = JSON.parse(end.stdout);
   const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
-  if (format !== "qcow2" && format !== "raw") throw noImage(path, `it is of the format ${toRemark(format)}`);
+  if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${toRemark(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
   if (isMapping(told) && leadsElsewhere(told))
-    throw noImage(path, "it takes its contents from another file, which could be any file of this machine");
+    throw noImage(path, "it refers to another file, which could be any file on this machine");
   return { path, format, sizeBytes };
 }
 
@@ -49,14 +49,14 @@ export async function createDisk(
 export function assertDiskIsLargeEnough({ path, sizeBytes }: ImageFacts, megabytes: number): void {
   const needed = Math.ceil(sizeBytes / 1024 ** 2);
   if (megabytes >= needed) return;
-  throw new ClusterError("bad-usage", `The image ${path} is a disk of ${needed} MB; \`diskSize\` is less.`, {
-    hint: `Give \`diskSize ${Math.ceil(needed / 1024)}g\` or more.`,
+  throw new ClusterError("bad-usage", `The image ${path} is a disk of ${needed} MB, but \`diskSize\` is smaller.`, {
+    hint: `Pass \`diskSize ${Math.ceil(needed / 1024)}g\` or more.`,
     facts: { image: path, neededMegabytes: needed },
   });
 }
 
 const noImage = (path: string, reason: string): ClusterError =>
-  new ClusterError("image-not-found", `${path} is no disk image that nodes could be made of: ${reason}.`, {
-    hint: "It must be a disk of a system with cloud-init, in the format qcow2 or raw.",
+  new ClusterError("image-not-found", `${path} is not a disk image that nodes can use: ${reason}.`, {
+    hint: "It must be the disk of a system with cloud-init, in qcow2 or raw format.",
     facts: { image: path },
   });

@@ -1,15 +1,15 @@
+import { isAccessible } from "../../../system/files/is-accessible.ts";
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { ClusterError } from "../../../errors.ts";
-import { cacheFolder } from "../../../system/files/cache-folder.ts";
-import type { Clock } from "../../../system/clock.ts";
-import type { Environment } from "../../../system/environment.ts";
+import { cacheFolder } from "../../../system/files/state-folder.ts";
+import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
+import { networkFailure } from "../../../system/network-failure.ts";
 import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
-import type { Progress } from "../../../system/progress.ts";
 import { resumeDownload } from "../../../system/files/resume-download.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { findSum, type Sum } from "./find-sum.ts";
@@ -58,12 +58,12 @@ export async function findImage(
   }
   const { source, sha256 } = image;
   if (!isUrl(source)) {
-    if (!(await isThere(source))) throw noFile(source);
+    if (!(await isAccessible(source))) throw noFile(source);
     return { name: source, path: source, ...(sha256 !== undefined && { sha256 }) };
   }
   const sum: Sum = { algorithm: "sha256", hex: (sha256 ?? "").toLowerCase() };
   const path = storedPath(folder, "own", sum);
-  const isHere = await isThere(path);
+  const isHere = await isAccessible(path);
   return {
     name: maskUrl(source),
     path: isHere ? path : undefined,
@@ -94,7 +94,7 @@ export async function obtainImage(image: MachineImage, obtaining: Obtaining, sig
   const { source, sha256 } = image;
   if (source === undefined) {
     const path = image.path ?? "";
-    const own = { path, shown: path, hint: "It is not the image that was meant, or `imageSha256` is another one's." };
+    const own = { path, shown: path, hint: "This is not the intended image, or `imageSha256` belongs to another one." };
     if (sha256 !== undefined) await assertSum(own, { algorithm: "sha256", hex: sha256.toLowerCase() }, signal);
     return path;
   }
@@ -103,9 +103,10 @@ export async function obtainImage(image: MachineImage, obtaining: Obtaining, sig
   using step = obtaining.progress.start("Download the image", maskUrl(source.url));
   const sum = "listUrl" in source.sums ? await publishedSum(source, source.sums.listUrl, signal) : source.sums;
   const path = storedPath(folder, source.prefix, sum);
-  const onWait = (): void => step.update("waiting for another download of it");
+  const onWait = (): void => step.update("waiting for another process that downloads it");
   await using _ = await acquireProcessLock(`${path}.lock`, { clock: obtaining.clock, onWait }, signal);
-  if (!(await isThere(path))) await download({ source, sum, path }, obtaining, (text) => step.update(text), signal);
+  if (!(await isAccessible(path)))
+    await download({ source, sum, path }, obtaining, (text) => step.update(text), signal);
   step.done();
   return path;
 }
@@ -121,8 +122,9 @@ async function download(
   const onProgress = (received: number, total: number | undefined): void =>
     update(`${megabytes(received)}${total === undefined ? "" : ` of ${megabytes(total)}`} MB`);
   await resumeDownload({ url: source.url, path: draft, clock, stallLimitMs, onProgress, shown, failure }, signal);
-  update("comparing its sum");
-  const hint = "It is not the image that was meant, or was broken on its way. What was downloaded is gone: try again.";
+  update("verifying its checksum");
+  const hint =
+    "This is not the intended image, or the download was corrupted. The downloaded file was deleted: try again.";
   try {
     await assertSum({ path: draft, shown, hint }, sum, signal);
   } catch (error) {
@@ -138,7 +140,8 @@ async function publishedSum({ url }: ImageSource, listUrl: string, signal: Abort
   const response = await fetch(listUrl, { signal: AbortSignal.any([signal, AbortSignal.timeout(listLimitMs)]) }).catch(
     (error: unknown) => {
       signal.throwIfAborted();
-      throw new ClusterError(failure.id, `The image's checksums cannot be read: ${shown}.`, {
+      const { reason, code } = networkFailure(error);
+      throw new ClusterError(failure.id, `Cannot read the image's checksums from ${shown}: ${reason} (${code}).`, {
         hint: failure.hint,
         cause: error,
       });
@@ -147,7 +150,7 @@ async function publishedSum({ url }: ImageSource, listUrl: string, signal: Abort
   const sum = response.ok ? findSum(await response.text(), basename(new URL(url).pathname)) : undefined;
   if (sum !== undefined) return sum;
   const reason = response.ok ? "it does not list the image" : `HTTP ${response.status}`;
-  throw new ClusterError(failure.id, `The image's checksum is not to be had from ${shown}: ${reason}.`, {
+  throw new ClusterError(failure.id, `Cannot get the image's checksum from ${shown}: ${reason}.`, {
     hint: failure.hint,
     facts: { url: shown },
   });
@@ -165,7 +168,7 @@ async function assertSum(
   if (actual === sum.hex) return;
   throw new ClusterError(
     "image-not-found",
-    `The image ${shown} has the ${sum.algorithm} sum ${actual}, not ${sum.hex}.`,
+    `The image ${shown} has the ${sum.algorithm} checksum ${actual}, not ${sum.hex}.`,
     {
       hint,
       facts: { image: shown, expected: sum.hex, actual },
@@ -175,12 +178,12 @@ async function assertSum(
 
 const failure = {
   id: "image-not-found",
-  hint: "See what stands between (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download an image yourself and give its path with `image`. What was received is kept, and gone on with next time.",
+  hint: "Check the network and the proxy variables (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download an image yourself and pass its path with `image`. The part that was received is kept, and the next attempt resumes it.",
 } as const;
 
 const noFile = (path: string): ClusterError =>
-  new ClusterError("image-not-found", `There is no image ${path}, or this user may not read it.`, {
-    hint: "Give `image` the path of a disk image with cloud-init, qcow2 or raw.",
+  new ClusterError("image-not-found", `The image ${path} does not exist, or this user may not read it.`, {
+    hint: "Set `image` to the path of a qcow2 or raw disk image with cloud-init.",
     facts: { image: path },
   });
 
@@ -188,9 +191,3 @@ const storedPath = (folder: string, prefix: string, { hex }: Sum): string =>
   join(folder, `${prefix}-${hex.slice(0, 16)}.img`);
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
-
-const isThere = async (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

@@ -46,7 +46,7 @@ export function publishedImage(distribution: string, architecture: Architecture)
   const source = sources[distribution];
   if (source !== undefined) return source.image(architecture);
   throw new ClusterError("bad-usage", `No cloud image is known for the distribution "${distribution}".`, {
-    hint: `Known: ${distributions.join(", ")}. Any other image: \`image\`.`,
+    hint: `Choose one of ${distributions.join(", ")}, or pass an image with \`image\`.`,
     facts: { distribution, known: distributions },
   });
 }

@@ -1,12 +1,12 @@
 import { rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import { creationFiles } from "../../../system/files/creation-folder.ts";
-import type { Surroundings } from "../../../system/surroundings.ts";
+import type { Runtime } from "../../../system/runtime.ts";
 import { type BrokenAccelerator, rememberBrokenAccelerator } from "../qemu/broken-accelerator.ts";
 import type { LaunchPlan } from "./launch.ts";
 import { allProcessFiles, machineFiles } from "./machine-files.ts";
 import { endMachines, machineLife, type MachineLife } from "./machine-process.ts";
-import { lockMachines } from "../remove-creation.ts";
+import { lockMachines } from "../../lock-machines.ts";
 import { readOwnCluster } from "./look-at-machines.ts";
 
 /**
@@ -15,7 +15,7 @@ import { readOwnCluster } from "./look-at-machines.ts";
  */
 export async function findBrokenAccelerator(
   { directory, facts, accelerator }: Pick<LaunchPlan, "directory" | "facts" | "accelerator">,
-  { environment }: Pick<Surroundings, "environment">,
+  { environment }: Pick<Runtime, "environment">,
 ): Promise<BrokenAccelerator | undefined> {
   if (accelerator === "tcg") return undefined;
   const lives = await Promise.all(facts.nodes.map(async (node) => machineLife(machineFiles(directory, node))));
@@ -35,7 +35,7 @@ function acceleratorsFault(life: MachineLife): string | undefined {
 /** Ends the machines and removes everything that they wrote, so that they can be launched again. Resolves with the current facts about them. */
 export async function prepareTranslation(
   directory: string,
-  { clock }: Pick<Surroundings, "clock">,
+  { clock }: Pick<Runtime, "clock">,
   signal: AbortSignal,
 ): Promise<LaunchPlan["facts"]> {
   await using _ = await lockMachines(directory, clock, signal);
@@ -50,14 +50,14 @@ export async function prepareTranslation(
 }
 
 export const fallBackNote = ({ accelerator, reason }: BrokenAccelerator): string =>
-  `${accelerator} cannot run these machines (${reason}): starting them again under tcg, which takes minutes. ` +
-  `Later creations use tcg too, until this computer restarts; see: cluster-vm doctor`;
+  `${accelerator} cannot run these machines (${reason}): restarting them under tcg, which takes minutes. ` +
+  `Until this computer restarts, later creations use tcg too; see: cluster-vm doctor`;
 
 /** Returns the failure of a creation that can't start again. */
 export function brokenFailure(error: unknown, { accelerator }: BrokenAccelerator, isForced: boolean): unknown {
   if (!(error instanceof ClusterError) || error.id !== "machine-failed") return error;
   const hint = isForced
-    ? "Leave `accelerator` out, or give `accelerator tcg`."
-    : `${accelerator} does not run these machines. Create the cluster again: it will use tcg.`;
+    ? "Omit `accelerator`, or pass `accelerator tcg`."
+    : `${accelerator} cannot run these machines. Create the cluster again: it will use tcg.`;
   return new ClusterError(error.id, error.message, { hint, facts: error.facts, cause: error });
 }

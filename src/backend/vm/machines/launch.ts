@@ -3,15 +3,15 @@ import { nodeReference } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
 import { runAtOnce } from "../../../system/run-at-once.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
 import type { FirstBoot } from "../../cloud-init.ts";
 import type { FirstHostKeys } from "../../first-host-keys.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "../cluster-facts.ts";
 import { createDisk, type ImageFacts } from "../images/disk.ts";
 import { createFlash, type Firmware } from "../qemu/firmware.ts";
 import { findFreePorts } from "./free-ports.ts";
-import { machineFiles, type MachineFiles } from "./machine-files.ts";
-import { type MachinePlan, machineWords } from "./machine-words.ts";
+import { machineFiles } from "./machine-files.ts";
+import { type MachinePlan, machineArguments } from "./machine-arguments.ts";
 import { startNetwork, type Wires } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { writeSeed } from "./seed.ts";
@@ -20,31 +20,53 @@ import type { Accelerator, VmOptions } from "../vm-options.ts";
 const atOnce = 4;
 const portTries = 5;
 
-/** Everything that the machines of one cluster have in common. */
-export interface LaunchPlan {
+/** How the machines of one cluster are started. */
+export interface StartPlan {
   readonly directory: string;
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  readonly options: VmOptions;
+  readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus">;
   readonly accelerator: Accelerator;
   readonly isSandboxed: boolean;
+  readonly wires: Wires;
+  readonly clock: Clock;
+  /** Returns the file with the memory that a machine continues from; absent: they boot. */
+  readonly memoryOf?: (node: NodeFacts) => string;
+}
+
+/** Everything that the machines of one cluster have in common. */
+export interface LaunchPlan extends StartPlan {
+  readonly options: VmOptions;
   readonly firmware: Firmware | undefined;
   readonly image: ImageFacts;
   readonly boot: Omit<FirstBoot, "hostKey">;
   readonly firstHostKeys: FirstHostKeys;
-  readonly wires: Wires;
-  readonly clock: Clock;
 }
 
-/** Starts the network and then all machines. */
+type Prepare = (node: NodeFacts, place: number) => Promise<void>;
+
+/** Makes the machines' files, and starts the network and all machines. */
 export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
+  await start(qemu, plan, async (node, place) => prepareFiles(qemu, { plan, node, place }, signal), signal);
+}
+
+/** Starts the network and all machines from the files that they have. */
+export async function startMachines(qemu: Qemu, plan: StartPlan, signal: AbortSignal): Promise<void> {
+  await start(qemu, plan, async () => {}, signal);
+}
+
+async function start(qemu: Qemu, plan: StartPlan, prepare: Prepare, signal: AbortSignal): Promise<void> {
   const book = openBook(plan);
   const places = plan.facts.nodes.map((_, place) => place);
   if (places.length > 1) await startNetwork(qemu, plan, signal);
-  await runAtOnce(places, atOnce, async (place) => launchMachine(qemu, { plan, book, place }, signal), signal);
+  const launch = async (place: number): Promise<void> => {
+    await prepare(book.node(place), place);
+    await launchMachine(qemu, { plan, book, place }, signal);
+  };
+  await runAtOnce(places, atOnce, launch, signal);
 }
 
 interface Launching {
-  readonly plan: LaunchPlan;
+  readonly plan: StartPlan;
   readonly book: Book;
   readonly place: number;
 }
@@ -53,7 +75,6 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
   const { plan, book, place } = launching;
   const node = book.node(place);
   const files = machineFiles(plan.directory, node);
-  await prepareFiles(qemu, { launching, files, node }, signal);
   for (let tries = 1; ; tries += 1) {
     signal.throwIfAborted();
     const machine = {
@@ -62,6 +83,7 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
       files,
       node: book.node(place),
       place,
+      memory: plan.memoryOf?.(node),
     };
     const end = await startMachine(qemu, machine);
     if (end.status === 0) return await writeFile(files.started, "", { mode: 0o600 });
@@ -74,17 +96,17 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
 /** Runs to completion, even if something is aborted meanwhile, because it must be known what was started. */
 async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
   const { folder, qemuLog } = machine.files;
-  const end = await qemu.run({ words: machineWords(machine), cwd: folder }, new AbortController().signal);
+  const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
   if (end.status === 0) return end;
   return { ...end, stderr: `${end.stderr}${await readFile(qemuLog, "utf8").catch(() => "")}` };
 }
 
 async function prepareFiles(
   qemu: Qemu,
-  { launching, files, node }: { readonly launching: Launching; readonly files: MachineFiles; readonly node: NodeFacts },
+  { plan, node, place }: { readonly plan: LaunchPlan; readonly node: NodeFacts; readonly place: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { plan, place } = launching;
+  const files = machineFiles(plan.directory, node);
   await mkdir(files.folder, { recursive: true, mode: 0o700 });
   await writeSeed(files.seed, {
     instanceId: node.id,
@@ -104,14 +126,10 @@ export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): Node
 function startFailure({ systemName }: Qemu, node: NodeFacts, end: Parameters<typeof qemuFailure>[1]): ClusterError {
   const failure = qemuFailure(`${systemName} for ${nodeReference(node)}`, end);
   if (!/unknown driver 'vvfat'/i.test(end.stderr)) return failure;
-  return new ClusterError(
-    "machine-not-set-up",
-    "This QEMU was built without vvfat, by which machines get their keys.",
-    {
-      hint: "Install another build of QEMU, such as the distribution's full one.",
-      cause: failure,
-    },
-  );
+  return new ClusterError("machine-not-set-up", "This QEMU was built without vvfat, which gives machines their keys.", {
+    hint: "Install another build of QEMU, such as the distribution's full package.",
+    cause: failure,
+  });
 }
 
 /** The cluster's facts while they can still change. They are saved to the disk before anything relies on them. */
@@ -120,11 +138,11 @@ interface Book {
   changePorts(place: number, ports: NodePorts): Promise<void>;
 }
 
-function openBook({ directory, facts }: LaunchPlan): Book {
+function openBook({ directory, facts }: StartPlan): Book {
   const nodes = [...facts.nodes];
   const node = (place: number): NodeFacts => {
     const found = nodes[place];
-    if (found === undefined) throw new RangeError(`There is no machine at place ${place}`);
+    if (found === undefined) throw new RangeError(`There is no machine with the number ${place}`);
     return found;
   };
   return {

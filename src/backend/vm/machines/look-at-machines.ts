@@ -16,7 +16,7 @@ export async function lookAtMachines(
   if (ended === undefined) return cluster;
   throw machineFailed(ended, {
     said: await consoleOutput(directory, ended).catch(() => ""),
-    hint: `The image must boot from a disk with ${firmware}; the console output among the evidence may say more.`,
+    hint: `The image must boot from a disk with ${firmware}; the console output in the saved logs may show the cause.`,
   });
 }
 
@@ -25,7 +25,7 @@ export async function readOwnCluster(directory: string): Promise<StoredCluster> 
   const stored = await readCluster(directory);
   if (stored !== undefined) return stored;
   throw new ClusterError("machine-failed", "The cluster was removed while it was being created.", {
-    hint: "If that was not meant, create it again.",
+    hint: "If that was a mistake, create it again.",
     facts: { directory },
   });
 }

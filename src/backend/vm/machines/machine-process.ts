@@ -1,14 +1,16 @@
-import { access, readFile } from "node:fs/promises";
+import { isAccessible } from "../../../system/files/is-accessible.ts";
+import { readFile } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { poll } from "../../../system/poll.ts";
 import { commandOfProcess, signalProcess } from "../../../system/processes/process-command.ts";
 import type { MachineFiles, ProcessFiles } from "./machine-files.ts";
 import { queryRunState } from "../qemu/monitor.ts";
-import { qemuWords } from "../qemu/qemu-words.ts";
+import { qemuMessage } from "../qemu/qemu.ts";
 
 const pauseMs = 50;
 /** QEMU ends at once when told to, except for data that it still has to write. */
-const patienceMs = { TERM: 10_000, KILL: 5_000 } as const;
+const gracePeriodsMs = { TERM: 10_000, KILL: 5_000 } as const;
 
 /** `unstarted`: not started yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
 export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
@@ -26,20 +28,20 @@ const saidLines = 2;
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
   // Checked first: once this file exists, so do the process and its number. Before that, QEMU may have created its process file but not written it.
-  const isStarted = await isThere(files.started);
+  const isStarted = await isAccessible(files.started);
   if (await isRunning(files)) {
     const runState = await queryRunState(files.folder);
     const failure = failedStates.find((state) => state === runState);
     return failure === undefined ? "running" : { failure, said: await saidByQemu(files) };
   }
   if (!isStarted) return "unstarted";
-  if (!(await isThere(files.pid))) return "ended";
+  if (!(await isAccessible(files.pid))) return "ended";
   const said = await saidByQemu(files);
   return said === undefined ? "killed" : { failure: "crashed", said };
 }
 
 async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined> {
-  return qemuWords(await readFile(qemuLog, "utf8").catch(() => ""), saidLines);
+  return qemuMessage(await readFile(qemuLog, "utf8").catch(() => ""), saidLines);
 }
 
 export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;
@@ -61,8 +63,8 @@ export async function endMachines(machines: readonly ProcessFiles[], clock: Cloc
   if (await endBy("KILL", machines, clock, signal)) return;
   const left = (await Promise.all(machines.map(runningPid))).filter((pid) => pid !== undefined);
   if (left.length === 0) return;
-  throw new ClusterError("engine-failed", `QEMU does not end: process ${left.join(", ")}.`, {
-    hint: "See what it waits for (a disk that does not answer?), then try again.",
+  throw new ClusterError("engine-failed", `QEMU does not exit: process ${left.join(", ")}.`, {
+    hint: "Find out what it waits for, such as a disk that does not answer, then try again.",
     facts: { processes: left },
   });
 }
@@ -75,17 +77,10 @@ async function endBy(
 ): Promise<boolean> {
   const pids = await Promise.all(machines.map(runningPid));
   await Promise.all(pids.filter((pid) => pid !== undefined).map((pid) => signalProcess(pid, name)));
-  const deadlineMs = clock.now() + patienceMs[name];
-  for (;;) {
+  const look = async (): Promise<true | undefined> => {
     const left = await Promise.all(machines.map(runningPid));
-    if (left.every((pid) => pid === undefined)) return true;
-    if (clock.now() > deadlineMs) return false;
-    await clock.sleep(pauseMs, signal);
-  }
+    return left.every((pid) => pid === undefined) || undefined;
+  };
+  const rule = { clock, deadlineMs: clock.now() + gracePeriodsMs[name], pauseMs: () => pauseMs };
+  return (await poll(look, rule, signal)) === true;
 }
-
-const isThere = async (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

@@ -1,14 +1,15 @@
 import { access, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
-import type { Clock } from "../../../system/clock.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { poll } from "../../../system/poll.ts";
 import { isTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 import { machinesFolder, processFiles, type ProcessFiles } from "./machine-files.ts";
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";
-import { sandboxWords } from "../qemu/sandbox.ts";
+import { sandboxArguments } from "../qemu/sandbox.ts";
 
 const pauseMs = 10;
-const patienceMs = 10_000;
+const graceMs = 10_000;
 
 export const networkFiles = (directory: string): ProcessFiles => processFiles(networkFolder(directory));
 
@@ -62,7 +63,7 @@ export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortS
   signal.throwIfAborted();
   // Runs to completion, even if something is aborted meanwhile, because it must be known what was started.
   const end = await qemu.system(
-    [...sandboxWords(plan), ...networkWords(files, plan.wires)],
+    [...sandboxArguments(plan), ...networkWords(files, plan.wires)],
     new AbortController().signal,
   );
   if (end.status !== 0) throw qemuFailure(`${qemu.systemName} for the private network`, end);
@@ -84,18 +85,14 @@ function networkWords({ disk, pid }: ProcessFiles, wires: Wires): readonly strin
 /** The sockets may appear only after QEMU has gone to the background. A machine that starts earlier would never be connected. */
 async function awaitWires({ wires, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
   const paths = Array.from({ length: wires.count }, (_, place) => wirePath(wires, place));
-  for (const deadlineMs = clock.now() + patienceMs; !(await areThere(paths)); await clock.sleep(pauseMs, signal)) {
-    if (clock.now() <= deadlineMs) continue;
-    throw new ClusterError("engine-failed", "QEMU does not make the sockets of the machines' private network.", {
-      hint: "Name a folder on a local disk, with a short path, by TMPDIR.",
+  const look = async (): Promise<unknown> => await Promise.all(paths.map(async (path) => access(path)));
+  const rule = { clock, deadlineMs: clock.now() + graceMs, pauseMs: () => pauseMs, tolerates: () => true };
+  await poll(look, rule, signal).catch((cause: unknown) => {
+    signal.throwIfAborted();
+    throw new ClusterError("engine-failed", "QEMU does not create the sockets of the machines' private network.", {
+      hint: "Set TMPDIR to a folder on a local disk, with a short path.",
       facts: { folder: wires.folder },
+      cause,
     });
-  }
-}
-
-async function areThere(paths: readonly string[]): Promise<boolean> {
-  return await Promise.all(paths.map(async (path) => access(path))).then(
-    () => true,
-    () => false,
-  );
+  });
 }

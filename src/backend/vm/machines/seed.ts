@@ -5,7 +5,7 @@ import { privateAddressWithBits } from "../ip-detect.ts";
 
 /** The node's own part of the cloud-init data. */
 export interface Seed {
-  /** cloud-init takes machines with the same id for one machine. */
+  /** cloud-init treats machines with the same id as the same machine. */
   readonly instanceId: string;
   readonly hostname: string;
   /** The node's place in the launch order. */
@@ -32,7 +32,7 @@ export async function writeSeed(folder: string, seed: Seed): Promise<void> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
 }
 
-/** Uses version 1, which cloud-init of every age reads. The private address never changes and has no route to anywhere else. */
+/** Uses version 1, which every version of cloud-init reads. The private address never changes and has no route to anywhere else. */
 export function networkConfiguration(place: number): unknown {
   const mac = macAddresses(place);
   const outside = { type: "physical", name: "eth0", mac_address: mac.outside, subnets: [{ type: "dhcp" }] };

@@ -2,8 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
-import { qemuWords } from "./qemu-words.ts";
-import type { Qemu } from "./qemu.ts";
+import { type Qemu, qemuMessage } from "./qemu.ts";
 import type { Accelerator } from "../vm-options.ts";
 
 /** Starts the machine only once the monitor is connected. If QEMU stopped the machine earlier, nobody would notice. */
@@ -58,9 +57,9 @@ async function problemOf(
   const run = { words: [...words.split(" "), ...monitor.split(" "), ...media, ...probe.words], stdin: start };
   const end = await runUntilStopped(qemu, run, signal);
   if ("stopped" in end)
-    return `it stops a machine with an internal error (${qemuWords(end.stopped, 2) ?? "no reason"})`;
+    return `it stops machines with an internal error (${qemuMessage(end.stopped, 2) ?? "no reason"})`;
   if (end.status === probe.status) return undefined;
-  return qemuWords(end.stderr, 1) ?? `it ended with status ${end.status ?? "unknown"}`;
+  return qemuMessage(end.stderr, 1) ?? `it exited with status ${end.status ?? "unknown"}`;
 }
 
 /** If an accelerator can't continue a machine, the machine stops and its QEMU stays. In that case this resolves with what QEMU printed. */

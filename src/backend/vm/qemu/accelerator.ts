@@ -49,9 +49,9 @@ export interface AcceleratorChoice {
 
 /** Explains, for people, why machines run under tcg. */
 export function whyTranslated({ forced, broken }: AcceleratorChoice): string {
-  if (forced !== undefined) return "it was asked for";
+  if (forced !== undefined) return "it was requested";
   if (broken === undefined) return "no hardware acceleration works here";
-  return `${broken.accelerator} broke since this computer started`;
+  return `${broken.accelerator} has failed since this computer started`;
 }
 
 /** Returns the forced accelerator, or the first that works. Throws `machine-not-set-up` if the forced one doesn't work, or none does. */
@@ -65,8 +65,8 @@ export function chooseAccelerator(
   const chosen = working.find(({ accelerator }) => accelerator !== broken?.accelerator) ?? working[0];
   if (chosen !== undefined) return chosen.accelerator;
   const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
-  throw new ClusterError("machine-not-set-up", `QEMU runs no machine here: ${reasons}.`, {
-    hint: `Install a QEMU with tcg, which needs nothing of the machine (Debian and Ubuntu: ${packages}).`,
+  throw new ClusterError("machine-not-set-up", `QEMU cannot run machines here: ${reasons}.`, {
+    hint: `Install a QEMU with tcg, which works on any machine (Debian and Ubuntu: ${packages}).`,
     facts: { trials },
   });
 }
@@ -74,9 +74,9 @@ export function chooseAccelerator(
 function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): Accelerator {
   const trial = trials.find(({ accelerator }) => accelerator === forced);
   if (trial !== undefined && trial.problem === undefined) return forced;
-  const reason = trial?.problem ?? "this operating system has none";
+  const reason = trial?.problem ?? "this operating system does not have it";
   throw new ClusterError("machine-not-set-up", `The accelerator ${forced} does not work here: ${reason}.`, {
-    hint: "Leave `accelerator` out: the best one that works is used then.",
+    hint: "Omit `accelerator` to use the best one that works.",
     facts: { trials },
   });
 }

@@ -1,6 +1,6 @@
 import { arch } from "node:os";
 import { ClusterError } from "../../../errors.ts";
-import { x86ProbeDisk, x86ProbeRom, x86ProbeStatus, x86ProbeWords } from "./x86-probe.ts";
+import { x86ProbeDisk, x86ProbeRom, x86ProbeStatus, x86ProbeArguments } from "./x86-probe.ts";
 
 /**
  * All differences between the processors that machines can have. Machines have this computer's architecture, since any other would be slow
@@ -47,7 +47,7 @@ const architectures: Readonly<Record<string, Architecture>> = {
     probe: {
       rom: x86ProbeRom,
       disk: x86ProbeDisk,
-      words: x86ProbeWords,
+      words: x86ProbeArguments,
       status: x86ProbeStatus,
     },
   },
@@ -80,10 +80,14 @@ export function architectureOf(name: string): Architecture {
   const found = architectures[name];
   if (found !== undefined) return found;
   const known = Object.keys(architectures).join(" and ");
-  throw new ClusterError("machine-not-set-up", `Virtual machines are for ${known}, and this machine is ${name}.`, {
-    hint: "Use cluster-container or cluster-cloud here.",
-    facts: { architecture: name },
-  });
+  throw new ClusterError(
+    "machine-not-set-up",
+    `Virtual machines are supported on ${known}, but this machine is ${name}.`,
+    {
+      hint: "Use cluster-container or cluster-cloud here.",
+      facts: { architecture: name },
+    },
+  );
 }
 
 export const hostArchitecture = (): Architecture => architectureOf(arch());

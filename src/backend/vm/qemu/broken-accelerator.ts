@@ -1,8 +1,8 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readBootId } from "../../../system/processes/boot-id.ts";
-import { cacheFolder } from "../../../system/files/cache-folder.ts";
-import type { Environment } from "../../../system/environment.ts";
+import { cacheFolder } from "../../../system/files/state-folder.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { type Accelerator, accelerators } from "../vm-options.ts";

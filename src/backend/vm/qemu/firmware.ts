@@ -1,4 +1,5 @@
-import { access, readdir, readFile } from "node:fs/promises";
+import { isAccessible } from "../../../system/files/is-accessible.ts";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
@@ -54,12 +55,7 @@ async function readDescription(path: string, architecture: Architecture): Promis
   const firmware = parseDescription(text, architecture);
   if (firmware === undefined) return undefined;
   const areThere = await Promise.all(
-    [firmware.program, firmware.variables].map(async (image) =>
-      access(image.path).then(
-        () => true,
-        () => false,
-      ),
-    ),
+    [firmware.program, firmware.variables].map(async (image) => isAccessible(image.path)),
   );
   return areThere.every(Boolean) ? firmware : undefined;
 }

@@ -1,10 +1,12 @@
 import { symlink } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
+import { ClusterError } from "../../../errors.ts";
+import { systemClock } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
+import { poll } from "../../../system/poll.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 
 /** QEMU answers in milliseconds, or in seconds on a busy computer. */
@@ -14,7 +16,6 @@ const pauseMs = 20;
 const longestPathBytes = 103;
 /** The system reports EAGAIN; Bun 1.4.4 calls it ECONNREFUSED. */
 const refusals: ReadonlySet<string> = new Set(["EAGAIN", "ECONNREFUSED"]);
-const statusId = "status";
 
 /** The name of a machine's monitor socket in its folder. QEMU is started in that folder, because the whole path may be too long for a socket. */
 export const monitorName = "monitor.sock";
@@ -30,10 +31,18 @@ export const monitorOptions = [
  */
 export async function queryRunState(folder: string): Promise<string | undefined> {
   try {
-    return await withShortPath(folder, queryAt);
+    const [result] = await runOnMonitor(folder, [{ execute: "query-status" }], AbortSignal.timeout(limitMs));
+    return isMapping(result) && typeof result["status"] === "string" ? result["status"] : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Returns the version of the QEMU that runs the machine in this folder, such as `7.2.22`. */
+export async function queryVersion(folder: string, signal: AbortSignal): Promise<string> {
+  const [result] = await runOnMonitor(folder, [{ execute: "query-version" }], signal);
+  const found = isMapping(result) && isMapping(result["qemu"]) ? result["qemu"] : {};
+  return [found["major"], found["minor"], found["micro"]].join(".");
 }
 
 /** If the folder's own path is too long, reaches it through a link with a short path. */
@@ -47,35 +56,75 @@ async function withShortPath<Result>(folder: string, work: (socketPath: string) 
 }
 
 /** QEMU talks to one client at a time and lets one more wait; it refuses all others. */
-async function queryAt(path: string): Promise<string | undefined> {
+async function openMonitor(path: string, signal: AbortSignal): Promise<Socket> {
+  const tolerates = (error: unknown): boolean => refusals.has(errorCode(error) ?? "");
+  return await poll(
+    async () => connectTo(path, signal),
+    { clock: systemClock, pauseMs: () => pauseMs, tolerates },
+    signal,
+  );
+}
+
+async function connectTo(path: string, signal: AbortSignal): Promise<Socket> {
+  const socket = connect({ path, signal });
+  const connected = Promise.withResolvers<void>();
+  socket.once("error", connected.reject).once("connect", connected.resolve);
+  await connected.promise;
+  // A lost connection ends the lines that are read from it.
+  socket.on("error", () => {});
+  return socket;
+}
+
+/**
+ * Runs commands of QMP on the machine in this folder, in turn, and resolves with their results. Throws `engine-failed` if QEMU refuses one, doesn't
+ * answer, or is gone.
+ */
+export async function runOnMonitor(
+  folder: string,
+  commands: readonly MonitorCommand[],
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
   const limit = AbortSignal.timeout(limitMs);
-  for (;;) {
-    try {
-      return await queryOnce(path, limit);
-    } catch (error) {
-      if (!refusals.has(errorCode(error) ?? "")) throw error;
-      await sleep(pauseMs, undefined, { signal: limit });
-    }
+  try {
+    return await withShortPath(folder, async (path) => runAt(path, commands, AbortSignal.any([signal, limit])));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ClusterError) throw error;
+    const why = limit.aborted ? "it does not answer" : error instanceof Error ? error.message : String(error);
+    throw monitorFailure(basename(folder), commands.map(({ execute }) => execute).join(", "), why);
   }
 }
 
-async function queryOnce(path: string, signal: AbortSignal): Promise<string | undefined> {
-  const socket = connect({ path, signal });
+export interface MonitorCommand {
+  readonly execute: string;
+  readonly arguments?: Readonly<Record<string, unknown>>;
+}
+
+async function runAt(path: string, commands: readonly MonitorCommand[], signal: AbortSignal): Promise<unknown[]> {
+  const socket = await openMonitor(path, signal);
   try {
-    socket.write(`{"execute":"qmp_capabilities"}\n{"execute":"query-status","id":"${statusId}"}\n`);
-    return await readStatus(socket);
+    const all = [{ execute: "qmp_capabilities" }, ...commands];
+    socket.write(all.map((command, id) => `${JSON.stringify({ ...command, id })}\n`).join(""));
+    return (await readAnswers(socket, all)).slice(1);
   } finally {
     socket.destroy();
   }
 }
 
 /** QEMU's greeting and its events appear between the answers. */
-async function readStatus(socket: Socket): Promise<string | undefined> {
+async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]): Promise<unknown[]> {
+  const results: unknown[] = [];
   for await (const line of createInterface(socket)) {
     const answer: unknown = JSON.parse(line);
-    if (!isMapping(answer) || answer["id"] !== statusId) continue;
-    const { return: result } = answer;
-    return isMapping(result) && typeof result["status"] === "string" ? result["status"] : undefined;
+    if (!isMapping(answer) || answer["id"] !== results.length) continue;
+    const { error } = answer;
+    const command = commands[results.length]?.execute ?? "";
+    if (isMapping(error)) throw monitorFailure("QEMU", command, String(error["desc"]));
+    results.push(answer["return"]);
+    if (results.length === commands.length) return results;
   }
-  return undefined;
+  throw new Error("it ended");
 }
+
+const monitorFailure = (machine: string, command: string, why: string): ClusterError =>
+  new ClusterError("engine-failed", `QEMU did not do "${command}" for ${machine}: ${why}.`, { facts: { command } });

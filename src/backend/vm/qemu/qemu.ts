@@ -1,8 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
 import { minimalEnvironment } from "../../../system/processes/child-environment.ts";
-import type { Environment } from "../../../system/environment.ts";
+import type { Environment, Progress } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
-import type { Progress } from "../../../system/progress.ts";
 import { type ProgramEnd, type ProgramRun, runProgram } from "../../../system/processes/run-program.ts";
 import type { Architecture } from "./architecture.ts";
 
@@ -25,17 +24,17 @@ interface QemuRun extends Pick<ProgramRun, "cwd" | "stdin" | "onOutput"> {
   readonly words: readonly string[];
 }
 
-interface QemuSurroundings {
+interface QemuRuntime {
   readonly environment: Environment;
   readonly progress: Progress;
 }
 
-export function openQemu(surroundings: QemuSurroundings, architecture: Architecture): Qemu {
+export function openQemu(runtime: QemuRuntime, architecture: Architecture): Qemu {
   const systemName = `qemu-system-${architecture.name}`;
   const runIt = async (program: string, run: QemuRun, signal: AbortSignal): Promise<ProgramEnd> => {
     const limit = AbortSignal.timeout(limitMs);
     try {
-      return await startProgram(surroundings, program, run, AbortSignal.any([signal, limit]));
+      return await startProgram(runtime, program, run, AbortSignal.any([signal, limit]));
     } catch (error) {
       signal.throwIfAborted();
       if (limit.aborted) throw tooSlow(program);
@@ -55,7 +54,7 @@ export function openQemu(surroundings: QemuSurroundings, architecture: Architect
 }
 
 async function startProgram(
-  { environment, progress }: QemuSurroundings,
+  { environment, progress }: QemuRuntime,
   program: string,
   { words, ...more }: QemuRun,
   signal: AbortSignal,
@@ -74,25 +73,25 @@ export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<read
 
 /** Returns the error for a QEMU that failed, with the last line that it printed. */
 export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd): ClusterError {
-  const said = lastLine(stderr) || lastLine(stdout) || `it ended with status ${status ?? "unknown"}`;
+  const said = lastLine(stderr) || lastLine(stdout) || `it exited with status ${status ?? "unknown"}`;
   const facts = { command: what, status };
   if (/cannot allocate memory|cannot set up guest memory/i.test(stderr)) {
-    return new ClusterError("capacity-lacking", `This machine has not enough memory: ${said}.`, {
-      hint: "Use fewer nodes, or give them less with `memory`.",
+    return new ClusterError("capacity-lacking", `This machine does not have enough memory: ${said}.`, {
+      hint: "Use fewer nodes, or give them less memory with `memory`.",
       facts,
     });
   }
   if (/no space left on device/i.test(stderr)) {
-    return new ClusterError("capacity-lacking", `The disk is full: ${said}.`, { hint: "Make room.", facts });
+    return new ClusterError("capacity-lacking", `The disk is full: ${said}.`, { hint: "Free some space.", facts });
   }
   return new ClusterError("engine-failed", `${what} failed: ${said}.`, {
-    hint: "With -vv every command is shown as it was given; cluster-vm doctor tells what this machine lacks.",
+    hint: "Pass -vv to see every command that was run, or run cluster-vm doctor to see what this machine lacks.",
     facts,
   });
 }
 
 function programMissing(program: string, { packages }: Architecture, cause: unknown): ClusterError {
-  return new ClusterError("machine-not-set-up", `There is no program ${program} on the PATH that can be run.`, {
+  return new ClusterError("machine-not-set-up", `There is no executable program ${program} on the PATH.`, {
     hint: `Install QEMU, 7.2 or later (Debian and Ubuntu: sudo apt-get install ${packages}; macOS: brew install qemu).`,
     facts: { program },
     cause,
@@ -100,8 +99,8 @@ function programMissing(program: string, { packages }: Architecture, cause: unkn
 }
 
 const tooSlow = (program: string): ClusterError =>
-  new ClusterError("deadline-passed", `${program} took longer than ${limitMs / 1000} s.`, {
-    hint: "See whether this machine's disk is slow, or full.",
+  new ClusterError("deadline-passed", `${program} exceeded its limit of ${limitMs / 1000} s.`, {
+    hint: "Check whether this machine's disk is slow or full.",
     facts: { program },
   });
 
@@ -111,3 +110,18 @@ const lastLine = (text: string): string =>
 
 /** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");
+
+/**
+ * Returns the lines of QEMU's stderr that say what is wrong, at most `count` of them. Leaves out QEMU's name at the start of a line, warnings, and
+ * register dumps. Returns `undefined` if no lines remain.
+ */
+export function qemuMessage(stderr: string, count: number): string | undefined {
+  const lines = stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, "").trim());
+  const said = lines
+    .filter((line) => line !== "" && !isBesideThePoint(line))
+    .map((line) => line.replace(/[.\s]+$/, ""));
+  return said.length === 0 ? undefined : said.slice(0, count).join("; ");
+}
+
+const isBesideThePoint = (line: string): boolean =>
+  /^warning: |^extra data\[|^terminating on signal |^[A-Z][A-Z0-9]+ *=|^Code=/.test(line);

@@ -7,7 +7,7 @@ import type { Qemu } from "./qemu.ts";
  */
 const words = ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"] as const;
 
-export const sandboxWords = ({ isSandboxed }: { readonly isSandboxed: boolean }): readonly string[] =>
+export const sandboxArguments = ({ isSandboxed }: { readonly isSandboxed: boolean }): readonly string[] =>
   isSandboxed ? words : [];
 
 /** Checks whether QEMU's sandbox works here: builds for macOS have none, and a container's own filter may refuse it. */

@@ -11,7 +11,7 @@ type Line = readonly [bytes: string, source: string];
 
 /** QEMU's exit status if all went well: the debug exit doubles the value written to it and adds one. */
 export const x86ProbeStatus = 0x10 * 2 + 1;
-export const x86ProbeWords = ["-device", "isa-debug-exit,iobase=0xf4,iosize=1"] as const;
+export const x86ProbeArguments = ["-device", "isa-debug-exit,iobase=0xf4,iosize=1"] as const;
 
 /** Loaded at 0x7c00, like every boot sector. */
 export const bootSectorLines: readonly Line[] = [

@@ -7,19 +7,19 @@
     POST :5050/register          {"hostname", "role"}, by agents
 """
 
+import ctypes
 import json
 import ssl
 import threading
 import time
-import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import machine
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import crypt
+# Python has had no module for it since 3.13. PyDLL: one thread at a time.
+CRYPT = ctypes.PyDLL("libcrypt.so.1").crypt
+CRYPT.restype = ctypes.c_char_p
 
 ROOT = Path("/opt/mesosphere")
 TLS = Path("/var/lib/dcos/pki/tls")
@@ -57,10 +57,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_in(self, body: dict) -> None:
         login = SETTINGS["login"]
-        hashed = crypt.crypt(body["password"], login["superuser_password_hash"])
+        wanted = login["superuser_password_hash"].encode()
+        hashed = CRYPT(body["password"].encode(), wanted)
         if time.monotonic() - STARTED < REFUSES_SECONDS:
             self.answer(401, b"")
-        elif body["uid"] == login["superuser_username"] and hashed == login["superuser_password_hash"]:
+        elif body["uid"] == login["superuser_username"] and hashed == wanted:
             self.answer(200, json.dumps({"token": SETTINGS["token"]}).encode())
         else:
             self.answer(401, b"")

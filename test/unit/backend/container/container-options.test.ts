@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { readContainerOptions } from "../../../../src/backend/container/backend-options.ts";
+import { nodeRecipe } from "../../../../src/backend/container/launch/containerfiles.ts";
 import {
   chooseDistribution,
   defaultDistribution,
   defaultDistributionText,
   distributions,
-  nodeRecipe,
-} from "../../../../src/backend/container/launch/containerfiles.ts";
+} from "../../../../src/backend/container/launch/distributions.ts";
 import {
   cpusProblem,
   imageProblem,
@@ -83,7 +83,7 @@ test("where no distribution is named, it is one that boots on the engine's machi
     const chosen = chooseDistribution(defaultDistribution, version);
     expect(distributions).toContain(chosen);
     expect(chooseDistribution(chosen, version)).toBe(chosen);
-    expect(defaultDistributionText).toContain(`${chosen} under cgroups ${version}`);
+    expect(defaultDistributionText).toContain(`${chosen} with cgroups ${version}`);
   }
   expect(chooseDistribution(defaultDistribution, "1")).toBe("centos-7");
 });
@@ -143,6 +143,7 @@ test.each([
     kind,
     option: "",
     ask: async () => Promise.resolve(""),
+    defer: () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
     change: async ({ words }) => {
       if (isGiven(words.join(" "))) return Promise.resolve("");
       throw new ClusterError("engine-failed", "refused");

@@ -4,9 +4,9 @@ import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluste
 import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { ipDetect, privateAddress } from "../../../../src/backend/vm/ip-detect.ts";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
-import { machineWords } from "../../../../src/backend/vm/machines/machine-words.ts";
+import { machineArguments } from "../../../../src/backend/vm/machines/machine-arguments.ts";
 import type { Failure, MachineLife } from "../../../../src/backend/vm/machines/machine-process.ts";
-import { qemuWords } from "../../../../src/backend/vm/qemu/qemu-words.ts";
+import { qemuMessage } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
 import { networkConfiguration } from "../../../../src/backend/vm/machines/seed.ts";
 
@@ -24,7 +24,7 @@ function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg",
   const architecture = architectureOf(name);
   const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480 };
   const files = machineFiles(directory, node(place));
-  return machineWords({
+  return machineArguments({
     architecture,
     accelerator,
     // As builds for macOS.
@@ -111,7 +111,7 @@ test("firmware is taken from its description", () => {
 
 test("machines are this computer's kind, of two that are known", () => {
   expect(() => architectureOf("riscv64")).toThrow(
-    "Virtual machines are for x64 and arm64, and this machine is riscv64.",
+    "Virtual machines are supported on x64 and arm64, but this machine is riscv64.",
   );
 });
 
@@ -171,10 +171,10 @@ test("why a machine ended is told apart", () => {
     observed(lives, fate).nodes.map(({ stateReason }) => stateReason);
   expect(reasons(["ended", "killed"])).toEqual([
     "the machine powered off",
-    "its QEMU was killed, perhaps for want of memory",
+    "its QEMU was killed, perhaps because memory ran out",
   ]);
   const restarted = { isRestarted: true, isAbandoned: false };
-  expect(reasons(["running", "killed"], restarted)).toEqual([undefined, "this computer was restarted since"]);
+  expect(reasons(["running", "killed"], restarted)).toEqual([undefined, "this computer has restarted since"]);
 });
 
 test("why QEMU stopped a machine is told in its own words", () => {
@@ -198,10 +198,10 @@ ES =0028 00000000 ffffffff 00c09300 DPL=0 DS   [-WA]
 Code=eb de ff <cf> c3
 qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)
 `;
-  expect(qemuWords(written, 5)).toBe("KVM internal error. Suberror: 1; emulation failure");
-  expect(qemuWords(written, 1)).toBe("KVM internal error. Suberror: 1");
-  expect(qemuWords("qemu-system-x86_64: warning: never mind\n", 5)).toBeUndefined();
-  expect(qemuWords("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)).toBe(
+  expect(qemuMessage(written, 5)).toBe("KVM internal error. Suberror: 1; emulation failure");
+  expect(qemuMessage(written, 1)).toBe("KVM internal error. Suberror: 1");
+  expect(qemuMessage("qemu-system-x86_64: warning: never mind\n", 5)).toBeUndefined();
+  expect(qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)).toBe(
     "failed to initialize kvm: No such file",
   );
 });
@@ -211,7 +211,7 @@ test("what a create that was killed had not started is not said to start", () =>
   expect(state).toBe("incomplete");
   expect(nodes[1]).toMatchObject({
     state: "ended",
-    stateReason: "the machine was never started: its create was cut short",
+    stateReason: "the machine was never started: its create was interrupted",
   });
 });
 

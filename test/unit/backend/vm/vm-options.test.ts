@@ -42,21 +42,19 @@ test("sizes that machines can't have are refused with an example", () => {
 
 test("an image from the web needs its sum, and a sum an image", () => {
   const sum = "a".repeat(64);
-  expect(imageProblem("https://example.com/disk.img", undefined)).toBe(
-    "`image`: what a URL leads to needs its `imageSha256`",
-  );
+  expect(imageProblem("https://example.com/disk.img", undefined)).toBe("`image`: a URL requires `imageSha256`");
   expect(imageProblem("https://example.com/disk.img", sum)).toBeUndefined();
   expect(imageProblem("/disk.img", undefined)).toBeUndefined();
-  expect(imageProblem(undefined, sum)).toBe("`imageSha256` is the sum of an `image`");
+  expect(imageProblem(undefined, sum)).toBe("`imageSha256` is only allowed with `image`");
 });
 
 test("the library tells everything that is wrong at once", () => {
   const read = () => readVmOptions({ linuxDistribution: "beos-5", memory: "1k", image: "disk.img" });
   expect(read).toThrow(
-    /^`memory`: "1k".*; `image`: "disk.img" is no absolute path; `linuxDistribution`: "beos-5" is none/,
+    /^`memory`: "1k".*; `image`: "disk.img" is not an absolute path; `linuxDistribution`: "beos-5" is not one/,
   );
   // @ts-expect-error Not all who use the library have its types.
-  expect(() => readVmOptions({ accelerator: "xen" })).toThrow('`accelerator`: "xen" is none of kvm, hvf, tcg');
+  expect(() => readVmOptions({ accelerator: "xen" })).toThrow('`accelerator`: "xen" is not one of kvm, hvf, tcg');
   expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });
   expect(readVmOptions({})).toEqual({
     distribution: "by-artifact",

@@ -1,0 +1,72 @@
+/** How much sooner a restored cluster runs a job than a new one: of containers, and of virtual machines. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Row } from "./measure.ts";
+import { time } from "./measure.ts";
+
+const root = join(import.meta.dir, "..", "..");
+const id = `bench-${process.pid}`;
+const nodes = ["--agents", "1", "--public-agents", "0"];
+const job = ["srun", "-N1", "hostname"];
+const tryLimitMs = 300_000;
+
+export async function measureContainerSnapshots(executable: string): Promise<Row> {
+  const image = ["--node-image", "localhost/cluster-e2e-machine:debian-12"];
+  return measure({ executable, what: "containers", options: image, limit: 0.5 });
+}
+
+export async function measureVmSnapshots(executable: string): Promise<Row> {
+  const image = (await time([join(root, "test/vm-image/build")])).stdout.trim();
+  const options = ["--memory", "768", "--cpus", "1", "--disk-size", "4g", "--image", image];
+  return measure({ executable, what: "vms", options, limit: 0.05 });
+}
+
+interface Bench {
+  readonly executable: string;
+  readonly what: string;
+  readonly options: readonly string[];
+  readonly limit: number;
+}
+
+async function measure({ executable, what, options, limit }: Bench): Promise<Row> {
+  const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
+  const environment = { XDG_STATE_HOME: join(folder, "state") };
+  const run = (...words: readonly string[]) => time([executable, ...words, "-c", id], environment);
+  try {
+    const artifact = join(folder, "artifact.sh");
+    await time([join(root, "test/sample-platform/build"), "--variant", "oss", "--output", artifact]);
+    const begun = performance.now();
+    await run("create", "--variant", "oss", "--wait", ...nodes, ...options, artifact);
+    const created = (performance.now() - begun) / 1000;
+    await run("snapshot", "create", "installed");
+    const began = performance.now();
+    await run("snapshot", "restore", "installed");
+    await untilJobRuns([executable, "run", "-c", id, ...job], environment);
+    const restored = (performance.now() - began) / 1000;
+    return {
+      what: `${what}: restore a 1+1 cluster until a job has run`,
+      value: `${restored.toFixed(1)} s`,
+      reference: `${created.toFixed(1)} s (create --wait)`,
+      ratio: restored / created,
+      limit,
+    };
+  } finally {
+    await run("destroy", "--yes").catch(() => {});
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Containers boot their services first. */
+async function untilJobRuns(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<void> {
+  const deadline = performance.now() + tryLimitMs;
+  for (;;) {
+    try {
+      await time(["timeout", "20", ...argv], environment);
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await Bun.sleep(200);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { chmod, cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Mutant } from "./find-mutants.ts";
+
+/** A copy of the checkout's files for mutants to be tried in. It goes when it is disposed of. */
+export interface TreeCopy extends AsyncDisposable {
+  readonly path: string;
+  /** For the temporary files of what runs in it. */
+  readonly temporary: string;
+  /** Resolves with what undoes the change. */
+  apply(mutant: Mutant): Promise<() => Promise<void>>;
+}
+
+export async function copyTree(root: string): Promise<TreeCopy> {
+  const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-mutate."));
+  // Some tests run programs as nobody.
+  await chmod(folder, 0o711);
+  const [path, temporary] = [join(folder, "tree"), join(folder, "tmp")];
+  for (const file of await listFiles(root)) {
+    await mkdir(dirname(join(path, file)), { recursive: true });
+    await cp(join(root, file), join(path, file), { verbatimSymlinks: true });
+  }
+  await mkdir(temporary);
+  await chmod(temporary, 0o1777);
+  await symlink(join(root, "node_modules"), join(path, "node_modules"));
+  return {
+    path,
+    temporary,
+    apply: async ({ path: file, start, end, after }) => {
+      const text = await Bun.file(join(path, file)).text();
+      await Bun.write(join(path, file), text.slice(0, start) + after + text.slice(end));
+      return async () => void (await Bun.write(join(path, file), text));
+    },
+    [Symbol.asyncDispose]: async () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Files of the checkout, also those not added yet, but for those that are deleted. */
+async function listFiles(root: string): Promise<readonly string[]> {
+  const listing = Bun.spawn(
+    ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+    { stdout: "pipe" },
+  );
+  const names = (await new Response(listing.stdout).text()).split("\0").filter((name) => name !== "");
+  const isThere = await Promise.all(names.map(async (name) => Bun.file(join(root, name)).exists()));
+  return names.filter((_, index) => isThere[index] === true);
+}

@@ -1,0 +1,103 @@
+import type { IpPermission } from "@aws-sdk/client-ec2";
+import { ClusterError, hasErrorId, quoted } from "../../../errors.ts";
+import type { Admission, AdmissionRequest } from "../../../model/admission.ts";
+import type { ClusterName } from "../../../model/cluster-record.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import type { CloudApi } from "../api/api.ts";
+import { failureCode } from "../api/api-errors.ts";
+import { admissions, cidrProblem, normalizeCidr } from "../launch/admin-cidrs.ts";
+import { checkAddress } from "../launch/check-address.ts";
+import type { Group } from "../records/read-groups.ts";
+import { clusterGroup } from "./cluster-group.ts";
+import { admittedPorts, admittedRanges, isPortAdmitted, rulesFor } from "./group-rules.ts";
+
+const sshPort = 22;
+const mostAttempts = 3;
+
+/** Changes the rules of clusters' own security groups, and nothing else. See Admission. */
+export function cloudAdmission(api: CloudApi, environment: Environment): Admission {
+  return {
+    list: async (cluster, signal) => admittedRanges(await clusterGroup(api, cluster, signal)),
+    admit: async (cluster, { range, openPorts }, signal) => {
+      const chosen = range === undefined ? await ownRange(environment, signal) : parseRange(range);
+      await admit(api, cluster, { range: chosen, openPorts }, signal);
+      return chosen;
+    },
+    remove: async (cluster, range, signal) => {
+      const chosen = parseRange(range);
+      const group = await clusterGroup(api, cluster, signal);
+      const IpPermissions = rulesFor(group, chosen);
+      if (IpPermissions.length === 0) throw notAdmitted(cluster, chosen, group);
+      await revoke(api, { GroupId: group.id, IpPermissions }, signal);
+      return chosen;
+    },
+  };
+}
+
+async function admit(
+  api: CloudApi,
+  cluster: ClusterName,
+  { range, openPorts }: AdmissionRequest & { readonly range: string },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const group = await clusterGroup(api, cluster, signal);
+    const known = admittedPorts(group);
+    const ports = known.length === 0 ? [sshPort, ...openPorts] : known;
+    const missing = ports.filter((port) => !isPortAdmitted(group, range, port));
+    if (missing.length === 0) return;
+    const request = { GroupId: group.id, IpPermissions: admissions([range], missing) };
+    try {
+      await api.call("AuthorizeSecurityGroupIngress", request, signal);
+      return;
+    } catch (error) {
+      // Somebody else admits the same range right now. One rule too many refuses the whole request.
+      if (failureCode(error) !== "InvalidPermission.Duplicate" || attempt === mostAttempts) throw error;
+    }
+  }
+}
+
+async function revoke(
+  api: CloudApi,
+  request: { readonly GroupId: string; readonly IpPermissions: IpPermission[] },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await api.call("RevokeSecurityGroupIngress", request, signal);
+  } catch (error) {
+    // The first answer was lost, or somebody else removed the rules.
+    if (failureCode(error) !== "InvalidPermission.NotFound") throw error;
+  }
+}
+
+/** Every address has to be asked for in so many words: the cloud reads `192.0.2.7/0` as `0.0.0.0/0`. */
+function parseRange(given: string): string {
+  const problem = cidrProblem(given);
+  if (problem !== undefined) throw new ClusterError("bad-usage", `${problem}.`);
+  const range = normalizeCidr(given);
+  if (!range.endsWith("/0") || range === "0.0.0.0/0" || range === "::/0") return range;
+  throw new ClusterError("bad-usage", `${quoted(given)} contains every address.`, {
+    hint: "Pass a longer prefix, such as /32 for one address. To admit everyone, pass 0.0.0.0/0 or ::/0.",
+  });
+}
+
+async function ownRange(environment: Environment, signal: AbortSignal): Promise<string> {
+  try {
+    return normalizeCidr(await checkAddress(environment, signal));
+  } catch (error) {
+    if (!hasErrorId(error, "machine-not-set-up")) throw error;
+    throw new ClusterError(error.id, error.message, {
+      hint: "Pass this machine's public address to the admit command.",
+      facts: error.facts,
+      cause: error,
+    });
+  }
+}
+
+function notAdmitted({ id }: ClusterName, range: string, group: Group): ClusterError {
+  const ranges = admittedRanges(group).map((admitted) => admitted.range);
+  return new ClusterError("bad-usage", `${range} is not admitted to cluster "${id}".`, {
+    hint: ranges.length === 0 ? "No address is admitted to it." : `These ranges are admitted: ${ranges.join(", ")}`,
+    facts: { cluster: id, ranges },
+  });
+}

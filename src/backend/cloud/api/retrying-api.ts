@@ -1,0 +1,52 @@
+import type { ClusterError } from "../../../errors.ts";
+import { whileWaitingFor } from "../../../system/time-limit.ts";
+import { retry } from "../../../system/retry.ts";
+import type { Clock, Progress } from "../../../system/runtime.ts";
+import { failureCode } from "./api-errors.ts";
+import type { CloudApi } from "./api.ts";
+import { incompleteAnswer } from "./judge-answer.ts";
+
+/** How long the API may go without answering a request before machines that cost money are given up. */
+const limitMs = 5 * 60_000;
+const longestPauseMs = 15_000;
+
+interface RetryRuntime {
+  readonly clock: Clock;
+  readonly progress: Pick<Progress, "waiting">;
+}
+
+/**
+ * For a creation under way, which a short outage must not end: retries every request for minutes while it fails in a transient way, and shows what
+ * it waits for. The SDK's own retries last only seconds. Every request that creates something is safe to repeat.
+ */
+export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): CloudApi {
+  const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
+  const outage = { isShown: false };
+  const show = (text: string): void => {
+    // One line for each outage, no matter how many requests wait for its end.
+    if (!outage.isShown) progress.waiting(`waiting for ${text}`);
+    outage.isShown = true;
+  };
+  const showEnd = (): void => {
+    if (outage.isShown) progress.waiting("");
+    outage.isShown = false;
+  };
+  return {
+    ...api,
+    call: async (action, input, signal) => {
+      const waiting = { for: `ec2:${action} in region ${api.region}` };
+      const onFailure = ({ message }: ClusterError): void => {
+        waiting.for = `the cloud's API: ${message.replace(/\.$/, "")}`;
+        show(waiting.for);
+      };
+      const tolerates = (error: ClusterError): boolean => error.transient && failureCode(error) !== incompleteAnswer;
+      const rule = { clock, deadlineMs: clock.now() + limitMs, pauseMs, onFailure, tolerates };
+      const ask = async () => retry(async (inner) => api.call(action, input, inner), rule, signal);
+      try {
+        return await whileWaitingFor(() => waiting.for, ask, signal);
+      } finally {
+        showEnd();
+      }
+    },
+  };
+}

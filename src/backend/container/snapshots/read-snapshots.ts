@@ -1,0 +1,159 @@
+import { nodeReference, type Counts } from "../../../model/cluster-record.ts";
+import { nodeCount } from "../../../model/cluster-record.ts";
+import type { NodeName } from "../../../model/creation.ts";
+import {
+  parseClusterId,
+  parseCounts,
+  parseCreationId,
+  parseIndex,
+  parseIpv4,
+  parseMoment,
+  parseRole,
+} from "../../../model/parse-values.ts";
+import { parseSnapshotName } from "../../../model/snapshots.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Reach } from "../engine/engine-kind.ts";
+import { describeEach, filterWord, type Selection } from "../records/describe.ts";
+import { labelNames, type LabelValues, readLabels } from "../records/labels.ts";
+import { type CreationName, draftImage, snapshotImage, snapshotVolume } from "../records/names.ts";
+import { type NodeSettings, parseNodeSettings } from "../records/node-settings.ts";
+
+/** Everything that the engine has of one snapshot. */
+export interface SavedSnapshot extends CreationName {
+  readonly name: string;
+  readonly images: readonly SavedImage[];
+  readonly volumes: readonly SavedVolume[];
+  /** Absent unless every node is there with everything that belongs to it. */
+  readonly nodes: readonly SavedNode[] | undefined;
+}
+
+interface Part extends CreationName, NodeName {
+  readonly snapshot: string;
+}
+
+/** The file system of one node. */
+interface SavedImage extends Part {
+  /** The full name of the finished image; absent for one that is still a draft. */
+  readonly image: string | undefined;
+  /** All full names that the image has as a part of the snapshot. */
+  readonly names: readonly string[];
+  readonly createdAt: Date | undefined;
+  readonly counts: Counts | undefined;
+  readonly reach: Reach;
+  readonly address: string | undefined;
+  readonly settings: NodeSettings | undefined;
+  readonly volumeKilobytes: number;
+  readonly labels: LabelValues;
+}
+
+/** The contents of one node's volumes. */
+interface SavedVolume extends Part {
+  readonly volume: string;
+}
+
+/** A node that can be restored. */
+export interface SavedNode extends SavedImage {
+  readonly image: string;
+  readonly address: string;
+  readonly settings: NodeSettings;
+  /** Absent if its volumes were empty. */
+  readonly volume: string | undefined;
+}
+
+/** Finds snapshots by the labels and names of their images and volumes, oldest first. */
+export async function readSnapshots(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<readonly SavedSnapshot[]> {
+  const filters = [`--filter=label=${labelNames.snapshot}`, filterWord(selection)];
+  const [images, volumes] = await Promise.all([
+    describeEach(engine, { words: ["images", "--quiet", "--no-trunc", ...filters], kind: "image" }, signal),
+    describeEach(engine, { words: ["volume", "ls", "--quiet", ...filters], kind: "volume" }, signal),
+  ]);
+  return toSnapshots(images, volumes);
+}
+
+/** Takes the engine's descriptions. Something whose name doesn't match its labels isn't ours. */
+export function toSnapshots(images: readonly unknown[], volumes: readonly unknown[]): readonly SavedSnapshot[] {
+  const ownImages = images.map(readImage).filter((image) => image !== undefined);
+  const ownVolumes = volumes.map(readVolume).filter((volume) => volume !== undefined);
+  const key = ({ creationId, snapshot }: Part): string => `${creationId}-${snapshot}`;
+  const parts = new Map([...ownVolumes, ...ownImages].map((part) => [key(part), part]));
+  const snapshots = [...parts].map(([own, { clusterId, creationId, snapshot: name }]) => {
+    const mine = {
+      images: ownImages.filter((each) => key(each) === own),
+      volumes: ownVolumes.filter((each) => key(each) === own),
+    };
+    return { clusterId, creationId, name, ...mine, nodes: completeNodes(mine) };
+  });
+  return snapshots.toSorted((a, b) => createdMs(a) - createdMs(b) || a.name.localeCompare(b.name));
+}
+
+/** When its last image was made; undefined if there is none. */
+export function createdAt({ images }: Pick<SavedSnapshot, "images">): Date | undefined {
+  const times = images.map((image) => image.createdAt?.getTime()).filter((time) => time !== undefined);
+  return times.length === 0 ? undefined : new Date(Math.max(...times));
+}
+
+const createdMs = (snapshot: SavedSnapshot): number => createdAt(snapshot)?.getTime() ?? 0;
+
+function completeNodes({ images, volumes }: Pick<SavedSnapshot, "images" | "volumes">): SavedSnapshot["nodes"] {
+  const counts = images[0]?.counts;
+  if (counts === undefined || images.length !== nodeCount(counts)) return undefined;
+  const nodes = images.map((image): SavedNode | undefined => {
+    const { image: name, address, settings, volumeKilobytes } = image;
+    const volume = volumes.find((each) => nodeReference(each) === nodeReference(image))?.volume;
+    if (name === undefined || address === undefined || settings === undefined) return undefined;
+    return volume === undefined && volumeKilobytes > 0
+      ? undefined
+      : { ...image, image: name, address, settings, volume };
+  });
+  const complete = nodes.filter((node) => node !== undefined);
+  return complete.length === nodes.length ? complete : undefined;
+}
+
+function readImage(found: unknown): SavedImage | undefined {
+  if (!isMapping(found)) return undefined;
+  const config = found["Config"];
+  const labels = readLabels(isMapping(config) ? config["Labels"] : undefined);
+  const part = readPart(labels);
+  const tags: readonly unknown[] = Array.isArray(found["RepoTags"]) ? found["RepoTags"] : [];
+  if (part === undefined) return undefined;
+  const image = snapshotImage(part.creationId, part.snapshot, part);
+  const names = [image, draftImage(part.creationId, part.snapshot, part)].filter((name) => tags.includes(name));
+  if (names.length === 0) return undefined;
+  const kilobytes = Number(labels.volumeSize);
+  return {
+    ...part,
+    image: names.find((name) => name === image),
+    names,
+    createdAt: parseMoment(found["Created"]),
+    counts: parseCounts(labels.counts),
+    reach: labels.reach === "published" ? "published" : "direct",
+    address: parseIpv4(labels.address),
+    settings: parseNodeSettings(labels.settings),
+    volumeKilobytes: Number.isSafeInteger(kilobytes) ? kilobytes : 0,
+    labels,
+  };
+}
+
+function readVolume(found: unknown): SavedVolume | undefined {
+  if (!isMapping(found)) return undefined;
+  const part = readPart(readLabels(found["Labels"]));
+  const volume = part === undefined ? "" : snapshotVolume(part.creationId, part.snapshot, part);
+  return part === undefined || found["Name"] !== volume ? undefined : { ...part, volume };
+}
+
+function readPart(labels: LabelValues): Part | undefined {
+  const [clusterId, creationId] = [parseClusterId(labels.clusterId), parseCreationId(labels.creationId)];
+  const [role, index, snapshot] = [
+    parseRole(labels.role),
+    parseIndex(labels.index),
+    parseSnapshotName(labels.snapshot),
+  ];
+  if (clusterId === undefined || creationId === undefined) return undefined;
+  if (role === undefined || index === undefined || snapshot === undefined) return undefined;
+  return { clusterId, creationId, role, index, snapshot };
+}

@@ -1,0 +1,77 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { systemClock } from "../../../system/runtime.ts";
+import { writePrivateFile } from "../../../system/files/private-file.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import { poll } from "../../../system/poll.ts";
+import {
+  identifyThisProcess,
+  isProcessAlive,
+  parseProcessIdentity,
+} from "../../../system/processes/process-identity.ts";
+import type { NodeFacts } from "../cluster-facts.ts";
+import { machineFiles } from "../machines/machine-files.ts";
+import { runOnMonitor } from "../qemu/monitor.ts";
+
+const pauseMs = 20;
+const cancelLimitMs = 30_000;
+/** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
+const busy: ReadonlySet<string> = new Set(["setup", "active", "device", "cancelling", "pre-switchover"]);
+
+/** Exists while machines pause, and says which process lets them continue. */
+const notePath = (directory: string): string => join(directory, "paused");
+
+interface Machines {
+  readonly directory: string;
+  readonly nodes: readonly NodeFacts[];
+}
+
+/** Pauses all machines at about the same moment. They continue when the result is disposed of. See also `resumeForgotten`. */
+export async function pauseMachines({ directory, nodes }: Machines, signal: AbortSignal): Promise<AsyncDisposable> {
+  await writePrivateFile(notePath(directory), JSON.stringify(await identifyThisProcess()));
+  try {
+    const stop = [{ execute: "stop" }];
+    await Promise.all(nodes.map(async (node) => runOnMonitor(machineFiles(directory, node).folder, stop, signal)));
+  } catch (error) {
+    await resumeMachines({ directory, nodes }).catch(() => {});
+    throw error;
+  }
+  return { [Symbol.asyncDispose]: async () => resumeMachines({ directory, nodes }) };
+}
+
+/** Lets machines continue whose program was killed while they paused. Every command that looks at the cluster does so. */
+export async function resumeForgotten(machines: Machines): Promise<void> {
+  const text = await readFile(notePath(machines.directory), "utf8").catch(() => undefined);
+  if (text === undefined) return;
+  const owner = parseOwner(text);
+  if (owner === undefined || !(await isProcessAlive(owner))) await resumeMachines(machines);
+}
+
+export async function resumeMachines({ directory, nodes }: Machines): Promise<void> {
+  const outcomes = await Promise.allSettled(nodes.map(async (node) => resume(machineFiles(directory, node).folder)));
+  await rm(notePath(directory), { force: true });
+  const failed = outcomes.find((outcome) => outcome.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** A machine whose memory is still being written would stop again at the end of that. */
+async function resume(folder: string): Promise<void> {
+  const { signal } = new AbortController();
+  await runOnMonitor(folder, [{ execute: "migrate_cancel" }], signal);
+  const look = async (): Promise<true | undefined> => {
+    const [result] = await runOnMonitor(folder, [{ execute: "query-migrate" }], signal);
+    const status = isMapping(result) ? result["status"] : undefined;
+    return typeof status === "string" && busy.has(status) ? undefined : true;
+  };
+  const rule = { clock: systemClock, deadlineMs: systemClock.now() + cancelLimitMs, pauseMs: () => pauseMs };
+  await poll(look, rule, signal);
+  await runOnMonitor(folder, [{ execute: "cont" }], signal);
+}
+
+function parseOwner(text: string): ReturnType<typeof parseProcessIdentity> {
+  try {
+    return parseProcessIdentity(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

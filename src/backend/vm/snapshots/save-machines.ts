@@ -1,0 +1,150 @@
+import { access, constants, copyFile, mkdir, open, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ClusterError } from "../../../errors.ts";
+import { nodeReference } from "../../../model/cluster-record.ts";
+import { quote } from "../../../ssh/quote.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { errorCode } from "../../../system/error-code.ts";
+import { sha256OfFile } from "../../../system/files/file-hash.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import { poll } from "../../../system/poll.ts";
+import { runAtOnce } from "../../../system/run-at-once.ts";
+import type { NodeFacts } from "../cluster-facts.ts";
+import { machineFiles } from "../machines/machine-files.ts";
+import { runOnMonitor } from "../qemu/monitor.ts";
+import { type FileFacts, savedFiles } from "./snapshot-files.ts";
+
+const atOnce = 4;
+const saveLimitMs = 15 * 60_000;
+const pauseMs = 50;
+/** QEMU would keep to 128 MB a second. */
+const bytesPerSecond = 1e11;
+
+export interface SavePlan {
+  readonly directory: string;
+  readonly nodes: readonly NodeFacts[];
+  /** The folder to save to. */
+  readonly folder: string;
+  readonly clock: Clock;
+}
+
+/** Saves memory and disks of paused machines. */
+export async function saveMachines(plan: SavePlan, signal: AbortSignal): Promise<void> {
+  await runAtOnce(plan.nodes, atOnce, async (node) => saveMachine(plan, node, signal), signal);
+}
+
+/** Returns facts about what was saved, which is then also safe from a crash of this computer. */
+export async function describeFiles(
+  { folder, nodes }: Pick<SavePlan, "folder" | "nodes">,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, FileFacts>>> {
+  const paths = nodes.flatMap((node) => Object.values(savedFiles(node)));
+  const entries = await runAtOnce(paths, atOnce, async (path) => describeFile(folder, path, signal), signal);
+  return Object.fromEntries(entries.filter((entry) => entry !== undefined));
+}
+
+/** The memory goes first: QEMU then hands over its disks, with everything written that it had in its caches. */
+async function saveMachine(
+  { directory, folder, clock }: SavePlan,
+  node: NodeFacts,
+  signal: AbortSignal,
+): Promise<void> {
+  const machine = machineFiles(directory, node);
+  const saved = savedFiles(node);
+  await mkdir(join(folder, dirname(saved.memory)), { recursive: true, mode: 0o700 });
+  try {
+    await saveMemory({ machine: machine.folder, path: join(folder, saved.memory), clock }, signal);
+    await copyFile(machine.disk, join(folder, saved.disk), constants.COPYFILE_FICLONE);
+    if (await isThere(machine.flash.variables)) {
+      await copyFile(machine.flash.variables, join(folder, saved.variables), constants.COPYFILE_FICLONE);
+    }
+  } catch (error) {
+    throw errorCode(error) === "ENOSPC" ? diskFull(node, error) : error;
+  }
+}
+
+async function saveMemory(
+  { machine, path, clock }: { readonly machine: string; readonly path: string; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<void> {
+  const whole = `${path}.whole`;
+  // QEMU doesn't look at the command's exit status.
+  const command = `umask 077; ${quote(["cat"])} >${quote([path])} && : >${quote([whole])}`;
+  const commands = [
+    { execute: "migrate-set-parameters", arguments: { "max-bandwidth": bytesPerSecond } },
+    { execute: "migrate", arguments: { uri: `exec:${command}` } },
+  ];
+  await runOnMonitor(machine, commands, signal);
+  const look = async (): Promise<true | undefined> => {
+    const [result] = await runOnMonitor(machine, [{ execute: "query-migrate" }], signal);
+    const status = isMapping(result) ? result["status"] : undefined;
+    if (status === "completed") return true;
+    if (status === "failed" || status === "cancelled") throw await saveFailure(path, result);
+    return undefined;
+  };
+  const rule = { clock, deadlineMs: clock.now() + saveLimitMs, pauseMs: () => pauseMs };
+  if ((await poll(look, rule, signal)) === undefined) throw tooSlow(path);
+  const end = { clock, deadlineMs: clock.now() + 10_000, pauseMs: () => pauseMs };
+  const isWhole = await poll(async () => ((await isThere(whole)) ? true : undefined), end, signal);
+  if (isWhole === undefined) throw await saveFailure(path, undefined);
+}
+
+async function saveFailure(path: string, result: unknown): Promise<ClusterError> {
+  const said = isMapping(result) && typeof result["error-desc"] === "string" ? `: ${result["error-desc"]}` : "";
+  const room = await roomBeside(path);
+  return room === 0
+    ? new ClusterError("capacity-lacking", `The disk is full: the memory cannot be written to ${path}.`, {
+        hint: "Make room, or delete a snapshot.",
+      })
+    : new ClusterError("engine-failed", `QEMU could not write the memory to ${path}${said}.`);
+}
+
+/** Whether even a small file can't be written. Free space alone doesn't tell, because of quotas and limits. */
+async function roomBeside(path: string): Promise<number> {
+  const probe = `${path}.room`;
+  try {
+    const file = await open(probe, "w", 0o600);
+    try {
+      await file.writeFile(new Uint8Array(1_000_000));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return (await stat(probe)).size;
+  } catch {
+    return 0;
+  }
+}
+
+const diskFull = (node: NodeFacts, cause: unknown): ClusterError =>
+  new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be saved.`, {
+    hint: "Make room, or delete a snapshot.",
+    cause,
+  });
+
+const tooSlow = (path: string): ClusterError =>
+  new ClusterError("deadline-passed", `Writing the memory to ${path} took longer than ${saveLimitMs / 60_000} min.`, {
+    hint: "See whether this machine's disk is slow, or full.",
+  });
+
+async function describeFile(
+  folder: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<readonly [string, FileFacts] | undefined> {
+  const whole = join(folder, path);
+  if (!(await isThere(whole))) return undefined;
+  const file = await open(whole, "r+");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return [path, { bytes: (await stat(whole)).size, sha256: await sha256OfFile(whole, signal) }];
+}
+
+const isThere = async (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,169 @@
+import { mkdir, rename, rm } from "node:fs/promises";
+import { ClusterError } from "../../../errors.ts";
+import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
+import type { SnapshotRecord, Snapshots } from "../../../model/snapshots.ts";
+import { freeSpaceProblem } from "../../../system/files/free-space.ts";
+import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import { lockMachines } from "../../lock-machines.ts";
+import { assertIncomplete, notWhole, snapshotNotFound } from "../../snapshot-errors.ts";
+import type { StoredCluster } from "../cluster-facts.ts";
+import { machineFiles, type MachineFiles } from "../machines/machine-files.ts";
+import { isRunning } from "../machines/machine-process.ts";
+import { readOwnCluster } from "../machines/look-at-machines.ts";
+import { queryRunState, queryVersion } from "../qemu/monitor.ts";
+import type { Qemu } from "../qemu/qemu.ts";
+import { checkSnapshot } from "./check-snapshot.ts";
+import { pauseMachines } from "./pause-machines.ts";
+import { restoreMachines } from "./restore-machines.ts";
+import { describeFiles, saveMachines } from "./save-machines.ts";
+import {
+  draftFolder,
+  factsPath,
+  factsText,
+  readSnapshotFacts,
+  readSnapshotFolders,
+  snapshotFolder,
+  snapshotsFolder,
+  type StoredSnapshot,
+  usedBytes,
+} from "./snapshot-files.ts";
+
+/** Snapshots of memory and disks of all machines, as files in the cluster's folder. */
+export class VmSnapshots implements Snapshots {
+  readonly holdsMemory = true;
+  readonly #qemu: Qemu;
+  readonly #runtime: Runtime;
+
+  constructor(qemu: Qemu, runtime: Runtime) {
+    this.#qemu = qemu;
+    this.#runtime = runtime;
+  }
+
+  async list({ directory }: ClusterName, _signal: AbortSignal): Promise<readonly SnapshotRecord[]> {
+    const records = (await readSnapshotFolders(directory)).map(async ({ name, folder, isComplete }) => {
+      const facts = await readSnapshotFacts(folder);
+      const createdAt = facts === undefined ? undefined : new Date(facts.createdAt);
+      return { name, createdAt, sizeBytes: await usedBytes(folder), isComplete: isComplete && facts !== undefined };
+    });
+    return (await Promise.all(records)).toSorted(
+      (a, b) => (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
+    );
+  }
+
+  async create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
+    const { clock, progress } = this.#runtime;
+    const { directory } = cluster;
+    await using _ = await lockMachines(directory, clock, signal);
+    const existing = (await readSnapshotFolders(directory)).filter((each) => each.name === name);
+    assertIncomplete(
+      cluster,
+      name,
+      existing.some(({ isComplete }) => isComplete),
+    );
+    const stored = await readOwnCluster(directory);
+    await assertAllRun(stored);
+    const machines = savable(stored);
+    const draft = draftFolder(directory, name);
+    await rm(draft, { recursive: true, force: true });
+    await makePrivateFolder(snapshotsFolder(directory));
+    await assertRoom(stored, machines.memoryMegabytes);
+    using step = progress.start("Save memory and disks");
+    const createdAt = new Date(clock.now()).toISOString();
+    try {
+      await mkdir(draft, { mode: 0o700 });
+      const qemuVersion = await this.#savePaused({ stored, draft }, signal);
+      const files = await describeFiles({ folder: draft, nodes: stored.facts.nodes }, signal);
+      await writePrivateFile(factsPath(draft), factsText({ createdAt, qemuVersion, machines, files }));
+      await rename(draft, snapshotFolder(directory, name));
+    } catch (error) {
+      await rm(draft, { recursive: true, force: true });
+      throw error;
+    }
+    step.done();
+  }
+
+  /** Resolves with the version of the QEMU that runs the machines. */
+  async #savePaused(
+    { stored, draft }: { readonly stored: StoredCluster; readonly draft: string },
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { directory, facts } = stored;
+    const { nodes } = facts;
+    const [first] = nodes;
+    if (first === undefined) throw new RangeError("A cluster has at least one node");
+    const version = await queryVersion(machineFiles(directory, first).folder, signal);
+    await using _ = await pauseMachines({ directory, nodes }, signal);
+    await saveMachines({ directory, nodes, folder: draft, clock: this.#runtime.clock }, signal);
+    return version;
+  }
+
+  async restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
+    const { clock, progress } = this.#runtime;
+    const { directory } = cluster;
+    await using _ = await lockMachines(directory, clock, signal);
+    const stored = await readOwnCluster(directory);
+    const snapshot = await this.#find(cluster, name);
+    if (!snapshot.isComplete) throw notWhole(cluster, name);
+    using checking = progress.start("Check the snapshot");
+    const saved = await checkSnapshot(this.#qemu, { cluster, nodes: stored.facts.nodes, snapshot }, signal);
+    checking.done();
+    using step = progress.start("Restore memory and disks");
+    await restoreMachines(this.#qemu, { cluster: stored, folder: snapshot.folder, saved, clock }, signal);
+    step.done();
+  }
+
+  async delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void> {
+    await using _ = await lockMachines(cluster.directory, this.#runtime.clock, signal);
+    const snapshot = await this.#find(cluster, name);
+    const draft = draftFolder(cluster.directory, name);
+    if (snapshot.isComplete) {
+      await rm(draft, { recursive: true, force: true });
+      await rename(snapshot.folder, draft);
+    }
+    await rm(draft, { recursive: true, force: true });
+  }
+
+  async #find(cluster: ClusterName, name: string): Promise<StoredSnapshot> {
+    const snapshots = await readSnapshotFolders(cluster.directory);
+    const found = snapshots.filter((snapshot) => snapshot.name === name);
+    const best = found.find(({ isComplete }) => isComplete) ?? found[0];
+    if (best !== undefined) return best;
+    throw snapshotNotFound(cluster, name, [...new Set(snapshots.map((snapshot) => snapshot.name))]);
+  }
+}
+
+async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> {
+  const states = await Promise.all(
+    facts.nodes.map(async (node) => ({ node, state: await runState(machineFiles(directory, node)) })),
+  );
+  const idle = states.find(({ state }) => state !== "running");
+  if (idle === undefined) return;
+  const problem = `${nodeReference(idle.node)} ${idle.state === undefined ? "does not run" : `is ${idle.state}`}`;
+  throw new ClusterError("machine-failed", `Cluster "${facts.clusterId}" cannot be saved: ${problem}.`, {
+    hint: "Restore another snapshot first, or create the cluster again.",
+    facts: { cluster: facts.clusterId },
+  });
+}
+
+async function runState(files: MachineFiles): Promise<string | undefined> {
+  return (await isRunning(files)) ? queryRunState(files.folder) : undefined;
+}
+
+function savable({ facts }: StoredCluster): NonNullable<StoredCluster["facts"]["machines"]> {
+  if (facts.machines !== undefined) return facts.machines;
+  throw new ClusterError(
+    "machine-failed",
+    `Cluster "${facts.clusterId}" was created by version ${facts.createdBy}, which had no snapshots.`,
+    { hint: "Create it again to save it.", facts: { cluster: facts.clusterId } },
+  );
+}
+
+/** Memory takes at most its own size, and each disk as much as it does now. */
+async function assertRoom({ directory, facts }: StoredCluster, memoryMegabytes: number): Promise<void> {
+  const disks = await Promise.all(facts.nodes.map(async (node) => usedBytes(machineFiles(directory, node).folder)));
+  const bytes = disks.reduce((sum, size) => sum + size, 0) + facts.nodes.length * memoryMegabytes * 1024 ** 2;
+  const problem = await freeSpaceProblem(directory, bytes);
+  if (problem === undefined) return;
+  throw new ClusterError("capacity-lacking", problem, { hint: "Make room, or delete a snapshot." });
+}

@@ -1,0 +1,61 @@
+import { defineCommand } from "../../cli/command.ts";
+import type { Context } from "../../cli/context.ts";
+import { argument, flag, option } from "../../cli/options/option.ts";
+import { outputFormat, text, verbose } from "../../cli/options/value-types.ts";
+import type { Backend } from "../../model/backend.ts";
+import { tableText } from "../cluster-view.ts";
+import type { Driver } from "../driver.ts";
+import { clusterId } from "../options.ts";
+
+export const admitCommand = (driver: Driver) =>
+  defineCommand({
+    name: "admit",
+    summary: "Let a computer reach a cluster",
+    description:
+      "Let this computer's public address, or the given addresses, reach the nodes over SSH and open the web UI. Only rules of the cluster's own security group are changed. The command needs no SSH key of the cluster, so run it before `import`.",
+    positionals: {
+      range: argument(text, {
+        name: "CIDR",
+        summary: "Address or address range such as 192.0.2.0/24; 0.0.0.0/0 admits everyone",
+        defaultText: "this computer's public address",
+      }),
+    },
+    options: {
+      clusterId,
+      ...driver.placeOptions,
+      list: flag({ flag: "--list", summary: "Show who is admitted, and change nothing" }),
+      remove: option(text, { flag: "--remove", placeholder: "<cidr>", summary: "Address range to admit no longer" }),
+      output: outputFormat(["text", "json"]),
+      verbose,
+    },
+    examples: [
+      { words: "admit -c nightly", summary: "Let this computer reach the cluster `nightly`" },
+      { words: "admit -c nightly 192.0.2.0/24", summary: "Let a whole network reach it" },
+      { words: "admit -c nightly --remove 192.0.2.0/24", summary: "Shut that network out again" },
+    ],
+    check: ({ range, list: isList, remove }, problems) => {
+      const given = [range !== undefined && "CIDR", isList && "--list", remove !== undefined && "--remove"];
+      const named = given.filter((name) => typeof name === "string");
+      if (named.length > 1) problems.add(`${named.join(" and ")}: cannot be combined`);
+    },
+    run: async (input, context) => {
+      const { admitRange, removeRange } = await import("../../cluster/hand-over/admission.ts");
+      const backend = await driver.open(input, context, context.signal);
+      const { list: isList, range, remove } = input;
+      if (isList) return await list(backend, input.clusterId, context);
+      if (remove !== undefined) {
+        const removed = await removeRange(backend, { clusterId: input.clusterId, range: remove }, context.signal);
+        return context.output.result({ text: removed, data: { removed } });
+      }
+      const admitted = await admitRange(backend, { clusterId: input.clusterId, range }, context.signal);
+      context.output.result({ text: admitted, data: { admitted } });
+    },
+  });
+
+async function list(backend: Backend<unknown>, id: string, { output, progress, signal }: Context): Promise<void> {
+  const { listAdmittedRanges } = await import("../../cluster/hand-over/admission.ts");
+  const ranges = await listAdmittedRanges(backend, id, signal);
+  if (ranges.length === 0) progress.note(`No address is admitted to cluster "${id}".`);
+  const rows = ranges.map(({ range, ports }) => [range, ports.join(", ")]);
+  output.result({ text: rows.length === 0 ? "" : tableText([["CIDR", "PORTS"], ...rows]), data: { ranges } });
+}

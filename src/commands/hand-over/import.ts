@@ -1,0 +1,49 @@
+import { defineCommand } from "../../cli/command.ts";
+import type { Context } from "../../cli/context.ts";
+import { argument } from "../../cli/options/option.ts";
+import { outputFormat, value, verbose } from "../../cli/options/value-types.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import type { Driver } from "../driver.ts";
+
+export const importCommand = (driver: Driver) =>
+  defineCommand({
+    name: "import",
+    summary: "Use a cluster that another computer has exported",
+    description:
+      "Read a file that `export` wrote, look for the cluster in the cloud, and log in to its nodes with the keys in the file. If the cluster exists and the host keys match, keep the keys, so that all other commands work here too. If anything is wrong, change nothing. The command needs cloud credentials of its own for the same account; the region is in the file.",
+    positionals: {
+      file: argument(
+        value((given) => given, "file"),
+        { name: "FILE", summary: "The file, or - for stdin", required: true },
+      ),
+    },
+    options: { output: outputFormat(["text", "json"]), verbose },
+    examples: [
+      { words: "import nightly.json", summary: "Use the cluster in `nightly.json`" },
+      { words: "import -", summary: "Read the file from stdin, for example from age" },
+    ],
+    run: async ({ file }, context) => {
+      const { parseHandOver } = await import("../../cluster/hand-over/hand-over-file.ts");
+      const { importCluster } = await import("../../cluster/hand-over/import-cluster.ts");
+      const handOver = await parseHandOver(await readText(file, context), file === "-" ? "stdin" : file);
+      const { region } = handOver;
+      const backend = await driver.open({ region }, context, context.signal);
+      const { id } = await importCluster(backend, handOver, context, context.signal);
+      context.output.result({ text: id, data: { cluster: id, region } });
+    },
+  });
+
+async function readText(given: string, { cwd, signal }: Context): Promise<string> {
+  const [path, files] = await Promise.all([import("node:path"), import("node:fs/promises")]);
+  const { orAborted } = await import("../../system/or-aborted.ts");
+  try {
+    const source = given === "-" ? "/dev/stdin" : path.resolve(cwd, given);
+    return await orAborted(files.readFile(source, "utf8"), signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new ClusterError("bad-usage", `Cannot read ${given === "-" ? "stdin" : given}: ${messageOf(error)}.`, {
+      hint: "Pass the file that the export command wrote.",
+      cause: error,
+    });
+  }
+}

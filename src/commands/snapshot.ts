@@ -1,0 +1,86 @@
+import { defineCommand } from "../cli/command.ts";
+import type { Context } from "../cli/context.ts";
+import { argument, BadValue } from "../cli/options/option.ts";
+import { choice, outputFormat, value, verbose } from "../cli/options/value-types.ts";
+import type { Backend } from "../model/backend.ts";
+import { snapshotNameProblem, type SnapshotRecord } from "../model/snapshots.ts";
+import { tableText } from "./cluster-view.ts";
+import type { Driver } from "./driver.ts";
+import { clusterId } from "./options.ts";
+
+export const snapshotCommand = (driver: Driver) =>
+  defineCommand({
+    name: "snapshot",
+    summary: "Save a cluster under a name, and bring it back",
+    description: `${driver.snapshots ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
+    positionals: {
+      action: argument(choice(["create", "list", "restore", "delete"]), {
+        name: "ACTION",
+        summary: "What to do: create, list, restore or delete",
+        required: true,
+      }),
+      name: argument(value(parseName), { name: "NAME", summary: "The snapshot's name; not for `list`" }),
+    },
+    options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
+    examples: [
+      { words: "snapshot create installed", summary: "Save the cluster `default` as `installed`" },
+      { words: "snapshot restore installed", summary: "Put the cluster back to that state" },
+      { words: "snapshot list -c nightly", summary: "Show the snapshots of the cluster `nightly`" },
+    ],
+    check: ({ action, name }, problems) => {
+      if (action === "list" && name !== undefined) problems.add("NAME: list takes no name");
+      if (action !== undefined && action !== "list" && name === undefined) problems.add(`NAME: required by ${action}`);
+    },
+    run: async (input, context) => {
+      const backend = await driver.open(input, context, context.signal);
+      const { action, name = "" } = input;
+      if (action === "list") return await list(backend, input.clusterId, context);
+      await act(backend, { action, name, clusterId: input.clusterId }, context);
+      context.output.result({ text: name, data: { snapshot: name } });
+    },
+  });
+
+interface Act {
+  readonly action: "create" | "restore" | "delete";
+  readonly name: string;
+  readonly clusterId: string;
+}
+
+async function act(backend: Backend<unknown>, { action, ...given }: Act, context: Context): Promise<void> {
+  const { createSnapshot, deleteSnapshot, restoreSnapshot } = await import("../cluster/snapshots.ts");
+  switch (action) {
+    case "create":
+      return await createSnapshot(backend, given, context.signal);
+    case "delete":
+      return await deleteSnapshot(backend, given, context.signal);
+    case "restore":
+      await restoreSnapshot(backend, given, context, context.signal);
+      if (backend.snapshots?.holdsMemory === true) return;
+      context.progress.note(`The nodes boot. Next: ${context.programName} wait --cluster-id ${given.clusterId}`);
+  }
+}
+
+async function list(backend: Backend<unknown>, id: string, { output, progress, signal }: Context): Promise<void> {
+  const { listSnapshots } = await import("../cluster/snapshots.ts");
+  const snapshots = await listSnapshots(backend, id, signal);
+  if (snapshots.length === 0) progress.note(`Cluster "${id}" has no snapshots.`);
+  output.result({
+    text: snapshots.length === 0 ? "" : tableText([["NAME", "CREATED", "SIZE", "STATE"], ...snapshots.map(row)]),
+    data: {
+      snapshots: snapshots.map(({ createdAt, ...rest }) => ({ ...rest, createdAt: createdAt?.toISOString() })),
+    },
+  });
+}
+
+const row = ({ name, createdAt, sizeBytes, isComplete }: SnapshotRecord): readonly string[] => [
+  name,
+  createdAt?.toISOString().replace(/\.\d+Z$/, "Z") ?? "–",
+  `${Math.ceil(sizeBytes / 1e6)} MB`,
+  isComplete ? "complete" : "incomplete",
+];
+
+function parseName(given: string): string {
+  const problem = snapshotNameProblem(given);
+  if (problem !== undefined) throw new BadValue(problem);
+  return given;
+}

@@ -1,0 +1,74 @@
+import type { Context } from "../../cli/context.ts";
+import { originOf } from "../../cli/error-report.ts";
+import { flag } from "../../cli/options/option.ts";
+import type { Problems } from "../../cli/options/problems.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { maskedPrintable } from "../../system/printable.ts";
+
+export const summary = flag({
+  flag: "--summary",
+  summary: "Append a summary in Markdown to the file that GITHUB_STEP_SUMMARY names (GitHub Actions shows it)",
+});
+
+const variable = "GITHUB_STEP_SUMMARY";
+
+/** Finds out now whether the summary can be written later, when the cluster exists. */
+export async function checkSummary(
+  isWanted: boolean | undefined,
+  problems: Problems,
+  { environment }: Pick<Context, "environment">,
+): Promise<void> {
+  if (isWanted !== true) return;
+  const path = environment[variable] ?? "";
+  if (path === "") {
+    problems.add(`--summary: the environment variable ${variable} is not set; GitHub Actions sets it in every step`);
+    return;
+  }
+  const { appendFile } = await import("node:fs/promises");
+  try {
+    await appendFile(path, "");
+  } catch (error) {
+    problems.add(`--summary: cannot write to the file that ${variable} names: ${messageOf(error)}`);
+  }
+}
+
+/**
+ * Appends to the summary, if one is wanted, with secrets masked. That the file can no longer be written is only a warning, because the work itself is
+ * done.
+ */
+export async function appendSummary(
+  isWanted: boolean,
+  markdown: string,
+  { environment, progress }: Pick<Context, "environment" | "progress">,
+): Promise<void> {
+  const path = environment[variable];
+  if (!isWanted || path === undefined) return;
+  const { appendFile } = await import("node:fs/promises");
+  try {
+    await appendFile(path, `${maskedPrintable(markdown, (text) => progress.mask(text))}\n`);
+  } catch (error) {
+    progress.warn(`cannot write the summary: ${messageOf(error)}`);
+  }
+}
+
+/** Runs a task. If it fails, the summary says why, under this title. */
+export async function summarizingFailure<Result>(
+  title: string,
+  { isWanted, context }: { readonly isWanted: boolean; readonly context: Context },
+  task: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await task();
+  } catch (error) {
+    const { renderFailure } = await import("./render-summary.ts");
+    await appendSummary(isWanted, renderFailure(title, failureText(error, context)), context);
+    throw error;
+  }
+}
+
+function failureText(thrown: unknown, { nameFlags }: Pick<Context, "nameFlags">): string {
+  const error = originOf(thrown);
+  if (!(error instanceof ClusterError)) return messageOf(error);
+  const lines = [error.message, ...(error.hint === undefined ? [] : [error.hint])];
+  return [...lines.map((line) => nameFlags(line)), `[${error.id}]`].join("\n");
+}

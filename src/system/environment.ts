@@ -1,2 +1,0 @@
-/** Environment variables by name, passed in from the edge. */
-export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,0 +1,74 @@
+import { setTimeout as wait } from "node:timers/promises";
+
+/** The parts of the running program that all code for creating or using clusters receives. */
+export interface Runtime {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly progress: Progress;
+}
+
+/** Environment variables by name, passed in from the edge. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Time as a parameter. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Resolves after `ms`. Rejects with the signal's reason as soon as it is aborted. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (ms, signal) => {
+    signal.throwIfAborted();
+    try {
+      await wait(ms, undefined, { signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    }
+  },
+};
+
+/** How the program reports what it does. The terminal implements it; the library's default prints nothing. */
+export interface Progress {
+  /** Begins a step of work, such as ("Prepare", "master_0"). Its duration is kept for the summary. */
+  start(title: string, subject?: string): Step;
+  /** Shows what the program is waiting for: live on a terminal, and otherwise one line per change, never per poll. */
+  waiting(text: string): void;
+  /** Prints a line to stderr at every verbosity. */
+  note(text: string): void;
+  warn(text: string): void;
+  /** 1: steps and timings. 2: also API calls with request ids, and remote commands. 3: also remote output. */
+  detail(level: 1 | 2 | 3, text: string): void;
+  /** From now on this value is masked in everything that is printed or logged. */
+  hide(secret: string): void;
+  /** Returns the text with every hidden value masked, for output elsewhere. */
+  mask(text: string): string;
+  /** From now on everything, at full detail and masked, also goes to this file (0600). */
+  logTo(path: string): void;
+  /** Milliseconds from the first start to the last end of the steps of each title, in order of their first start. */
+  timings(): readonly { readonly title: string; readonly ms: number }[];
+}
+
+/** A step in progress. Disposing of it without `done` marks it failed. */
+export interface Step extends Disposable {
+  /** Replaces the text beside the step, such as "42 of 310 MB". */
+  update(text: string): void;
+  done(text?: string): void;
+}
+
+const silentStep: Step = { update: () => {}, done: () => {}, [Symbol.dispose]: () => {} };
+
+export const silentProgress: Progress = {
+  start: () => silentStep,
+  waiting: () => {},
+  note: () => {},
+  warn: () => {},
+  detail: () => {},
+  hide: () => {},
+  mask: (text) => text,
+  logTo: () => {},
+  timings: () => [],
+};

@@ -1,0 +1,131 @@
+/** Snapshots of a cluster of containers: saved, brought back, damaged, cut short, and their end with the cluster's. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { buildArtifact } from "./support/artifacts.ts";
+import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import type { TestContainers } from "./support/test-containers.ts";
+
+const state: { containers?: TestContainers } = {};
+const containers = (): TestContainers => state.containers!;
+const id = (): string => containers().id("saved");
+const snapshot = (...words: readonly string[]) => containers().run(["snapshot", ...words, "-c", id()]);
+const onAgent = async (script: string): Promise<string> => {
+  const ran = await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_0", script]);
+  return ran.stdout.trim();
+};
+
+/** Every image and volume of the cluster's snapshots, also those without a name. */
+async function saved(): Promise<readonly string[]> {
+  const filters = ["--quiet", `--filter=label=cluster-e2e.cluster-id=${id()}`];
+  const found = await Promise.all([docker(["images", ...filters]), docker(["volume", "ls", ...filters])]);
+  return found
+    .flatMap((text) => text.split("\n"))
+    .filter((line) => line !== "")
+    .toSorted();
+}
+
+beforeAll(async () => {
+  state.containers = await startTestContainers();
+  const artifact = await buildArtifact("oss", containers().folder);
+  const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait"];
+  const created = await containers().run(["create", "--variant", "oss", "-c", id(), ...options, artifact]);
+  if (created.status !== 0) throw new Error(created.stderr);
+}, 300_000);
+
+afterAll(async () => {
+  if (state.containers !== undefined) await containers().run(["destroy", "--yes", "-c", id()]);
+  await state.containers?.[Symbol.asyncDispose]();
+}, 120_000);
+
+test("a cluster comes back as it was saved: addresses, options, files, volumes; and runs a job without an installation", async () => {
+  await onAgent("echo before >/root/note; mkdir -p /var/lib/docker/deep; echo before >/var/lib/docker/deep/note");
+  const before = await containers().inspect(id());
+  expect(await snapshot("create", "installed")).toMatchObject({ status: 0, stdout: "installed\n" });
+  const listed = await snapshot("list");
+  expect(listed.stdout).toMatch(/^NAME +CREATED +SIZE +STATE\ninstalled +\d{4}-\S+Z +\d+ MB +complete\n$/);
+  expect(Number(/(\d+) MB/.exec(listed.stdout)?.[1])).toBeGreaterThan(20);
+
+  await onAgent("rm -r /root/note /var/lib/docker/deep; touch /var/lib/docker/later; systemctl disable slurmd");
+  await docker(["kill", before.nodes[0]!.id]);
+  const restored = await snapshot("restore", "installed");
+  expect({ status: restored.status, stdout: restored.stdout }, restored.stderr).toEqual({
+    status: 0,
+    stdout: "installed\n",
+  });
+  expect(restored.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()}`);
+
+  const after = await containers().inspect(id());
+  const places = ({ nodes }: typeof before) =>
+    nodes.map(({ reference, privateAddress }) => [reference, privateAddress]);
+  expect(places(after)).toEqual(places(before));
+  const agent = after.nodes.find(({ reference }) => reference === "agent_0")!;
+  expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", agent.id])).toBe("1073741824");
+  expect(await onAgent("cat /root/note /var/lib/docker/deep/note; ls /var/lib/docker")).toBe("before\nbefore\ndeep");
+  expect(await containers().run(["wait", "-c", id(), "--timeout", "3m"])).toMatchObject({ status: 0 });
+  expect(await containers().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({ stdout: "agent-0\n" });
+}, 200_000);
+
+const cases = [
+  { id: "snapshot-exists", status: 1, words: ["create", "installed"], says: "delete that snapshot first" },
+  { id: "snapshot-not-found", status: 3, words: ["restore", "other"], says: "It has: installed." },
+  { id: "bad-usage", status: 2, words: ["create", "No/Name"], says: "lower-case letters" },
+  { id: "bad-usage", status: 2, words: ["restore"], says: "NAME: required by restore" },
+] as const;
+
+test.each(cases)("$id: $words", async ({ id: errorId, status, words, says }) => {
+  const ran = await snapshot(...words);
+  expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
+  for (const text of [says, `[${errorId}]`]) expect(ran.stderr).toContain(text);
+});
+
+/** The program is killed as soon as it runs one of these commands of Docker, which still takes place. */
+async function killedAt(command: string, ...words: readonly string[]): Promise<string | undefined> {
+  const lines = (real: string) => `[ "$1" != ${command} ] || { ${real} "$@" & kill -KILL $PPID; wait; exit; }`;
+  const environment = { PATH: await pathWithEngine(containers().folder, "docker", lines) };
+  return (await containers().run(["snapshot", ...words, "-c", id()], { environment })).signal;
+}
+
+test("nodes go on after a snapshot was cut short; doctor tells of what is left, and the same name can be used again", async () => {
+  expect(await killedAt("commit", "create", "cut")).toBe("SIGKILL");
+  expect(await onAgent("hostname")).toBe("agent-0");
+  expect((await snapshot("list")).stdout).toMatch(/^cut .* incomplete$/m);
+  const doctor = await containers().run(["doctor"]);
+  expect(doctor.stdout).toContain(`The snapshot "cut" of cluster "${id()}" is incomplete.`);
+  const unusable = { id: "snapshot-unusable", status: 1, words: ["restore", "cut"] };
+  const refused = await snapshot(...unusable.words);
+  expect(refused.status).toBe(unusable.status);
+  expect(refused.stderr).toContain(`[${unusable.id}]`);
+  expect((await snapshot("create", "cut")).status).toBe(0);
+  expect((await snapshot("list")).stdout).toMatch(/^cut .* complete$/m);
+}, 60_000);
+
+test("a full disk ends a snapshot with a clear error, and leaves nothing", async () => {
+  const lines = `[ "$1" != commit ] || { echo 'Error response from daemon: no space left on device' >&2; exit 1; }`;
+  const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
+  const before = await saved();
+  const ran = await containers().run(["snapshot", "create", "full", "-c", id()], { environment });
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain("[capacity-lacking]");
+  expect(await saved()).toEqual(before);
+  expect(await onAgent("hostname")).toBe("agent-0");
+}, 60_000);
+
+test("a restore that is killed, wherever it is, can be repeated", async () => {
+  for (const moment of ["rm", "create", "run", "start"]) {
+    expect([moment, await killedAt(moment, "restore", "installed")]).toEqual([moment, "SIGKILL"]);
+    expect((await containers().run(["list", "--quiet"])).stdout).toContain(id());
+  }
+  const both = await Promise.all([snapshot("restore", "installed"), snapshot("restore", "installed")]);
+  expect(both.map(({ status }) => status)).toEqual([0, 0]);
+  expect(await onAgent("cat /root/note")).toBe("before");
+}, 120_000);
+
+test("a snapshot that nodes were restored from can be deleted, and destroy removes the others after asking", async () => {
+  expect(await snapshot("delete", "installed")).toMatchObject({ status: 0, stdout: "installed\n" });
+  expect(await onAgent("hostname")).toBe("agent-0");
+  const asked = await containers().run(["destroy", "-c", id()]);
+  expect({ status: asked.status, stdout: asked.stdout }).toEqual({ status: 2, stdout: "" });
+  expect(asked.stderr).toContain(`Cluster "${id()}" has snapshots, which would be lost: cut.`);
+  expect(await containers().things(id())).toHaveLength(3);
+  expect((await containers().run(["destroy", "--yes", "-c", id()])).status).toBe(0);
+  expect([...(await containers().things(id())), ...(await saved())]).toEqual([]);
+}, 60_000);

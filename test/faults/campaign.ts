@@ -1,0 +1,64 @@
+/** All faults of all backends, each with the world that it is played in. */
+import type { ArgumentWatch } from "./argument-watch.ts";
+import type { Fault, World } from "./fault.ts";
+import { runFault, type Verdict } from "./run-fault.ts";
+import { artifactFaults } from "./table/artifact-faults.ts";
+import { clusterFaults } from "./table/cluster-faults.ts";
+import { commandFaults } from "./table/command-faults.ts";
+import { computerFaults } from "./table/computer-faults.ts";
+import { engineFaults } from "./table/engine-faults.ts";
+import { lastingApiFaults } from "./table/lasting-api-faults.ts";
+import { libraryFaults } from "./table/library-faults.ts";
+import { machineFaults } from "./table/machine-faults.ts";
+import { nodeFaults } from "./table/node-faults.ts";
+import { passingApiFaults } from "./table/passing-api-faults.ts";
+import { podmanFaults } from "./table/podman-faults.ts";
+import { qemuFaults } from "./table/qemu-faults.ts";
+import { rollBackFaults } from "./table/roll-back-faults.ts";
+import { ContainerWorld } from "./worlds/container-world.ts";
+import { VmWorld } from "./worlds/vm-world.ts";
+import { CloudWorld } from "./worlds/cloud-world.ts";
+
+export interface CampaignFault {
+  readonly name: string;
+  readonly place: string;
+  /** About how long it takes. */
+  readonly seconds: number;
+  /** Why it cannot be played here. */
+  readonly lack: string | undefined;
+  readonly play: (watch: ArgumentWatch) => Promise<Verdict>;
+}
+
+const usualSeconds = 4;
+
+export const campaign: readonly CampaignFault[] = [
+  ...inWorld("cloud", CloudWorld.open, [
+    ...passingApiFaults,
+    ...lastingApiFaults,
+    ...commandFaults,
+    ...clusterFaults,
+    ...libraryFaults,
+    ...rollBackFaults,
+    ...nodeFaults,
+    ...machineFaults,
+    ...artifactFaults,
+    ...computerFaults,
+  ]),
+  ...inWorld("container", ContainerWorld.open, engineFaults),
+  ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
+  ...inWorld("vm", VmWorld.open, qemuFaults),
+];
+
+function inWorld<Bench extends World>(
+  backend: string,
+  open: () => Promise<Bench>,
+  faults: readonly Fault<Bench>[],
+): readonly CampaignFault[] {
+  return faults.map((fault) => ({
+    name: `${backend}/${fault.name}`,
+    place: fault.place,
+    seconds: fault.seconds ?? usualSeconds,
+    lack: fault.lack,
+    play: async (watch) => runFault(fault, open, watch),
+  }));
+}

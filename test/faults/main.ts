@@ -1,0 +1,46 @@
+/**
+ * Plays the faults of the campaign against the built executables, and says which were survived. After Ctrl-C no further fault begins.
+ *
+ * Usage: bun run faults [--today] [--list] [--output] [--at-once N] [NAME…]
+ *   NAME      Faults whose name contains it; all without one
+ *   --today   Only the slice of the day
+ *   --list    Print their names, and play none
+ *   --output  Also print the output of the commands, for faults not survived
+ */
+import { parseArgs } from "node:util";
+import { campaign } from "./campaign.ts";
+import { playAll } from "./play-all.ts";
+import { sliceOf } from "./slice.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    today: { type: "boolean", default: false },
+    list: { type: "boolean", default: false },
+    output: { type: "boolean", default: false },
+    "at-once": { type: "string", default: "4" },
+  },
+});
+const named = campaign.filter(
+  ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
+);
+const day = new Date();
+const chosen = values.today ? sliceOf(named, day) : named;
+if (values.today)
+  console.log(`The slice of ${day.toISOString().slice(0, 10)}: ${chosen.length} of ${named.length} faults`);
+if (chosen.length === 0) {
+  console.error(`no fault is called ${positionals.join(" or ")}`);
+  process.exitCode = 2;
+} else if (values.list) {
+  for (const { name, seconds } of chosen) console.log(`${name}  ${seconds} s`);
+} else {
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stopping.abort());
+  const atOnce = Number(values["at-once"]);
+  const { survived, skipped } = await playAll(
+    chosen,
+    { atOnce, showsOutput: values.output, print: console.log },
+    stopping.signal,
+  );
+  if (survived + skipped < chosen.length) process.exitCode = 1;
+}

@@ -1,0 +1,253 @@
+/** A Docker or Podman without containers: it keeps what it was asked for, and each started container is an SSH server in this process. */
+import { randomBytes } from "node:crypto";
+import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
+import type { LoopbackBlock } from "../../local-cloud/machines/loopback-block.ts";
+import type { ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
+
+export interface EngineAnswer {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** It ends as if it had been killed. */
+  readonly isKilled: boolean;
+}
+
+interface Container {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly network: string;
+  readonly address: string;
+  status: "created" | "running" | "exited";
+  files: string;
+  machine: InProcessMachine | undefined;
+}
+
+interface Network {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+const answered = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
+const prefixes = { docker: "Error response from daemon", podman: "Error" } as const;
+
+export const refusalBy =
+  (name: ScriptedEngineName) =>
+  (said: string): EngineAnswer => ({
+    status: name === "docker" ? 1 : 125,
+    stdout: "",
+    stderr: `${prefixes[name]}: ${said}\n`,
+    isKilled: false,
+  });
+
+/** What each engine says of itself, in its own form. */
+const information = {
+  docker: {
+    ServerVersion: "24.0.7",
+    OperatingSystem: "Debian",
+    CgroupVersion: "2",
+    Driver: "overlay2",
+    DockerRootDir: "/var/lib/docker",
+    MemTotal: 8e9,
+  },
+  podman: {
+    host: { cgroupVersion: "v2", distribution: { distribution: "debian", version: "12" }, memTotal: 8e9 },
+    store: { graphDriverName: "overlay", graphRoot: "/var/lib/containers/storage" },
+    version: { Version: "4.9.3" },
+  },
+} as const;
+
+export type ScriptedEngineName = keyof typeof information;
+
+export class ScriptedEngine implements AsyncDisposable {
+  readonly #containers = new Map<string, Container>();
+  readonly #networks = new Map<string, Network>();
+  readonly #block: LoopbackBlock;
+  readonly #answers: ScriptedAnswers;
+  readonly #name: ScriptedEngineName;
+  readonly #refused: (said: string) => EngineAnswer;
+
+  constructor(name: ScriptedEngineName, block: LoopbackBlock, answers: ScriptedAnswers) {
+    this.#name = name;
+    this.#refused = refusalBy(name);
+    this.#block = block;
+    this.#answers = answers;
+  }
+
+  get containers(): readonly Pick<Container, "id" | "labels" | "status">[] {
+    return [...this.#containers.values()];
+  }
+
+  get networks(): readonly Network[] {
+    return [...this.#networks.values()];
+  }
+
+  /** Ends a container as its own system, or somebody else, may. */
+  async kill(id: string): Promise<void> {
+    const container = this.#containers.get(id);
+    if (container === undefined) return;
+    container.status = "exited";
+    await container.machine?.stop();
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.kill(id);
+    this.#containers.delete(id);
+  }
+
+  async run(words: readonly string[], stdin: Uint8Array): Promise<EngineAnswer> {
+    const [command = "", ...rest] = words;
+    switch (command) {
+      case "version":
+        return answered(JSON.stringify({ Server: { Components: [{ Name: "Engine" }] } }));
+      case "info":
+        return answered(JSON.stringify(information[this.#name]));
+      case "image":
+        return answered(`sha256:${"a".repeat(64)}\n`);
+      case "run":
+      case "images":
+      case "volume":
+        return answered("");
+      case "network":
+        return this.#network(rest);
+      case "create":
+        return this.#create(rest);
+      case "cp":
+        return this.#change(rest[1]!.split(":")[0]!, async (container) => {
+          container.files = Buffer.from(stdin).toString("latin1");
+        });
+      case "start":
+        return this.#change(rest[0]!, async (container) => this.#start(container));
+      case "kill":
+        return this.#change(rest[0]!, async ({ id }) => this.kill(id));
+      case "rm":
+        return this.#change(rest.at(-1)!, async ({ id }) => this.remove(id));
+      case "ps":
+        return answered(this.#selected(this.containers, rest));
+      case "container":
+        return this.#inspect(rest.slice(1));
+      case "logs":
+        return answered(this.#containers.get(rest.at(-1)!)?.machine?.consoleText ?? "");
+      default:
+        return this.#refused(`no answer is scripted for ${words.join(" ")}`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { id } of this.containers) await this.remove(id);
+  }
+
+  #network([command, ...words]: readonly string[]): EngineAnswer {
+    const name = words.at(-1)!;
+    if (command === "ls") return answered(this.#selected(this.networks, words));
+    if (command === "create") {
+      const network = { id: randomBytes(32).toString("hex"), name, labels: labelsIn(words) };
+      this.#networks.set(network.id, network);
+      return answered(`${network.id}\n`);
+    }
+    if (command === "rm") {
+      if ([...this.#containers.values()].some(({ network }) => network === this.#networks.get(name)?.name))
+        return this.#refused(`network ${name} has active endpoints`);
+      return this.#networks.delete(name) ? answered("") : this.#refused(`network ${name} not found`);
+    }
+    // Of Docker's own network: the daemon's run, and its address.
+    if (name === "bridge") return answered(words[0]!.includes("Id") ? `${"b".repeat(64)}\n` : "127.0.0.1 \n");
+    const found = words.flatMap((id) => this.#networks.get(id) ?? []);
+    return answered(
+      JSON.stringify(
+        found.map(({ id, labels, ...more }) => this.#described({ Id: id, Name: more.name, Labels: labels })),
+      ),
+    );
+  }
+
+  /** Podman writes the fields of a network in small letters. */
+  #described(network: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    if (this.#name === "docker") return network;
+    return Object.fromEntries(Object.entries(network).map(([field, value]) => [field.toLowerCase(), value]));
+  }
+
+  #create(words: readonly string[]): EngineAnswer {
+    const name = option(words, "name");
+    if (this.containers.some((container) => (container as Container).name === name))
+      return this.#refused(`Conflict. The container name "/${name}" is already in use by container "x".`);
+    const id = randomBytes(32).toString("hex");
+    const facts = { id, name, labels: labelsIn(words), network: option(words, "network") };
+    this.#containers.set(id, {
+      ...facts,
+      address: this.#block.next(),
+      status: "created",
+      files: "",
+      machine: undefined,
+    });
+    return answered(`${id}\n`);
+  }
+
+  async #start(container: Container): Promise<void> {
+    const [hostKey = ""] =
+      /-----BEGIN OPENSSH PRIVATE KEY-----.*?-----END OPENSSH PRIVATE KEY-----\n/s.exec(container.files) ?? [];
+    const [publicKey = ""] = container.files.match(/ssh-ed25519 [^\n]*/g)?.slice(-1) ?? [];
+    const userData = JSON.stringify({
+      ssh_keys: { ed25519_private: hostKey },
+      users: [{ name: "root", ssh_authorized_keys: [publicKey] }],
+    });
+    const request = {
+      instanceId: container.id,
+      hostname: container.name,
+      privateAddress: container.address,
+      distribution: "debian-12",
+      imageUser: "root",
+      userData: Buffer.from(`#cloud-config\n${userData}`),
+    };
+    const settings = {
+      publicAddress: container.address,
+      sshPort: 22,
+      onExec: this.#answers.handle,
+      loginShell: () => ({}),
+    };
+    container.machine = new InProcessMachine(request, settings);
+    await container.machine.start();
+    container.status = "running";
+  }
+
+  async #change(id: string, deed: (container: Container) => Promise<unknown>): Promise<EngineAnswer> {
+    const container = this.#containers.get(id);
+    if (container === undefined) return this.#refused(`No such container: ${id}`);
+    await deed(container);
+    return answered(`${id}\n`);
+  }
+
+  #inspect(ids: readonly string[]): EngineAnswer {
+    const found = ids.flatMap((id) => this.#containers.get(id) ?? []);
+    const described = found.map(({ id, name, labels, network, address, status }) => ({
+      Id: id,
+      Name: `/${name}`,
+      Created: new Date().toISOString(),
+      Config: { Labels: labels },
+      State: { Status: status, ExitCode: status === "exited" ? 137 : 0, OOMKilled: false, Error: "" },
+      NetworkSettings: { Networks: { [network]: { IPAddress: status === "running" ? address : "" } }, Ports: {} },
+    }));
+    return answered(JSON.stringify(described));
+  }
+
+  #selected(things: readonly Pick<Container, "id" | "labels">[], words: readonly string[]): string {
+    const [name = "", value] = words
+      .find((word) => word.startsWith("--filter=label="))!
+      .slice("--filter=label=".length)
+      .split("=");
+    const matching = things.filter(
+      ({ labels }) => labels[name] !== undefined && (value === undefined || labels[name] === value),
+    );
+    return matching.map(({ id }) => `${id}\n`).join("");
+  }
+}
+
+const option = (words: readonly string[], name: string): string =>
+  words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3) ?? "";
+
+function labelsIn(words: readonly string[]): Readonly<Record<string, string>> {
+  const labels = words.filter((word) => word.startsWith("--label=")).map((word) => word.slice("--label=".length));
+  return Object.fromEntries(
+    labels.map((label) => [label.slice(0, label.indexOf("=")), label.slice(label.indexOf("=") + 1)]),
+  );
+}

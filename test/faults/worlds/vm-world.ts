@@ -1,0 +1,96 @@
+/** `cluster-vm` with a stand-in for QEMU that boots nothing and can misbehave at each call. */
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
+import type { Exhibit, Struck, Thing } from "../fault.ts";
+import { processesOf } from "../processes.ts";
+import { usualAnswers } from "./cloud-world.ts";
+import { createWordsWith, newFolder, ProgramWorld } from "./program-world.ts";
+import type { QemuFault } from "./qemu-calls.ts";
+
+export class VmWorld extends ProgramWorld {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly secrets: readonly string[];
+  readonly createWords: readonly string[];
+
+  static async open(this: void): Promise<VmWorld> {
+    const world = new VmWorld(await newFolder());
+    await world.writeInputs();
+    await world.#writeQemu();
+    return world;
+  }
+
+  private constructor(folder: string) {
+    super(folder, "cluster-vm");
+    this.environment = { ...this.ownEnvironment(), XDG_CACHE_HOME: join(folder, "cache") };
+    this.secrets = [this.license, this.passwordHash];
+    this.createWords = createWordsWith(
+      "--agents 0 --memory 512 --cpus 1 --disk-size 4g --accelerator tcg --image empty.img",
+    );
+  }
+
+  async answer(...answers: readonly ScriptedAnswer[]): Promise<void> {
+    await Bun.write(join(this.folder, "qemu", "answers.json"), JSON.stringify([...answers, ...usualAnswers]));
+  }
+
+  /** All machines enter this state of QEMU's. */
+  async enter(runState: string): Promise<void> {
+    await Bun.write(join(this.folder, "qemu", "run-state"), runState);
+  }
+
+  async strike(...faults: readonly QemuFault[]): Promise<Struck> {
+    const path = (name: string): string => join(this.folder, "qemu", name);
+    await Bun.write(path("faults.json"), JSON.stringify(faults));
+    return {
+      hasStruck: () => faults.length === 0 || Bun.file(path("struck")).size > 0,
+      [Symbol.asyncDispose]: async () => {
+        await Bun.write(path("faults.json"), "[]");
+        await rm(path("run-state"), { force: true });
+        await this.answer();
+      },
+    };
+  }
+
+  /** The machines' processes: their temporary folder is this world's too. */
+  machines(): readonly number[] {
+    return processesOf(this.temporaryFolder)
+      .filter(({ words }) => words.includes(" -pidfile ") && !words.includes("-daemonize"))
+      .map(({ id }) => id);
+  }
+
+  async leftovers(keepsCluster: boolean): Promise<readonly Thing[]> {
+    const machines = this.machines();
+    const kept = keepsCluster ? 1 : 0;
+    const disks = (await readdir(this.stateFolder, { recursive: true }).catch(() => [])).filter((name) =>
+      name.endsWith("disk.qcow2"),
+    );
+    return [
+      ...machines.slice(kept).map((id): Thing => ({ kind: "machine", id: `process ${id}` })),
+      ...disks.slice(kept).map((id): Thing => ({ kind: "volume", id })),
+    ];
+  }
+
+  async endCluster(): Promise<void> {
+    const destroyed = await this.run(["destroy", "-c", "faulty"]);
+    if (destroyed.status !== 0) throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
+  }
+
+  async exhibits(): Promise<readonly Exhibit[]> {
+    const commands = Bun.file(join(this.folder, "qemu", "commands"));
+    return (await commands.exists()) ? [{ where: "a node's command", text: await commands.text() }] : [];
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    for (const { id } of processesOf(this.temporaryFolder)) process.kill(id, "SIGKILL");
+    await super[Symbol.asyncDispose]();
+  }
+
+  async #writeQemu(): Promise<void> {
+    await mkdir(join(this.folder, "qemu"));
+    for (const name of ["qemu-system-x86_64", "qemu-system-aarch64", "qemu-img"])
+      await this.writeProgram(name, "qemu-program.ts", [join(this.folder, "qemu"), name]);
+    await this.answer();
+    await Bun.write(join(this.folder, "qemu", "faults.json"), "[]");
+    await Bun.write(join(this.folder, "empty.img"), new Uint8Array(1_048_576));
+  }
+}

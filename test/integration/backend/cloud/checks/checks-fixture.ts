@@ -1,0 +1,109 @@
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { silentProgress, type Runtime, systemClock } from "../../../../../src/system/runtime.ts";
+import { cloudChecks } from "../../../../../src/backend/cloud/checks.ts";
+import type { CheckedDefaults } from "../../../../../src/backend/cloud/checks/facts.ts";
+import type { CheckResult } from "../../../../../src/model/check.ts";
+import { runChecks } from "../../../../../src/doctor/run-checks.ts";
+import { accounts } from "../../../../local-cloud/endpoint/accounts.ts";
+import { LocalCloud } from "../../../../local-cloud/local-cloud.ts";
+import { outcomeText } from "../../../../support/outcome-text.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+
+const usualDefaults: CheckedDefaults = {
+  region: "us-west-2",
+  distribution: "centos-7",
+  instanceType: "m5.large",
+};
+
+/** What a dry run cannot be asked about without an existing thing. */
+export const untriedPermissions = [
+  "ec2:AuthorizeSecurityGroupIngress",
+  "ec2:GetConsoleOutput",
+  "ec2:ModifyInstanceMetadataOptions",
+  "ec2:TerminateInstances",
+  "ec2:DeleteSecurityGroup",
+];
+
+interface Question {
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly defaults?: Partial<CheckedDefaults>;
+  readonly limitMs?: number;
+  /** Interrupts it after so long. */
+  readonly interruptedAfterMs?: number;
+}
+
+/** What the checks found, by name. */
+class Diagnosis {
+  readonly results: readonly CheckResult[];
+
+  constructor(results: readonly CheckResult[]) {
+    this.results = results;
+  }
+
+  /** `fail: what is wrong → what to do`, and details. */
+  told(name: string): string {
+    const found = this.results.find((result) => result.name === name);
+    if (found === undefined)
+      throw new Error(`no check "${name}" among ${this.results.map((result) => result.name).join()}`);
+    return outcomeText(found);
+  }
+
+  /** Names of the checks that ended so. */
+  names(status: CheckResult["status"]): readonly string[] {
+    return this.results.filter((result) => result.status === status).map(({ name }) => name);
+  }
+}
+
+export interface DoctorFixture extends AsyncDisposable {
+  readonly cloud: LocalCloud;
+  /** Home and state folder are in it. */
+  readonly folder: string;
+  diagnose(question: Question): Promise<Diagnosis>;
+}
+
+export async function openDoctorFixture(): Promise<DoctorFixture> {
+  const folder = await scratchFolder();
+  const cloud = await LocalCloud.start({ driver: "in-process", directory: folder.path });
+  const base = {
+    ...cloud.environment,
+    HOME: folder.path,
+    XDG_STATE_HOME: join(folder.path, "state"),
+    AWS_EC2_METADATA_DISABLED: "true",
+  };
+  return {
+    cloud,
+    folder: folder.path,
+    diagnose: async ({ environment = {}, defaults = {}, limitMs = 40_000, interruptedAfterMs = 60_000 }) => {
+      const ended = new AbortController();
+      const signal = AbortSignal.timeout(interruptedAfterMs);
+      const told: string[] = [];
+      const runtime: Runtime = {
+        environment: { ...base, ...environment },
+        clock: systemClock,
+        progress: { ...silentProgress, detail: (_level, text) => told.push(text) },
+      };
+      try {
+        const shared = AbortSignal.any([signal, ended.signal]);
+        const checks = cloudChecks({ ...usualDefaults, ...defaults }, runtime, shared);
+        const results = await runChecks(checks, { ...runtime, limitMs }, signal);
+        expectNoSecrets(JSON.stringify([results, told]));
+        return new Diagnosis(results);
+      } finally {
+        ended.abort();
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await cloud[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Whatever is looked at, and whatever is wrong with it. */
+function expectNoSecrets(text: string): void {
+  for (const account of Object.values(accounts)) {
+    expect(text).not.toContain(account.secretAccessKey);
+    if ("sessionToken" in account) expect(text).not.toContain(account.sessionToken);
+  }
+}

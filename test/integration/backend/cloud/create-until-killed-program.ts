@@ -1,0 +1,13 @@
+/** Creates a cluster in the cloud that the environment names, and then stays in the last part of the creation: its parent kills it. */
+import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
+import { createCluster } from "../../../../src/cluster/create-cluster.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { neverAborted, newRequest, region } from "../../../support/cloud-fixture.ts";
+
+const runtime = { environment: process.env, clock: systemClock, progress: silentProgress };
+const backend = await createCloudBackend({ region }, runtime, neverAborted);
+const request = newRequest("default", {
+  counts: { master: 1, agent: 2, public_agent: 0 },
+  complete: () => Bun.sleep(60_000),
+});
+await createCluster(backend, request, runtime, neverAborted);

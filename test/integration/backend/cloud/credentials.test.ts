@@ -1,0 +1,151 @@
+import { expect, test } from "bun:test";
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
+import { findCredentials } from "../../../../src/backend/cloud/credentials/credentials.ts";
+import { openApi } from "../../../../src/backend/cloud/api/open-api.ts";
+import type { ClusterError } from "../../../../src/errors.ts";
+import { accounts } from "../../../local-cloud/endpoint/accounts.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { type CloudFixture, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+
+const noneGiven = { CLOUD_ACCESS_KEY_ID: undefined, CLOUD_SECRET_ACCESS_KEY: undefined };
+const { accessKeyId, secretAccessKey } = accounts.main;
+
+/** Lists the clusters: a call that works, or whose failure is told. */
+async function listWith(fixture: CloudFixture): Promise<unknown> {
+  try {
+    const backend = await createCloudBackend({ region }, fixture.runtime, neverAborted);
+    return await backend.list(neverAborted);
+  } catch (error) {
+    return error;
+  }
+}
+
+const nameOf = async (fixture: CloudFixture) =>
+  (await openApi(region, fixture.runtime, neverAborted))(region).credentialSource;
+
+const sharedFile = `[default]
+aws_access_key_id = AKIDEFAULT
+aws_secret_access_key = wrong
+
+[dev]
+aws_access_key_id = ${accessKeyId}
+aws_secret_access_key = ${secretAccessKey}
+
+[process]
+credential_process = ./no-such-program
+
+[half]
+aws_access_key_id = ${accessKeyId}
+`;
+
+test.each(["CLOUD_PROFILE", "AWS_PROFILE"])("%s selects a profile of the shared file", async (variable) => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "credentials");
+  await writeFile(file, sharedFile);
+  await using fixture = await openFixture({ ...noneGiven, [variable]: "dev", AWS_SHARED_CREDENTIALS_FILE: file });
+  expect(await listWith(fixture)).toEqual([]);
+  expect(await nameOf(fixture)).toBe(`profile "dev" (${variable})`);
+});
+
+test("a credential_process gives credentials, and is asked once", async () => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, "give-credentials");
+  const config = join(folder.path, "config");
+  const answer = JSON.stringify({ Version: 1, AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey });
+  await writeFile(program, `#!/bin/sh\necho asked >>${folder.path}/asked\necho '${answer}'\n`);
+  await chmod(program, 0o755);
+  await writeFile(config, `[profile made]\ncredential_process = ${program}\n`);
+  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: "made", AWS_CONFIG_FILE: config });
+  expect(await listWith(fixture)).toEqual([]);
+  expect(await Bun.file(join(folder.path, "asked")).text()).toBe("asked\n");
+});
+
+test.each([
+  [
+    "unknown",
+    /^Cannot get credentials from profile "unknown" \(CLOUD_PROFILE\): Could not resolve credentials using profile: \[unknown\]/,
+  ],
+  ["process", /^Cannot get credentials from profile "process" \(CLOUD_PROFILE\): .*no-such-program/],
+  ["half", /^Cannot get credentials from profile "half" \(CLOUD_PROFILE\): /],
+])("profile %p fails in its own words", async (profile, message) => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "credentials");
+  await writeFile(file, sharedFile);
+  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: profile, AWS_SHARED_CREDENTIALS_FILE: file });
+  const error = await listWith(fixture);
+  expect(error).toMatchObject({ id: "no-credentials", exitCode: 5 });
+  expect((error as ClusterError).message.replaceAll("\n", " ")).toMatch(message);
+});
+
+// Shows R7, R68.
+test("the default profile is found without being named, and refused credentials name it", async () => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "credentials");
+  await writeFile(file, sharedFile);
+  await using fixture = await openFixture({ ...noneGiven, AWS_SHARED_CREDENTIALS_FILE: file });
+  const error = await listWith(fixture);
+  expect(error).toMatchObject({ id: "credentials-refused", exitCode: 5 });
+  expect((error as ClusterError).message).toStartWith(
+    'The cloud refused the credentials from profile "default" of the shared credentials file: ',
+  );
+});
+
+test("an expired session is told as such", async () => {
+  const { expired } = accounts;
+  await using fixture = await openFixture({
+    CLOUD_ACCESS_KEY_ID: expired.accessKeyId,
+    CLOUD_SECRET_ACCESS_KEY: expired.secretAccessKey,
+    CLOUD_SESSION_TOKEN: expired.sessionToken,
+  });
+  const error = await listWith(fixture);
+  expect(error).toMatchObject({ id: "credentials-refused", hint: "Renew the session, and set the variables again." });
+});
+
+test("one account sees nothing of another's clusters", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open(region);
+  const request = fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
+  await fixture.create(backend, request, neverAborted);
+  const { other } = accounts;
+  const environment = {
+    ...fixture.runtime.environment,
+    CLOUD_ACCESS_KEY_ID: other.accessKeyId,
+    CLOUD_SECRET_ACCESS_KEY: other.secretAccessKey,
+  };
+  const foreign = await createCloudBackend({ region }, { ...fixture.runtime, environment }, neverAborted);
+  expect(await foreign.find("default", neverAborted)).toBeUndefined();
+});
+
+test("no credentials anywhere: said before long, also where packets to the metadata service are swallowed", async () => {
+  // Accepts connections and never answers.
+  using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+  await using fixture = await openFixture({
+    ...noneGiven,
+    AWS_EC2_METADATA_DISABLED: undefined,
+    AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${silent.port}`,
+  });
+  // The SDK alone would take minutes, far beyond a test's limit.
+  expect(await listWith(fixture)).toMatchObject({ id: "no-credentials", exitCode: 5 });
+});
+
+test("a machine whose role gives nothing: what else there could be is named too", async () => {
+  // Some clouds have a service at that address that knows nothing of roles: it is not taken for EC2's.
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 404 }) });
+  const inner = { region };
+  const other = { HOME: "/nonexistent", AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href };
+  expect(await findCredentials(other, inner, neverAborted).catch((reason: unknown) => reason)).toMatchObject({
+    id: "no-credentials",
+  });
+  using ec2 = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("token") });
+  const source = await findCredentials(
+    { ...other, AWS_EC2_METADATA_SERVICE_ENDPOINT: ec2.url.href },
+    inner,
+    neverAborted,
+  );
+  expect(source.name).toBe("this machine's role (instance metadata)");
+  expect(source.hint).toMatch(
+    /CLOUD_ACCESS_KEY_ID and .*; CLOUD_PROFILE; .*default profile in .*Assign a role to this machine/,
+  );
+});

@@ -1,0 +1,227 @@
+import { expect, test } from "bun:test";
+import type { ClusterError } from "../../../../src/errors.ts";
+import type { Fault } from "../../../local-cloud/endpoint/faults.ts";
+import {
+  type CloudFixture,
+  leftIn,
+  neverAborted,
+  nothing,
+  openFixture,
+  region,
+  type RequestChanges,
+} from "../../../support/cloud-fixture.ts";
+
+/** Creates a cluster where this goes wrong; resolves with the cluster, or with what was thrown. */
+async function create(fixture: CloudFixture, faults: readonly Fault[], changes: RequestChanges) {
+  for (const fault of faults) fixture.cloud.faults.add(fault);
+  const backend = await fixture.open(region);
+  const request = fixture.request("default", changes);
+  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
+  return { outcome, request };
+}
+
+// Shows R99.
+test.each(["CreateSecurityGroup", "AuthorizeSecurityGroupIngress", "RunInstances"])(
+  "a lost answer to %s is asked for again, and nothing is made twice",
+  async (action) => {
+    await using fixture = await openFixture({});
+    const { outcome } = await create(fixture, [{ action, when: "after", times: 1, lost: true }], {});
+    expect(outcome).toMatchObject({ id: "default", state: "running" });
+    expect(leftIn(fixture.cloud)).toEqual({ machines: 3, groups: 1 });
+    expect(fixture.cloud.requests.entries.filter(({ outcome: answer }) => answer === "lost")).toHaveLength(1);
+  },
+);
+
+// Shows R99.
+test.each<Fault & { readonly what: string }>([
+  { what: "a poll", action: "DescribeInstances", when: "before", times: 10, skip: 2, code: "ServiceUnavailable" },
+  { what: "the launch's answers", action: "RunInstances", when: "after", times: 10, lost: true },
+])(
+  "an outage that outlasts the SDK's retries of $what is waited out and shown, and nothing is made twice",
+  async ({ what: _, ...fault }) => {
+    await using fixture = await openFixture({});
+    const { outcome } = await create(fixture, [fault], { counts: { master: 2, agent: 0, public_agent: 0 } });
+    expect(outcome).toMatchObject({ id: "default", state: "running" });
+    expect(leftIn(fixture.cloud)).toEqual({ machines: 2, groups: 1 });
+    const shown = fixture.told.filter((line) => line.startsWith("waiting: waiting for the cloud's API: "));
+    expect(shown).toEqual([expect.stringContaining(`ec2:${fault.action}`)]);
+  },
+  60_000,
+);
+
+test("throttling is waited out", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ throttle: { burst: 4, perSecond: 5 } });
+  const { outcome } = await create(fixture, [], {});
+  expect(outcome).toMatchObject({ id: "default", state: "running" });
+  const refused = fixture.cloud.requests.entries.filter((entry) => entry.outcome === "RequestLimitExceeded");
+  expect(refused.length).toBeGreaterThan(0);
+}, 60_000);
+
+test("ids that stay invisible for a while are pending, not gone", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ instancesVisibleAfterMs: 900, tagsVisibleAfterMs: 1200, groupsVisibleAfterMs: 800 });
+  const { outcome } = await create(fixture, [], {});
+  expect(outcome).toMatchObject({ id: "default", state: "running" });
+});
+
+test("machines that can't be seen yet are ended all the same", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ instancesVisibleAfterMs: 1500, tagsVisibleAfterMs: 1800 });
+  const refusal = {
+    action: "AuthorizeSecurityGroupIngress",
+    when: "before",
+    times: 1,
+    code: "RulesPerSecurityGroupLimitExceeded",
+  } as const;
+  const { outcome } = await create(fixture, [refusal], {});
+  expect(outcome).toMatchObject({ id: "cloud-failed", facts: { code: "RulesPerSecurityGroupLimitExceeded" } });
+  expect(fixture.cloud.instances()).toHaveLength(3);
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("a zone without room gives way to the next", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ zoneCapacity: { "us-west-2a": 0, "us-west-2b": 2 } });
+  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 3, public_agent: 0 } });
+  expect(outcome).toMatchObject({ state: "running" });
+  const zones = new Set(fixture.cloud.instances().map(({ zone }) => zone));
+  expect(zones.has("us-west-2a")).toBe(false);
+  expect(fixture.cloud.instances()).toHaveLength(4);
+});
+
+test("no room anywhere: the zones that were tried are named, and the other roles' machines are ended", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({
+    zoneCapacity: { "us-west-2a": 1, "us-west-2b": 1, "us-west-2c": 1, "us-west-2d": 1 },
+  });
+  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 2, public_agent: 0 } });
+  expect(outcome).toMatchObject({ id: "capacity-lacking", exitCode: 1 });
+  expect((outcome as ClusterError).message).toMatchInlineSnapshot(
+    `"No zone of region us-west-2 currently has capacity for 2 × m5.large for agent (tried us-west-2a, us-west-2b, us-west-2c: InsufficientInstanceCapacity; us-west-2d: Unsupported)."`,
+  );
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("the account's limit: what was asked for is named", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ vcpuLimit: 4 });
+  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 40, public_agent: 0 } });
+  expect(outcome).toMatchObject({ id: "capacity-lacking", facts: { count: 40, role: "agent" } });
+  expect((outcome as ClusterError).message).toContain("Requested: 41 × m5.large (1 master, 40 agent, 0 public_agent).");
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+// Shows R101.
+test("a machine that ends instead of starting is told with the cloud's own reason", async () => {
+  await using fixture = await openFixture({});
+  const message = "Client.VolumeLimitExceeded: Volume limit exceeded";
+  const fault = {
+    action: "RunInstances",
+    when: "launch",
+    times: 1,
+    code: "Client.VolumeLimitExceeded",
+    message,
+  } as const;
+  const { outcome, request } = await create(fixture, [fault], {});
+  expect(outcome).toMatchObject({ id: "machine-failed" });
+  expect((outcome as ClusterError).message).toMatch(
+    /^\w+_0 \(i-[0-9a-f]{17}\) stopped before it could be used: Client\.VolumeLimitExceeded: Volume limit exceeded\.$/,
+  );
+  expect(request.failures).toHaveLength(1);
+  expect(request.failures[0]?.nodes.some((node) => node.stateReason === message)).toBe(true);
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+// Shows R101.
+test("a first boot that fails is told with its log's last lines", async () => {
+  await using fixture = await openFixture({});
+  const firstContact = { pattern: "e2e-first-contact", replaceHostKey: true };
+  fixture.cloud.answers.replace([
+    firstContact,
+    { pattern: "e2e-first-boot", status: 4, stdout: "status: error\nFailed to run module bootcmd\n" },
+  ]);
+  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 0, public_agent: 0 } });
+  expect((outcome as ClusterError).message).toMatchInlineSnapshot(`
+    "master_0: the first boot failed.
+    status: error
+    Failed to run module bootcmd"
+  `);
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("cloud-init's harmless complaints are noted, no more", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.answers.replace([
+    { pattern: "e2e-first-contact", replaceHostKey: true },
+    { pattern: "e2e-first-boot", status: 3, stdout: "status: error\nlocale\n" },
+  ]);
+  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 0, public_agent: 0 } });
+  expect(outcome).toMatchObject({ state: "running" });
+  expect(fixture.told).toContain("detail: master_0: cloud-init reported: status: error\nlocale");
+});
+
+test("a missing permission names the action, and the log has the encoded part", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ deniedActions: ["RunInstances"] });
+  const { outcome } = await create(fixture, [], {});
+  expect(outcome).toMatchObject({ id: "not-permitted", exitCode: 5 });
+  expect((outcome as ClusterError).message).toStartWith(
+    "The account may not call ec2:RunInstances with the credentials from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY:",
+  );
+  expect(fixture.told.some((line) => line.startsWith("detail: Encoded authorization message: "))).toBe(true);
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("an image that the region doesn't have", async () => {
+  await using fixture = await openFixture({});
+  const options = {
+    instanceType: "m5.large",
+    customTags: [],
+    adminCidrs: [],
+    image: { id: "ami-0123456789abcdef0", user: "me" },
+  };
+  const { outcome } = await create(fixture, [], { options });
+  expect(outcome).toMatchObject({ id: "image-not-found", facts: { code: "InvalidAMIID.NotFound" } });
+  expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
+});
+
+test("a deadline that passes says what was waited for", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ bootDelayMs: 60_000 });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 0, public_agent: 0 },
+    deadlineMs: Date.now() + 2000,
+  });
+  expect(outcome).toMatchObject({ id: "deadline-passed", exitCode: 4 });
+  expect((outcome as ClusterError).message).toMatch(
+    /^Cannot log in to master_0 within the creation's time limit: Cannot reach master_0 \(127\.\S+ port 22\): connection refused\.$/,
+  );
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("so does one that passes before machines start", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ pendingMs: 60_000 });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 0, public_agent: 0 },
+    deadlineMs: Date.now() + 4000,
+  });
+  expect((outcome as ClusterError).message).toBe(
+    'Creating cluster "default" exceeded its time limit. It was still waiting for 1 of 1 machines to start.',
+  );
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+});
+
+test("a machine that never answers may be one that doesn't let this machine's address in", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ bootDelayMs: 60_000 });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 0, public_agent: 0 },
+    options: { instanceType: "m5.large", customTags: [], adminCidrs: ["192.0.2.0/24"] },
+    deadlineMs: Date.now() + 2000,
+  });
+  expect((outcome as ClusterError).message).toEndWith(
+    "connection refused. This machine's public address is now 127.0.0.1, but the cluster allows only 192.0.2.0/24.",
+  );
+});

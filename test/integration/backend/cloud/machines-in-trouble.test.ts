@@ -1,0 +1,76 @@
+/** Machines that can't become nodes: the creation says so in seconds, with the cloud's own reason. */
+import { expect, test } from "bun:test";
+import { ClusterError } from "../../../../src/errors.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+
+const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
+
+// Shows R101.
+test("a machine that is terminated during the configuration is told with the cloud's reason, within seconds", async () => {
+  await using fixture = await openFixture({});
+  const { cloud } = fixture;
+  const backend = await fixture.open(region);
+  const terminated = { atMs: 0 };
+  const request = fixture.request("default", {
+    ...oneNode,
+    complete: async ({ nodes }, signal) => {
+      await fixture.terminate(nodes[0]!.id);
+      terminated.atMs = Date.now();
+      // An installation that doesn't notice.
+      await new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("cut off")), { once: true });
+      });
+    },
+  });
+  const failure = await failureOf(fixture.create(backend, request, neverAborted));
+  expect(failure).toMatchObject({ id: "machine-failed", exitCode: 1 });
+  expect(failure.message).toMatch(/^master_0 \(i-\w+\) stopped before it could be used: .*User initiated shutdown\.$/);
+  // Polls come every five seconds.
+  expect(request.failures).toHaveLength(1);
+  expect(Date.now() - terminated.atMs).toBeLessThan(15_000);
+  expect(leftIn(cloud)).toEqual(nothing);
+}, 30_000);
+
+test("the hint for a machine that powers itself off is to check its clock", async () => {
+  await using fixture = await openFixture({});
+  const { cloud } = fixture;
+  cloud.behaviour.change({ bootDelayMs: 60_000 });
+  const backend = await fixture.open(region);
+  const failing = failureOf(fixture.create(backend, fixture.request("default", oneNode), neverAborted));
+  while (cloud.instances()[0]?.state !== "running") await Bun.sleep(10);
+  await cloud.kill(cloud.instances()[0]!.instanceId);
+  const { id, message, hint } = await failing;
+  expect([id, message]).toEqual(["machine-failed", expect.stringContaining("Instance initiated shutdown")]);
+  expect(hint).toStartWith("It powered itself off, as every machine does at its deadline. Its clock may be wrong");
+}, 30_000);
+
+// Shows R101.
+test("a connection that is lost because its machine ended is told as that machine's end", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open(region);
+  const request = fixture.request("default", {
+    ...oneNode,
+    complete: async ({ nodes }) => {
+      await fixture.terminate(nodes[0]!.id);
+      throw new ClusterError("connection-failed", "connection refused", { transient: true });
+    },
+  });
+  const failure = await failureOf(fixture.create(backend, request, neverAborted));
+  expect(failure).toMatchObject({ id: "machine-failed" });
+  expect(failure.message).toContain("User initiated shutdown");
+}, 30_000);
+
+// Shows R128.
+test("a machine without a public address is shown as that at once", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ publicAddresses: false });
+  const backend = await fixture.open(region);
+  const request = fixture.request("default", { ...oneNode, deadlineMs: Date.now() + 4000 });
+  const failure = await failureOf(fixture.create(backend, request, neverAborted));
+  expect(fixture.told).toContain("waiting: waiting for master_0 to get a public address");
+  expect(failure.message).toBe(
+    'Creating cluster "default" exceeded its time limit. It was still waiting for master_0 to get a public address.',
+  );
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+}, 30_000);

@@ -1,0 +1,107 @@
+import { expect, test } from "bun:test";
+import type { ClusterError } from "../../../../src/errors.ts";
+import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+
+const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
+
+test("a cluster of another region is found there, on the error path only", async () => {
+  await using fixture = await openFixture({});
+  const here = await fixture.open(region);
+  const request = fixture.request("default", oneNode);
+  await fixture.create(here, request, neverAborted);
+  const elsewhere = await fixture.open("eu-central-1");
+  fixture.cloud.requests.clear();
+  expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
+  expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
+  expect(await elsewhere.findElsewhere("default", neverAborted)).toEqual({ places: [region], silent: [] });
+  expect(await here.findElsewhere("default", neverAborted)).toEqual({ places: [], silent: [] });
+});
+
+test("clusters of all enabled regions are listed, and a region that refuses is named with its reason", async () => {
+  await using fixture = await openFixture({});
+  for (const [name, clusterId] of [
+    [region, "west"],
+    ["eu-central-1", "middle"],
+  ] as const) {
+    await fixture.create(await fixture.open(name), fixture.request(clusterId, oneNode), neverAborted);
+  }
+  const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
+  fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
+  const backend = await fixture.open(region);
+  const { clusters, silent } = await backend.listEverywhere!(neverAborted);
+  expect(clusters.map(({ id, region: place }) => [id, place])).toEqual([
+    ["middle", "eu-central-1"],
+    ["west", region],
+  ]);
+  expect(silent).toEqual([
+    { place: "us-east-1", reason: expect.stringContaining("may not call ec2:DescribeInstances") },
+  ]);
+});
+
+test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
+  "region %s, which isn't enabled, is told with those that are",
+  async (name) => {
+    await using fixture = await openFixture({});
+    const backend = await fixture.open(name);
+    const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ id: "region-not-enabled", exitCode: 5 });
+    expect((error as ClusterError).message).toBe(`Region ${name} does not exist, or is not enabled for the account.`);
+    expect((error as ClusterError).hint).toBe(
+      "Enabled: ap-east-1, ap-southeast-2, eu-central-1, sa-east-1, us-east-1, us-west-2.",
+    );
+  },
+);
+
+test("a region without a default network asks for a subnet", async () => {
+  await using fixture = await openFixture({});
+  const backend = await fixture.open("sa-east-1");
+  const request = fixture.request("default", oneNode);
+  const error = await fixture.create(backend, request, neverAborted).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ id: "no-default-network", exitCode: 5 });
+  expect((error as ClusterError).hint).toContain("`subnetId`");
+  expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
+});
+
+test("an endpoint where nobody is says so, after some tries", async () => {
+  await using fixture = await openFixture({ AWS_ENDPOINT_URL_EC2: "http://127.0.0.1:9" });
+  const backend = await fixture.open(region);
+  const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ id: "cloud-failed", transient: true });
+  expect((error as ClusterError).message).toStartWith(
+    "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:DescribeInstances: ",
+  );
+}, 60_000);
+
+test("an aborted call rejects at once with the signal's reason", async () => {
+  await using fixture = await openFixture({});
+  fixture.cloud.behaviour.change({ apiDelayMs: 10_000 });
+  const backend = await fixture.open(region);
+  const controller = new AbortController();
+  const reason = new Error("enough");
+  setTimeout(() => controller.abort(reason), 100);
+  expect(await backend.list(controller.signal).catch((error: unknown) => error)).toBe(reason);
+});
+
+test("the address this machine is seen from can't be had: the option is named", async () => {
+  await using fixture = await openFixture({ CLUSTER_CHECK_ADDRESS_URL: "http://127.0.0.1:9/" });
+  const backend = await fixture.open(region);
+  const request = fixture.request("default", oneNode);
+  const error = await backend.plan(request, neverAborted).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ id: "machine-not-set-up", exitCode: 5 });
+  expect((error as ClusterError).hint).toContain("`adminCidrs`");
+});
+
+test("the address is asked for without the proxy that everything else goes through", async () => {
+  using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("198.51.100.1") });
+  await using fixture = await openFixture({});
+  const script = `
+    const { checkAddress } = await import("${import.meta.dir}/../../../../src/backend/cloud/launch/check-address.ts");
+    console.log(await checkAddress(process.env, new AbortController().signal));
+  `;
+  const address = `http://127.0.0.1:${proxy.port}`;
+  const child = Bun.spawn([process.execPath, "-e", script], {
+    env: { ...fixture.runtime.environment, HTTP_PROXY: address, http_proxy: address, HTTPS_PROXY: address },
+    stderr: "inherit",
+  });
+  expect(await new Response(child.stdout).text()).toBe("127.0.0.1\n");
+});

@@ -1,0 +1,126 @@
+/** Roll-backs that meet trouble themselves: nothing is forgotten that may still be there. */
+import { expect, test } from "bun:test";
+import { access, readFile } from "node:fs/promises";
+import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+
+const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
+const failure = new Error("the installation did not start");
+
+// Shows R100.
+test.each([
+  ["TerminateInstances", "to terminate the machines"],
+  ["DescribeSecurityGroups", "to remove the rest"],
+])(
+  "while %s stays unanswered the roll-back waits, says so, and then leaves nothing",
+  async (action, aim) => {
+    await using fixture = await openFixture({});
+    const { cloud, told } = fixture;
+    const backend = await fixture.open(region);
+    const request = fixture.request("default", {
+      ...oneNode,
+      complete: async () => {
+        // More than one request is tried.
+        cloud.faults.add({ action, when: "before", times: 10, lost: true });
+        throw failure;
+      },
+    });
+    expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
+    expect(leftIn(cloud)).toEqual(nothing);
+    const wait = new RegExp(`^waiting: waiting ${aim}: The API in region us-west-2 .* did not answer ec2:${action}`);
+    expect(told.some((line) => wait.test(line))).toBe(true);
+    expect(told.filter((line) => line.startsWith("warn: "))).toEqual([]);
+  },
+  60_000,
+);
+
+// Shows R100.
+test("a launch whose answer stays lost is asked for again by the roll-back until there is one", async () => {
+  await using fixture = await openFixture({});
+  const { cloud } = fixture;
+  cloud.behaviour.change({ instancesVisibleAfterMs: 3000, tagsVisibleAfterMs: 3500 });
+  cloud.faults.add({ action: "RunInstances", when: "after", times: 10, lost: true });
+  const backend = await fixture.open(region);
+  const controller = new AbortController();
+  const creating = fixture.create(backend, fixture.request("default", oneNode), controller.signal);
+  while (cloud.instances().length === 0) await Bun.sleep(1);
+  controller.abort(failure);
+  expect(await creating.catch((error: unknown) => error)).toBe(failure);
+  expect(cloud.instances()).toHaveLength(1);
+  expect(leftIn(cloud)).toEqual(nothing);
+}, 60_000);
+
+// Shows R100.
+test("credentials that end at the launch: what may be left is told, its folder is kept, and the next create removes it", async () => {
+  await using fixture = await openFixture({});
+  const { cloud, told } = fixture;
+  const backend = await fixture.open(region);
+  const directories: string[] = [];
+  const request = fixture.request("default", {
+    ...oneNode,
+    complete: async ({ directory }) => {
+      directories.push(directory);
+      cloud.faults.add({ action: "*", when: "before", times: "always", code: "RequestExpired" });
+      throw failure;
+    },
+  });
+  expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
+  expect(told.find((line) => line.startsWith("warn: "))).toMatch(
+    /^warn: The removal failed: .* Machines i-\w+ may be left in region us-west-2: they terminate automatically at /,
+  );
+  expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
+  const [directory = ""] = directories;
+  const { creation, privateKey } = creationFiles(directory);
+  expect(JSON.parse(await readFile(creation, "utf8"))).toMatchObject({ state: "abandoned" });
+  await access(privateKey);
+  cloud.faults.clear();
+  const next = await fixture.create(backend, fixture.request("default", oneNode), neverAborted);
+  expect(next.state).toBe("running");
+  expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
+  expect(await access(directory).catch(() => "gone")).toBe("gone");
+}, 60_000);
+
+// Shows R100.
+test.each([
+  ["another group refers to it", true, "InvalidGroup.InUse"],
+  ["the account may not delete it", true, "UnauthorizedOperation"],
+  ["somebody else deleted it", false, "InvalidGroup.NotFound"],
+])(
+  "a security group that cannot be deleted because %s is reported as left: %p",
+  async (_, isReported, code) => {
+    await using fixture = await openFixture({});
+    const { cloud, told } = fixture;
+    const backend = await fixture.open(region);
+    const request = fixture.request("default", {
+      ...oneNode,
+      complete: async () => {
+        cloud.faults.add({ action: "DeleteSecurityGroup", when: "before", times: "always", code });
+        throw failure;
+      },
+    });
+    expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
+    const { groupId } = cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-default")!;
+    const warnings = told.filter((line) => line.startsWith("warn: "));
+    expect(warnings).toEqual(isReported ? [expect.stringContaining(`Left behind: security group ${groupId}.`)] : []);
+  },
+  30_000,
+);
+
+test("a node that cannot be prepared ends the creation while others still start", async () => {
+  await using fixture = await openFixture({});
+  const { cloud } = fixture;
+  cloud.behaviour.change({ bootDelayMs: [0, 60_000] });
+  const backend = await fixture.open(region);
+  const disposed: string[] = [];
+  const request = fixture.request("default", {
+    counts: { master: 1, agent: 1, public_agent: 0 },
+    installer: () => ({
+      prepare: async () => Promise.reject(failure),
+      start: async () => Promise.reject(new Error("not all nodes were there")),
+      [Symbol.asyncDispose]: async () => void disposed.push("installer"),
+    }),
+  });
+  expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
+  expect(disposed).toEqual(["installer"]);
+  expect(leftIn(cloud)).toEqual(nothing);
+}, 30_000);

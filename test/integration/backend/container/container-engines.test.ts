@@ -1,0 +1,188 @@
+/** Which container engine is chosen, and what is said of the others. The engines are programs of a few lines of shell, on a PATH of their own. */
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { chmod, mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { chooseEngine } from "../../../../src/backend/container/engine/choose-engine.ts";
+import { containerChecks } from "../../../../src/backend/container/checks.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { type EngineName } from "../../../../src/backend/container/engine/engine-kind.ts";
+import { findElsewhere } from "../../../../src/backend/container/records/find-elsewhere.ts";
+import { findCluster } from "../../../../src/cluster/find-cluster.ts";
+import { runChecks } from "../../../../src/doctor/run-checks.ts";
+import { type Progress, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const neverAborted = new AbortController().signal;
+
+/** What the programs do, in shell. */
+const docker = `echo '{"Server":{"Components":[{"Name":"Engine"}]}}'`;
+const podman = `echo '{"host":{"security":{"rootless":false}}}'`;
+const containerd = `echo '{"Server":{"Components":[{"Name":"containerd"}]}}'`;
+
+const silentDocker = `echo "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; exit 1`;
+
+/** A PATH with these programs alone, and what is said meanwhile. */
+async function openMachine(programs: Partial<Record<EngineName, string>>) {
+  const folder = await scratchFolder();
+  for (const [name, lines] of Object.entries(programs)) {
+    await Bun.write(join(folder.path, name), `#!/bin/sh\n${lines}\n`);
+    await chmod(join(folder.path, name), 0o755);
+  }
+  const notes: string[] = [];
+  const details: string[] = [];
+  const waits: string[] = [];
+  const progress: Progress = {
+    ...silentProgress,
+    note: (text) => void notes.push(text),
+    detail: (_, text) => void details.push(text),
+    waiting: (text) => {
+      waits.push(text);
+      if (text !== "") writeFileSync(join(folder.path, "told"), "");
+    },
+  };
+  const runtime = { environment: { PATH: folder.path }, progress };
+  return {
+    folder: folder.path,
+    notes,
+    details,
+    waits,
+    runtime,
+    choose: async (named?: EngineName) => (await chooseEngine(named, runtime, neverAborted)).kind.name,
+    [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
+  };
+}
+
+test.each(["", "null", "[", '"Docker"', "Welcome\n{}"])(
+  "a docker that answers %j is told of, and not taken for Docker",
+  async (answer) => {
+    await using machine = await openMachine({ docker: `printf '${answer}'` });
+    const error = await failureOf(machine.choose());
+    expect(error.id).toBe("machine-not-set-up");
+    expect(error.message).toContain(`The output of "docker version" is not that of Docker`);
+    expect(error.hint).toContain("command -v docker");
+  },
+);
+
+test.each([
+  ["Docker before Podman", { docker, podman }, "docker"],
+  ["Podman where docker is its own", { docker: podman, podman }, "podman"],
+  ["Podman where docker is containerd's", { docker: containerd, podman }, "podman"],
+  ["Podman where docker only greets", { docker: "echo Welcome", podman }, "podman"],
+] as const)("without a name it is %s", async (_, programs, expected) => {
+  await using machine = await openMachine(programs);
+  expect(await machine.choose()).toBe(expected);
+});
+
+test("where docker is another's, and there is no Podman, both are said", async () => {
+  await using machine = await openMachine({ docker: containerd });
+  const error = await failureOf(machine.choose());
+  expect(error.id).toBe("machine-not-set-up");
+  expect(error.message).toContain(
+    "The program docker on the PATH is not Docker. There is no executable program podman",
+  );
+});
+
+// Shows R121.
+test.each([
+  ["does not answer", silentDocker],
+  ["may not be used", `echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`],
+  ["fails", "echo odd >&2; exit 1"],
+])("that Podman is used because Docker %s is said, and why", async (_, lines) => {
+  await using machine = await openMachine({ docker: lines, podman });
+  expect(await machine.choose()).toBe("podman");
+  expect(machine.notes).toHaveLength(1);
+  expect(machine.notes[0]).toMatch(/(?:docker|Docker) .*\. Using Podman\.$/);
+});
+
+test.each([
+  ["is not there", {}],
+  ["is Podman's", { docker: podman }],
+])("that Podman is used where docker %s is told with -v only, and why", async (_, others) => {
+  await using machine = await openMachine({ ...others, podman });
+  expect(await machine.choose()).toBe("podman");
+  expect(machine.notes).toEqual([]);
+  expect(machine.details.at(-1)).toMatch(/docker .*\. Using Podman\.$/);
+});
+
+const brokenDocker = `[ "$1" != version ] || { ${docker}; exit; }; echo odd >&2; exit 1`;
+
+test.each([
+  ["does not answer", silentDocker, "Docker does not answer: Cannot connect to the Docker daemon"],
+  ["breaks", brokenDocker, "failed: odd."],
+])("where no cluster is found, and Docker %s, it is not found, and may be there", async (_, lines, reason) => {
+  await using machine = await openMachine({ docker: lines, podman });
+  const elsewhere = await findElsewhere({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
+  expect(elsewhere.places).toEqual([]);
+  expect(elsewhere.silent).toMatchObject([{ place: "docker" }]);
+  expect(elsewhere.silent[0]!.reason).toContain(reason);
+  const place = { kind: "engine", name: "podman", option: "--engine" };
+  const backend = { place, find: async () => undefined, findElsewhere: async () => elsewhere };
+  const error = await failureOf(findCluster(backend, "a", neverAborted));
+  expect(error.id).toBe("cluster-not-found");
+  expect(error.hint).toContain("It may be in docker, whose clusters cannot be listed:");
+  expect(error.hint).toContain(reason);
+});
+
+test.each([
+  ["is not there", {}],
+  ["never serves", { podman: podman.replace("false", "true") }],
+])("where no cluster is found, an engine that %s is not told of", async (_, programs) => {
+  await using machine = await openMachine(programs);
+  const elsewhere = await findElsewhere({ kind: engineKinds.docker }, "a", machine.runtime, neverAborted);
+  expect(elsewhere).toEqual({ places: [], silent: [] });
+});
+
+test("an abort while other engines are asked ends it", async () => {
+  await using machine = await openMachine({ docker });
+  const interrupted = AbortSignal.abort(new Error("interrupted"));
+  const asking = findElsewhere({ kind: engineKinds.podman }, "a", machine.runtime, interrupted);
+  expect((await failureOf(asking)).message).toBe("interrupted");
+});
+
+test("a wait for an engine that takes its time is told of while it lasts; a quick one is not", async () => {
+  const slow = `while ! [ -e "\${0%/*}/told" ]; do /bin/sleep 0.1; done; ${docker}`;
+  await using machine = await openMachine({ docker: slow });
+  expect(await machine.choose()).toBe("docker");
+  expect(machine.waits).toEqual(["waiting for Docker to answer", ""]);
+  machine.waits.length = 0;
+  expect(await machine.choose()).toBe("docker");
+  expect(machine.waits).toEqual([""]);
+});
+
+// Shows R121.
+test("the doctor says in Docker's own words that it hangs, after having tried Podman", async () => {
+  await using machine = await openMachine({ docker: "exec /bin/sleep 600" });
+  const runtime = { ...machine.runtime, clock: systemClock };
+  const [engine] = await runChecks(
+    containerChecks(undefined, runtime, neverAborted).slice(0, 1),
+    { ...runtime, limitMs: 40_000 },
+    neverAborted,
+  );
+  expect(outcomeText(engine!)).toContain(
+    "docker version exceeded its limit of 8 s. There is no executable program podman",
+  );
+  expect(outcomeText(engine!)).toContain("docker info");
+}, 30_000);
+
+test("a doctor that is interrupted while a container is tried leaves no folder in the home", async () => {
+  // Until the machine is disposed of.
+  const run = `: > "\${0%/*}/running"; while [ -e "\${0%/*}/running" ]; do /bin/sleep 0.1; done`;
+  await using machine = await openMachine({
+    docker: `case $1 in run) ${run} ;; images) echo localhost/cluster-e2e-node:x ;; *) ${docker} ;; esac`,
+  });
+  const { runtime, folder } = machine;
+  const home = join(folder, "home");
+  await mkdir(home);
+  const environment = { ...runtime.environment, HOME: home };
+  const ending = new AbortController();
+  const checks = containerChecks("docker", { ...runtime, environment, clock: systemClock }, ending.signal);
+  const mounts = checks.find(({ name }) => name === "mounts")!;
+  void mounts.run(ending.signal).catch(() => {});
+  while (!(await Bun.file(join(folder, "running")).exists())) await Bun.sleep(10);
+  expect(await readdir(home)).toHaveLength(1);
+  ending.abort();
+  expect(await readdir(home)).toEqual([]);
+});

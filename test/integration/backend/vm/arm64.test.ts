@@ -1,0 +1,95 @@
+/** Machines of ARM computers, on a real QEMU for them, whose translation works everywhere. */
+import { expect, test } from "bun:test";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { trialLimitsMs, tryAccelerators } from "../../../../src/backend/vm/qemu/accelerator.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import type { NodeFacts } from "../../../../src/backend/vm/cluster-facts.ts";
+import { readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
+import { findFirmware } from "../../../../src/backend/vm/qemu/firmware.ts";
+import { findFreePorts } from "../../../../src/backend/vm/machines/free-ports.ts";
+import { launchMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
+import { hostKeyPerNode } from "../../../../src/backend/first-host-keys.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+const environment = { PATH: process.env["PATH"] ?? "" };
+const qemu = openQemu({ environment, progress: silentProgress }, architectureOf("arm64"));
+const missing = ["qemu-system-aarch64", "qemu-img"].find((program) => Bun.which(program) === null);
+const firmware = missing === undefined ? await findFirmware(qemu, never).catch(() => undefined) : undefined;
+const lack = firmware === undefined ? `no ${missing ?? "firmware"} here` : undefined;
+
+test.skipIf(lack !== undefined)(`what is tried of an accelerator runs on ARM (${lack ?? "here"})`, async () => {
+  const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, never);
+  expect(trials.find(({ accelerator }) => accelerator === "tcg")).toEqual({ accelerator: "tcg", problem: undefined });
+});
+
+test.skipIf(lack !== undefined)(
+  "a machine's firmware runs and looks at its disk",
+  async () => {
+    await using folder = await scratchFolder();
+    const node: NodeFacts = {
+      id: "vm-0123abcd-0",
+      role: "master",
+      index: 0,
+      privateAddress: "10.93.0.2",
+      ports: toPorts(await findFreePorts(3)),
+    };
+    await mkdir(join(folder.path, "machines"));
+    await writeFile(join(folder.path, "empty.img"), new Uint8Array(1_048_576));
+    const files = machineFiles(folder.path, node);
+    await launchMachines(qemu, await planOf(folder.path, node), never);
+    try {
+      await consoleShows(files.console, "BdsDxe: ");
+      const text = await readFile(files.console, "utf8");
+      expect(text).toContain("UEFI firmware");
+      // The first card but the one for random numbers.
+      expect(text).toMatch(/BdsDxe: failed to load Boot\d+ "UEFI Misc Device.*Pci\(0x2,0x0\)/);
+    } finally {
+      await endMachines([files], systemClock, never);
+    }
+  },
+  60_000,
+);
+
+async function planOf(directory: string, node: NodeFacts): Promise<Parameters<typeof launchMachines>[1]> {
+  const counts = { master: 1, agent: 0, public_agent: 0 };
+  return {
+    directory,
+    facts: {
+      clusterId: "arm",
+      creationId: "0123abcd",
+      variant: "oss",
+      distribution: "debian-12",
+      counts,
+      createdAt: new Date(0).toISOString(),
+      createdBy: "1",
+      nodes: [node],
+    },
+    options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 64 },
+    accelerator: "tcg",
+    isSandboxed: true,
+    firmware,
+    image: await readImageFacts(qemu, join(directory, "empty.img"), never),
+    boot: {
+      user: "e2e",
+      publicKey: "ssh-ed25519 AAAA",
+      deadline: undefined,
+      hosts: [],
+    },
+    firstHostKeys: hostKeyPerNode(),
+    wires: { folder: directory, count: 1 },
+    clock: systemClock,
+  };
+}
+
+async function consoleShows(path: string, text: string): Promise<void> {
+  for (const deadline = Date.now() + 45_000; Date.now() < deadline; await Bun.sleep(100)) {
+    if ((await readFile(path, "utf8").catch(() => "")).includes(text)) return;
+  }
+  throw new Error(`nothing like "${text}" on the console:\n${await readFile(path, "utf8").catch(() => "")}`);
+}

@@ -1,0 +1,38 @@
+/** Which disk images nodes are made of, as QEMU's own `qemu-img` describes them. */
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
+import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
+import { silentProgress } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+const qemu = openQemu({ environment: process.env, progress: silentProgress }, architectureOf("x64"));
+const isHere = Bun.which("qemu-img") !== null;
+
+async function makeImage(folder: string, ...words: readonly string[]): Promise<string> {
+  const path = join(folder, "image.qcow2");
+  const end = await qemu.image(["create", "-q", "-f", "qcow2", ...words, path, "1M"], never);
+  expect(end).toMatchObject({ status: 0 });
+  return path;
+}
+
+test.skipIf(!isHere)("an image that holds its own contents is taken", async () => {
+  await using folder = await scratchFolder();
+  const path = await makeImage(folder.path);
+  expect(await readImageFacts(qemu, path, never)).toEqual({ path, format: "qcow2", sizeBytes: 1_048_576 });
+});
+
+test.skipIf(!isHere)("an image that would show the nodes another file of this machine is refused", async () => {
+  await using folder = await scratchFolder();
+  const secret = join(folder.path, "secret");
+  await writeFile(secret, "key\n".repeat(300_000));
+  const refused = /refers to another file, which could be any file on this machine/;
+  const layered = await makeImage(folder.path, "-b", secret, "-F", "raw");
+  expect((await failureOf(readImageFacts(qemu, layered, never))).message).toMatch(refused);
+  const split = await makeImage(folder.path, "-o", `data_file=${secret}`);
+  expect((await failureOf(readImageFacts(qemu, split, never))).message).toMatch(refused);
+});

@@ -1,0 +1,124 @@
+/** Disk images from web servers on loopback: verified, kept, gone on with after a cut. */
+import { expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import {
+  findImage,
+  imageFolder,
+  obtainImage,
+  type MachineImage,
+} from "../../../../src/backend/vm/images/image-store.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { artifactBytes, rangeAnswer, webServer } from "../../platform/artifact/artifact-server.ts";
+
+const x64 = architectureOf("x64");
+const never = new AbortController().signal;
+const bytes = artifactBytes(300_000, "QFI");
+const sumOf = (algorithm: string) => createHash(algorithm).update(bytes).digest("hex");
+const size = { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20_480 };
+const distribution = "debian-12";
+
+const obtaining = (cache: string) => ({
+  environment: { XDG_CACHE_HOME: cache },
+  clock: systemClock,
+  progress: silentProgress,
+});
+
+const published = (origin: string): MachineImage => ({
+  name: "the image",
+  path: undefined,
+  source: { url: `${origin}/disk.qcow2`, prefix: "debian-12-x86_64", sums: { listUrl: `${origin}/SHA512SUMS` } },
+});
+
+test("an image is verified by its publisher's sum, and found from then on", async () => {
+  await using cache = await scratchFolder();
+  await using server = webServer((request) =>
+    request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
+  );
+  const path = await obtainImage(published(server.origin), obtaining(cache.path), never);
+  expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
+  const found = await findImage({ distribution, options: size }, x64, obtaining(cache.path).environment);
+  expect(found).toEqual({ name: path.slice(path.lastIndexOf("/") + 1), path });
+  expect(await readdir(imageFolder(obtaining(cache.path).environment))).toHaveLength(1);
+  expect(server.requests).toHaveLength(2);
+});
+
+test("a broken image is refused and thrown away", async () => {
+  await using cache = await scratchFolder();
+  await using server = webServer((request) =>
+    request.url.endsWith("SUMS") ? new Response(`${"0".repeat(64)}  disk.qcow2\n`) : new Response(bytes),
+  );
+  const failure = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), never));
+  expect(failure.id).toBe("image-not-found");
+  expect(failure.message).toContain(`has the sha256 checksum ${sumOf("sha256")}`);
+  expect(failure.hint).toContain("The downloaded file was deleted: try again.");
+  expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([]);
+});
+
+test("a download that was cut off, also in an earlier run, goes on where it stopped", async () => {
+  await using cache = await scratchFolder();
+  const ranges: (string | null)[] = [];
+  await using server = webServer((request) => {
+    ranges.push(request.headers.get("range"));
+    return rangeAnswer(request, bytes, {});
+  });
+  const environment = { XDG_CACHE_HOME: cache.path };
+  const image = { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") };
+  const options = { ...size, image };
+  const gone = new AbortController();
+  gone.abort(new Error("stopped"));
+  const missing = await findImage({ distribution, options }, x64, environment);
+  expect(missing.path).toBeUndefined();
+  expect((await failureOf(obtainImage(missing, obtaining(cache.path), gone.signal))).message).toBe("stopped");
+  const part = join(imageFolder(environment), `own-${image.sha256.slice(0, 16)}.img.part`);
+  await writeFile(part, bytes.subarray(0, 100_000));
+  const path = await obtainImage(missing, obtaining(cache.path), never);
+  expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
+  expect(ranges).toEqual(["bytes=100000-"]);
+  expect((await findImage({ distribution, options }, x64, environment)).path).toBe(path);
+});
+
+test("two creates at once download an image once", async () => {
+  await using cache = await scratchFolder();
+  await using server = webServer((request) => rangeAnswer(request, bytes, {}));
+  const image = { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") };
+  const request = { distribution, options: { ...size, image } };
+  const missing = await findImage(request, x64, { XDG_CACHE_HOME: cache.path });
+  const both = [1, 2].map(async () => obtainImage(missing, obtaining(cache.path), never));
+  const [first, second] = await Promise.all(both);
+  expect(first).toBe(second);
+  expect(server.requests).toHaveLength(1);
+});
+
+test("an address without an image, and a list without its sum, say so", async () => {
+  await using cache = await scratchFolder();
+  await using server = webServer((request) =>
+    request.url.endsWith("SUMS") ? new Response("# none\n") : new Response("gone", { status: 404 }),
+  );
+  const unlisted = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), never));
+  expect(unlisted.message).toContain("it does not list the image");
+  const image = { source: `${server.origin}/disk.qcow2?token=verysecret`, sha256: sumOf("sha256") };
+  const missing = await findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
+  const failure = await failureOf(obtainImage(missing, obtaining(cache.path), never));
+  expect(failure.message).toContain("HTTP 404");
+  expect(failure.message).not.toContain("verysecret");
+});
+
+test("a file of the user's own is used where it lies, if it is there and has the sum that was given", async () => {
+  await using cache = await scratchFolder();
+  const source = join(cache.path, "own.qcow2");
+  const find = (image: { readonly source: string; readonly sha256?: string }) =>
+    findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
+  expect((await failureOf(find({ source }))).id).toBe("image-not-found");
+  await writeFile(source, bytes);
+  expect(await obtainImage(await find({ source }), obtaining(cache.path), never)).toBe(source);
+  const wrong = await find({ source, sha256: "0".repeat(64) });
+  const failure = await failureOf(obtainImage(wrong, obtaining(cache.path), never));
+  expect(failure.message).toContain("has the sha256 checksum");
+  expect(failure.hint).toBe("This is not the intended image, or `imageSha256` belongs to another one.");
+  expect(await readFile(source)).toHaveLength(bytes.length);
+});

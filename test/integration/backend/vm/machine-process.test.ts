@@ -1,0 +1,82 @@
+/** Which process is a machine's, by real processes that stand for QEMU. */
+import { expect, test } from "bun:test";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { endMachines, machineLife } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+
+/** Has the machine's process file on its command line, as QEMU has it. */
+async function standIn(pidFile: string, script = "while :; do sleep 0.2; done") {
+  const child = Bun.spawn(["sh", "-c", script, "qemu", "-pidfile", pidFile], { stdout: "ignore", stderr: "ignore" });
+  // Linux lets the parent go on a moment before the child's command line can be read.
+  while ((await readFile(`/proc/${child.pid}/cmdline`, "utf8")) === "") await Bun.sleep(1);
+  return child;
+}
+
+async function machine(directory: string, index: number) {
+  const files = machineFiles(directory, { role: "agent", index });
+  await mkdir(files.folder, { recursive: true });
+  await writeFile(files.started, "");
+  return files;
+}
+
+test("a machine's life is told by its process and its files", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await rm(files.started);
+  expect(await machineLife(files)).toBe("unstarted");
+  // As QEMU leaves it for a moment when it starts.
+  await writeFile(files.pid, "");
+  expect(await machineLife(files)).toBe("unstarted");
+  await using process = await standIn(files.pid);
+  await writeFile(files.pid, `${process.pid}\n`);
+  await writeFile(files.started, "");
+  expect(await machineLife(files)).toBe("running");
+  process.kill("SIGKILL");
+  await process.exited;
+  expect(await machineLife(files)).toBe("killed");
+  await rm(files.pid);
+  expect(await machineLife(files)).toBe("ended");
+});
+
+test("a start that failed, as where a port was taken meanwhile, is no machine's end", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await rm(files.started);
+  await writeFile(files.console, "");
+  expect(await machineLife(files)).toBe("unstarted");
+});
+
+test("a process that has got the number of a dead machine's is neither taken for it nor ended", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await using foreign = await standIn("/elsewhere/qemu.pid");
+  await writeFile(files.pid, `${foreign.pid}\n`);
+  expect(await machineLife(files)).toBe("killed");
+  await endMachines([files], systemClock, never);
+  expect(foreign.exitCode).toBeNull();
+  expect(foreign.signalCode).toBeNull();
+});
+
+test("ends all machines, and none that was not named", async () => {
+  await using folder = await scratchFolder();
+  const [one, two, other] = await Promise.all([0, 1, 2].map((index) => machine(folder.path, index)));
+  await using first = await standIn(one!.pid);
+  await using second = await standIn(two!.pid);
+  await using third = await standIn(other!.pid);
+  for (const [files, { pid }] of [
+    [one!, first],
+    [two!, second],
+    [other!, third],
+  ] as const) {
+    await writeFile(files.pid, `${pid}\n`);
+  }
+  await endMachines([one!, two!], systemClock, never);
+  expect(await machineLife(one!)).toBe("killed");
+  expect(await machineLife(two!)).toBe("killed");
+  expect(await machineLife(other!)).toBe("running");
+  await endMachines([one!, two!], systemClock, never);
+});

@@ -1,0 +1,81 @@
+/** The wire between machines, on a real QEMU; sockets stand for the machines. */
+import { expect, test } from "bun:test";
+import { connect } from "node:net";
+import { hostArchitecture } from "../../../../src/backend/vm/qemu/architecture.ts";
+import {
+  networkFiles,
+  startNetwork,
+  type Wires,
+  wirePath,
+} from "../../../../src/backend/vm/machines/private-network.ts";
+import { isRunning } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
+import { removeCreation } from "../../../../src/backend/vm/remove-creation.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+const environment = { PATH: process.env["PATH"] ?? "" };
+const qemu = openQemu({ environment, progress: silentProgress }, hostArchitecture());
+const lack = Bun.which(qemu.systemName) === null ? `no ${qemu.systemName} here` : undefined;
+
+test.skipIf(lack !== undefined)(
+  `no machine's end is the end of the others' network (${lack ?? "here"})`,
+  async () => {
+    await using folder = await scratchFolder();
+    const directory = folder.path;
+    const wires = { folder: directory, count: 3 };
+    try {
+      await startNetwork(qemu, { directory, wires, isSandboxed: true, clock: systemClock }, never);
+      const machines = await Promise.all([0, 1, 2].map((place) => machine(wires, place)));
+      const [first, second, third] = machines as [Machine, Machine, Machine];
+      await arrives(first, "from the first", [second, third]);
+      first.end();
+      await arrives(second, "from the second", [third]);
+      const again = await machine(wires, 0);
+      await arrives(third, "from the third", [again, second]);
+    } finally {
+      expect(await isRunning(networkFiles(directory))).toBe(true);
+      await removeCreation(directory, systemClock, never);
+      expect(await isRunning(networkFiles(directory))).toBe(false);
+    }
+  },
+  30_000,
+);
+
+interface Machine {
+  send(text: string): void;
+  received(): string;
+  end(): void;
+}
+
+/** As a machine's QEMU speaks on its wire: frames, each after its length. */
+async function machine(wires: Wires, place: number): Promise<Machine> {
+  const heard: Buffer[] = [];
+  const socket = connect(wirePath(wires, place));
+  socket.on("data", (chunk) => heard.push(chunk));
+  await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+  return {
+    send: (text) => {
+      const frame = Buffer.concat([
+        Buffer.alloc(6, 255),
+        Buffer.from([82, 84, 0, 0, 0, place, 8, 0]),
+        Buffer.from(text),
+      ]);
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(frame.length);
+      socket.write(Buffer.concat([length, frame]));
+    },
+    received: () => Buffer.concat(heard).toString(),
+    end: () => socket.destroy(),
+  };
+}
+
+/** Sent until it is heard: a wire may just be taking up its work. */
+async function arrives(from: Machine, text: string, at: readonly Machine[]): Promise<void> {
+  for (const deadline = Date.now() + 5_000; Date.now() < deadline; await Bun.sleep(50)) {
+    from.send(text);
+    if (at.every((each) => each.received().includes(text))) return;
+  }
+  throw new Error(`"${text}" did not arrive: ${at.map((each) => each.received()).join(" | ")}`);
+}

@@ -1,0 +1,79 @@
+/** QEMU's programs, by scripts that stand for them. */
+import { afterEach, expect, mock, spyOn, test } from "bun:test";
+import { chmod, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { vmChecks } from "../../../../src/backend/vm/checks.ts";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { openQemu, qemuFailure } from "../../../../src/backend/vm/qemu/qemu.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const x64 = architectureOf("x64");
+const { signal } = new AbortController();
+
+afterEach(() => mock.restore());
+
+/** The programs, each of which runs this script. */
+async function openPrograms(script: string) {
+  const folder = await scratchFolder();
+  for (const name of ["qemu-system-x86_64", "qemu-img"]) {
+    await writeFile(join(folder.path, name), `#!/bin/sh\n${script}\n`);
+    await chmod(join(folder.path, name), 0o755);
+  }
+  const environment = { PATH: folder.path, XDG_STATE_HOME: folder.path, XDG_CACHE_HOME: folder.path };
+  const runtime = { environment, clock: systemClock, progress: silentProgress };
+  return { folder: folder.path, runtime, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
+}
+
+test.each([["system"], ["image"]] as const)("a program that hangs is ended after a minute: %s", async (program) => {
+  await using programs = await openPrograms("exec /bin/sleep 600");
+  const after = AbortSignal.timeout.bind(AbortSignal);
+  const limits = spyOn(AbortSignal, "timeout").mockImplementation((ms) => after(ms / 1000));
+  const qemu = openQemu(programs.runtime, x64);
+  const error = await failureOf(qemu[program](["--version"], signal));
+  const name = program === "system" ? "qemu-system-x86_64" : "qemu-img";
+  expect(error.id).toBe("deadline-passed");
+  expect(error.message).toMatch(new RegExp(`^${name} .* 60 s`));
+  expect(limits.mock.calls).toEqual([[60_000]]);
+});
+
+test("a program that is interrupted ends with the reason for that", async () => {
+  await using programs = await openPrograms("exec /bin/sleep 600");
+  const interrupted = AbortSignal.timeout(50);
+  const asked = openQemu(programs.runtime, x64).image(["--version"], interrupted);
+  expect((await failureOf(asked)).message).toBe((interrupted.reason as Error).message);
+});
+
+test("a program that may not be run counts as missing", async () => {
+  await using programs = await openPrograms("exit 0");
+  await chmod(join(programs.folder, "qemu-img"), 0o644);
+  const error = await failureOf(openQemu(programs.runtime, x64).image(["--version"], signal));
+  expect(error).toMatchObject({ id: "machine-not-set-up", facts: { program: "qemu-img" } });
+});
+
+test.each([
+  ["qemu-img: warning: x\nqemu-img: Could not open 'x': No.\n", "engine-failed", ": Could not open 'x': No."],
+  ["", "engine-failed", "status 1."],
+  ["cannot set up guest memory: Cannot allocate", "capacity-lacking", ": cannot set up guest memory: Cannot allocate."],
+  ["write failed: No space left on device", "capacity-lacking", ": write failed: No space left on device."],
+] as const)("what it printed last tells what is wrong: %j", (stderr, id, end) => {
+  const error = qemuFailure("what", { status: 1, stdout: "", stderr });
+  expect(error.id).toBe(id);
+  expect(error.message).toEndWith(end);
+});
+
+test("looking for what a QEMU lacks leaves nothing in the temporary folder", async () => {
+  await using programs = await openPrograms("case $1 in -netdev) echo user ;; esac");
+  await using temporary = await scratchFolder();
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = temporary.path;
+  try {
+    const check = vmChecks(programs.runtime, x64).find(({ name }) => name === "qemu features")!;
+    expect(await check.run(signal)).toMatchObject({ status: "pass" });
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  }
+  expect(await readdir(temporary.path)).toEqual([]);
+});

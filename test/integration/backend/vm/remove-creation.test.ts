@@ -1,0 +1,138 @@
+/** What is removed of a creation whose cluster.json tells nothing, by real processes that stand for QEMU. */
+import { expect, test } from "bun:test";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { leftoversCheck } from "../../../../src/backend/vm/checks.ts";
+import { lockMachines } from "../../../../src/backend/lock-machines.ts";
+import { removeCreation } from "../../../../src/backend/vm/remove-creation.ts";
+import { noteWires } from "../../../../src/backend/vm/machines/private-network.ts";
+import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
+import { lookAtMachines } from "../../../../src/backend/vm/machines/look-at-machines.ts";
+import { destroyCluster } from "../../../../src/cluster/destroy-clusters.ts";
+import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+
+/** A running machine that nobody has written down. */
+async function machine(directory: string) {
+  const files = machineFiles(directory, { role: "agent", index: 2 });
+  await mkdir(files.folder, { recursive: true });
+  const words = ["sh", "-c", "while :; do sleep 0.2; done", "qemu", "-pidfile", files.pid];
+  const child = Bun.spawn(words, { stdout: "ignore", stderr: "ignore" });
+  await writeFile(files.pid, `${child.pid}\n`);
+  await writeFile(files.disk, "");
+  return child;
+}
+
+test("machines are ended without the cluster's facts", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  await using child = await machine(directory);
+  await removeCreation(directory, systemClock, never);
+  expect(await child.exited).toBe(143);
+  expect(await readdir(directory)).toEqual([]);
+  expect(await readdir(root.path)).toEqual(["one"]);
+});
+
+test.each([
+  ["is not there", undefined],
+  ["is damaged", "{"],
+  ["is another version's", JSON.stringify({ schemaVersion: 2, clusterId: "one", nodes: [] })],
+])("a cluster whose cluster.json %s is known to doctor, list and destroy", async (_, text) => {
+  await using state = await scratchFolder();
+  const environment = { XDG_STATE_HOME: state.path };
+  const runtime = { environment, clock: systemClock, progress: silentProgress };
+  const root = join(state.path, "cluster-e2e", "vm");
+  const directory = join(root, "one-0123456789abcdef");
+  await using child = await machine(directory);
+  if (text !== undefined) await writeFile(join(directory, "cluster.json"), text);
+  expect(await leftoversCheck(root).run(never)).toMatchObject({
+    status: "warn",
+    message: `Left over: cluster "one" (${directory}/cluster.json cannot be read).`,
+    remedy: "Remove those that you no longer need: cluster-vm destroy --cluster-id one",
+  });
+  const backend = createVmBackend(runtime);
+  expect(await backend.list(never)).toMatchObject([{ id: "one", state: "incomplete", nodes: [] }]);
+  await destroyCluster(backend, "one", runtime, never);
+  expect(await child.exited).toBe(143);
+  expect(await readdir(directory)).toEqual([]);
+  expect(await backend.list(never)).toEqual([]);
+  expect(await leftoversCheck(root).run(never)).toMatchObject({ status: "pass" });
+});
+
+test("a folder that is a link to another place is no cluster: doctor names it, and nothing there is ended or removed", async () => {
+  await using state = await scratchFolder();
+  const runtime = { environment: { XDG_STATE_HOME: state.path }, clock: systemClock, progress: silentProgress };
+  const root = join(state.path, "cluster-e2e", "vm");
+  const elsewhere = join(state.path, "elsewhere");
+  await using child = await machine(elsewhere);
+  await mkdir(root, { recursive: true });
+  await symlink(elsewhere, join(root, "one-0123456789abcdef"));
+  const backend = createVmBackend(runtime);
+  expect(await backend.list(never)).toEqual([]);
+  expect((await failureOf(destroyCluster(backend, "one", runtime, never))).id).toBe("cluster-not-found");
+  expect(await leftoversCheck(root).run(never)).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("folder one-0123456789abcdef: it is a link to another place"),
+  });
+  expect([child.exitCode, await readdir(elsewhere)]).toEqual([null, ["machines"]]);
+  child.kill();
+  await child.exited;
+});
+
+test("the wires that a killed create left are removed, and nothing else that lies there", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  const [left, shared, foreign] = ["cluster-e2e-AbC123", "cluster-e2e-dEf456", "home"].map((name) =>
+    join(root.path, name),
+  );
+  for (const folder of [left!, shared!, foreign!]) {
+    await mkdir(folder);
+    await writeFile(join(folder, "wire-0"), "");
+    await noteWires(directory, folder);
+    if (folder === shared) await writeFile(join(folder, "wire-less"), "");
+    await removeCreation(directory, systemClock, never);
+  }
+  expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
+  expect(await readdir(shared!)).toEqual(["wire-less"]);
+  expect(await readdir(foreign!)).toEqual(["wire-0"]);
+});
+
+test("nothing is removed while machines are being started", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  await using child = await machine(directory);
+  const launching = await lockMachines(directory, systemClock, never);
+  const impatient = new AbortController();
+  const removal = failureOf(removeCreation(directory, systemClock, impatient.signal));
+  await Bun.sleep(400);
+  impatient.abort(new Error("given up"));
+  expect((await removal).message).toBe("given up");
+  expect(child.exitCode).toBeNull();
+  expect(await readdir(directory)).toEqual(["machines"]);
+  await launching[Symbol.asyncDispose]();
+  await removeCreation(directory, systemClock, never);
+  expect(await readdir(directory)).toEqual([]);
+});
+
+test("a lock that nobody gives back is told, with the file that it is", async () => {
+  await using root = await scratchFolder();
+  const directory = join(root.path, "one");
+  await writeFile(`${directory}.lock`, JSON.stringify({ host: "another-name", pid: 1, startedAt: "then" }));
+  const time = { now: 0 };
+  const clock: Clock = { now: () => time.now, sleep: async (ms) => void (await Promise.resolve((time.now += ms))) };
+  const failure = await failureOf(removeCreation(directory, clock, never));
+  expect(failure.id).toBe("deadline-passed");
+  expect(failure.hint).toContain(`remove ${directory}.lock`);
+  expect(time.now).toBe(300_000);
+});
+
+test("a creation that was removed by somebody else has failed, and says why", async () => {
+  await using root = await scratchFolder();
+  const failure = await failureOf(lookAtMachines(root.path, { firmware: "BIOS" }));
+  expect(failure.id).toBe("machine-failed");
+  expect(failure.message).toBe("The cluster was removed while it was being created.");
+});

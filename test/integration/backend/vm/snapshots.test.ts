@@ -1,0 +1,262 @@
+/** Snapshots of real QEMUs whose disks hold a program that only counts. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { endMachines, isRunning } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { queryRunState, runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
+import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
+import type { Snapshots } from "../../../../src/model/snapshots.ts";
+import { systemClock, silentProgress, type Runtime } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
+import { readCount, startCountingMachines } from "./counting-machines.ts";
+
+const lack =
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
+const never = new AbortController().signal;
+const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
+const cluster = (): StoredCluster => state.cluster!;
+const nodes = () => cluster().facts.nodes;
+const monitors = (): readonly string[] => nodes().map((node) => machineFiles(cluster().directory, node).folder);
+
+function runtime(path?: string): Runtime {
+  const own = { XDG_STATE_HOME: join(state.folder!.path, "state"), ...(path !== undefined && { PATH: path }) };
+  return { environment: { ...process.env, ...own }, clock: systemClock, progress: silentProgress };
+}
+
+/** As a new command would open them. */
+const snapshots = (path?: string): Snapshots => createVmBackend(runtime(path)).snapshots!;
+const record = async () => (await createVmBackend(runtime()).find("counting", never))!;
+
+const counts = async (): Promise<readonly number[]> => Promise.all(monitors().map(readCount));
+const states = async () => Promise.all(monitors().map(queryRunState));
+const names = async (): Promise<readonly string[]> => readdir(snapshotsFolder(cluster().directory)).catch(() => []);
+
+/** Waits until the machines count. */
+async function untilCounting(): Promise<void> {
+  for (;;) {
+    const before = await counts();
+    await Bun.sleep(200);
+    const after = await counts();
+    if (after.every((number, place) => number > before[place]!)) return;
+  }
+}
+
+beforeAll(async () => {
+  if (lack !== undefined) return;
+  state.folder = await scratchFolder();
+  state.cluster = await startCountingMachines(state.folder.path, runtime());
+  await untilCounting();
+}, 60_000);
+
+afterAll(async () => {
+  if (state.cluster !== undefined) await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
+  await state.folder?.[Symbol.asyncDispose]();
+});
+
+const checks = test.skipIf(lack !== undefined);
+
+checks(
+  `machines go on after a snapshot, and a restore brings them back to it (${lack ?? "here"})`,
+  async () => {
+    const before = await counts();
+    await snapshots().create(await record(), "counted", never);
+    expect(await states()).toEqual(["running", "running"]);
+    const [snapshot] = await snapshots().list(await record(), never);
+    expect(snapshot).toMatchObject({ name: "counted", isComplete: true });
+    await untilCounting();
+    await Bun.sleep(2_000);
+    const later = await counts();
+    await snapshots().restore(await record(), "counted", never);
+    const restored = await counts();
+    expect(await states()).toEqual(["running", "running"]);
+    for (const place of [0, 1]) {
+      expect(restored[place]!).toBeGreaterThanOrEqual(before[place]!);
+      expect(restored[place]!).toBeLessThan(later[place]!);
+    }
+    await untilCounting();
+    expect((await record()).nodes.map(({ state: each, ssh }) => [each, ssh.port])).toEqual(
+      nodes().map(({ ports }) => ["running", ports.ssh]),
+    );
+  },
+  60_000,
+);
+
+checks(
+  "machines that are gone come back too",
+  async () => {
+    await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
+    expect((await record()).nodes.map((node) => node.state)).toEqual(["ended", "ended"]);
+    const refused = await failureOf(snapshots().create(await record(), "late", never));
+    expect(refused).toMatchObject({ id: "machine-failed" });
+    await snapshots().restore(await record(), "counted", never);
+    await untilCounting();
+  },
+  60_000,
+);
+
+checks("a name is taken once, and one that nothing has is not found", async () => {
+  expect(await failureOf(snapshots().create(await record(), "counted", never))).toMatchObject({
+    id: "snapshot-exists",
+  });
+  for (const act of ["restore", "delete"] as const) {
+    const missing = await failureOf(snapshots()[act](await record(), "other", never));
+    expect(missing).toMatchObject({ id: "snapshot-not-found", hint: "It has: counted." });
+  }
+});
+
+checks(
+  "a damaged snapshot, and one of another QEMU, are refused before anything is stopped",
+  async () => {
+    const pids = async () =>
+      Promise.all(nodes().map(async (node) => readFile(machineFiles(cluster().directory, node).pid, "utf8")));
+    const before = await pids();
+    await snapshots().create(await record(), "damaged", never);
+    const memory = join(snapshotsFolder(cluster().directory), "damaged", "agent_0", "memory");
+    const whole = await readFile(memory);
+    const changed = Buffer.from(whole);
+    changed[changed.length - 100]! ^= 1;
+    await writeFile(memory, changed);
+    const refusal = async (path?: string) => failureOf(snapshots(path).restore(await record(), "damaged", never));
+    expect(await refusal()).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringContaining("agent_0/memory has changed"),
+    });
+    await rm(memory);
+    expect(await refusal()).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringContaining("agent_0/memory is missing"),
+    });
+    await writeFile(memory, whole);
+    const bin = join(state.folder!.path, "bin");
+    await mkdir(bin);
+    await writeFile(join(bin, "qemu-system-x86_64"), "#!/bin/sh\necho QEMU emulator version 9.9.9\n", { mode: 0o755 });
+    expect(await refusal(`${bin}:${process.env["PATH"]}`)).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringMatching(/was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/),
+    });
+    await appendFile(join(snapshotsFolder(cluster().directory), "damaged", "snapshot.json"), "}");
+    expect(await refusal()).toMatchObject({ message: expect.stringContaining("snapshot.json cannot be read") });
+    expect(await pids()).toEqual(before);
+    expect(await states()).toEqual(["running", "running"]);
+    await snapshots().delete(await record(), "damaged", never);
+    expect(await names()).toEqual(["counted"]);
+  },
+  60_000,
+);
+
+/** QEMU's programs on a PATH where one that is started with these words first kills whatever starts it. */
+async function pathThatKills(program: string, words: string): Promise<string> {
+  const bin = join(state.folder!.path, `killing-${program}-${words.replaceAll(/\W/g, "")}`);
+  await mkdir(bin);
+  const script = `#!/bin/sh\ncase "$*" in *${words}*) kill -KILL $PPID ;; esac\nexec ${Bun.which(program)} "$@"\n`;
+  await writeFile(join(bin, program), script, { mode: 0o755 });
+  return `${bin}:${process.env["PATH"]}`;
+}
+
+checks.each([
+  ["it asks for the version", "qemu-system-x86_64", "--version"],
+  ["it looks at a saved disk", "qemu-img", "info"],
+  ["it starts the network", "qemu-system-x86_64", "hubid=0,netdev=wire0"],
+  ["it starts the first machine", "qemu-system-x86_64", "vm-01234567-0"],
+  ["it starts the last machine", "qemu-system-x86_64", "vm-01234567-1"],
+])(
+  "a restore that is killed when %s can be repeated, and then nothing is left of it",
+  async (_, program, words) => {
+    const env = { ...runtime(await pathThatKills(program, words)).environment };
+    const own = join(import.meta.dir, "restore-program.ts");
+    const killed = Bun.spawn([process.execPath, own, "counting", "counted"], { env, stderr: "ignore" });
+    await killed.exited;
+    expect(killed.signalCode).toBe("SIGKILL");
+    await snapshots().restore(await record(), "counted", never);
+    await untilCounting();
+    expect(await names()).toEqual(["counted"]);
+    const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
+    expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
+    const wires = await readFile(join(cluster().directory, "machines", "network", "wires"), "utf8");
+    expect(await stat(wires).catch(() => "gone")).toBe("gone");
+  },
+  60_000,
+);
+
+const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
+
+test.skipIf(mountLack !== undefined)(
+  `a full disk ends a snapshot with a clear error, leaves nothing of it, and the machines go on (${mountLack ?? "here"})`,
+  async () => {
+    const folder = snapshotsFolder(cluster().directory);
+    await Bun.$`mount -t tmpfs -o size=1m tmpfs ${folder}`.quiet();
+    try {
+      const failure = await failureOf(snapshots().create(await record(), "full", never));
+      expect(failure).toMatchObject({ id: "capacity-lacking", message: expect.stringContaining("The disk is full") });
+      expect(await names()).toEqual([]);
+      expect(await states()).toEqual(["running", "running"]);
+    } finally {
+      await Bun.$`umount ${folder}`.quiet();
+    }
+    expect(await names()).toEqual(["counted"]);
+  },
+  60_000,
+);
+
+checks(
+  "two restores at once take turns",
+  async () => {
+    const again = async () => snapshots().restore(await record(), "counted", never);
+    await Promise.all([again(), again()]);
+    expect(await states()).toEqual(["running", "running"]);
+    await untilCounting();
+  },
+  60_000,
+);
+
+checks(
+  "an interrupted snapshot leaves nothing, and the machines go on",
+  async () => {
+    const interrupted = new AbortController();
+    const making = snapshots().create(await record(), "cut", interrupted.signal);
+    // It stays for as long as the machines may be paused. Asking QEMU would take longer than the pause.
+    await until("the machines are being paused", () => existsSync(join(cluster().directory, "paused")));
+    interrupted.abort(new Error("interrupted"));
+    expect(await failureOf(making)).toMatchObject({ message: "interrupted" });
+    expect(await states()).toEqual(["running", "running"]);
+    expect(await names()).toEqual(["counted"]);
+  },
+  60_000,
+);
+
+checks(
+  "machines that a killed program left paused go on as soon as anything looks at the cluster",
+  async () => {
+    const { directory } = cluster();
+    await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], never)));
+    await mkdir(join(snapshotsFolder(directory), ".cut"));
+    await writeFile(join(directory, "paused"), JSON.stringify({ pid: 999_999_999 }));
+    expect(await states()).toEqual(["paused", "paused"]);
+    expect((await snapshots().list(await record(), never)).find(({ name }) => name === "cut")?.isComplete).toBe(false);
+    expect(await states()).toEqual(["running", "running"]);
+    expect(await failureOf(snapshots().restore(await record(), "cut", never))).toMatchObject({
+      id: "snapshot-unusable",
+    });
+    await snapshots().create(await record(), "cut", never);
+    expect((await names()).toSorted()).toEqual(["counted", "cut"]);
+    await snapshots().delete(await record(), "cut", never);
+  },
+  60_000,
+);
+
+checks(
+  "removing the cluster removes its snapshots",
+  async () => {
+    const backend = createVmBackend(runtime());
+    await backend.remove(await record(), never);
+    expect(await stat(snapshotsFolder(cluster().directory)).catch(() => "gone")).toBe("gone");
+    expect(await isRunning(machineFiles(cluster().directory, nodes()[0]!))).toBe(false);
+  },
+  60_000,
+);

@@ -1,0 +1,143 @@
+/** How machines are started, and started again where their accelerator fails them, by scripts that stand for QEMU. */
+import { expect, test } from "bun:test";
+import { access, chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
+import { VmCreation } from "../../../../src/backend/vm/vm-creation.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const never = new AbortController().signal;
+const loginFailed = new ClusterError("machine-failed", "Cannot log in to master_0.");
+
+/** A machine is a process that sleeps; under `crashes`, it ends at once. The network's process makes the sockets, and ends. */
+const system = (crashes: string): string => `
+pid=
+wires=
+after=
+for word; do
+  [ "$after" != -pidfile ] || pid=$word
+  case $word in *addr.path=*) wires="$wires \${word##*addr.path=}" ;; esac
+  after=$word
+done
+case "$*" in *'-machine none'*) for wire in $wires; do : >"$wire"; done; exit ;; esac
+case "$*" in *'-accel ${crashes} '*)
+  echo 'KVM internal error. Suberror: 1' >qemu.txt
+  echo 4194305 >"$pid"
+  exit ;;
+esac
+sh -c 'trap "rm -f $0; exit" TERM; while :; do sleep 0.1; done' "$pid" >/dev/null 2>&1 </dev/null &
+echo $! >"$pid"
+`;
+
+const image = `
+case $1 in
+  info) echo '{"format": "raw", "virtual-size": 1048576}' ;;
+  create) for word; do path=$disk; disk=$word; done; : >"$path" ;;
+esac
+`;
+
+/** Two machines under kvm; what they run on crashes under `crashes`. */
+async function startCreation(crashes: string, forced: "kvm" | undefined) {
+  const folder = await scratchFolder();
+  for (const [name, script] of [
+    ["qemu-system-x86_64", system(crashes)],
+    ["qemu-img", image],
+  ] as const) {
+    await writeFile(join(folder.path, name), `#!/bin/sh\n${script}`);
+    await chmod(join(folder.path, name), 0o755);
+  }
+  const notes: string[] = [];
+  const runtime = {
+    environment: { PATH: `${folder.path}:/bin:/usr/bin`, XDG_CACHE_HOME: join(folder.path, "cache") },
+    clock: systemClock,
+    progress: { ...silentProgress, note: (text: string) => void notes.push(text) },
+  };
+  const root = join(folder.path, "vm");
+  const directory = join(root, "one-0123456789abcdef");
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const path = join(folder.path, "image.raw");
+  await writeFile(path, "");
+  const plan = {
+    qemu: openQemu(runtime, architectureOf("x64")),
+    root,
+    request: {
+      clusterId: "one",
+      variant: "oss",
+      distribution: "debian-12",
+      counts: { master: 1, agent: 1, public_agent: 0 },
+      options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024 },
+      needsCgroups1: false,
+      imagePreparation: undefined,
+      openPorts: [],
+      webScheme: undefined,
+    },
+    resolved: {
+      qemuVersion: "8.2",
+      accelerator: "kvm",
+      choice: { forced, broken: undefined },
+      isSandboxed: false,
+      firmware: undefined,
+      image: { name: "image", path },
+    },
+  } as const;
+  const creation = new VmCreation(plan, runtime);
+  await creation.claim({ creationId: "0123456789abcdef", directory }, never);
+  await creation.launch("ssh-ed25519 AAAA", never);
+  return {
+    creation,
+    notes,
+    /** Where the sockets are that connect the machines. */
+    wires: async () => readFile(join(directory, "machines", "network", "wires"), "utf8"),
+    [Symbol.asyncDispose]: async () => {
+      await creation.stop(never);
+      await creation.remove(never);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const isThere = async (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+test("machines that crash under kvm are started again under tcg, once", async () => {
+  await using started = await startCreation("kvm", undefined);
+  const { creation, notes } = started;
+  expect((await failureOf(creation.look())).id).toBe("machine-failed");
+  expect(await creation.recover(loginFailed, never)).toBe(true);
+  expect(notes).toEqual([expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)")]);
+  await creation.launch("ssh-ed25519 AAAA", never);
+  expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
+  expect(await creation.recover(loginFailed, never)).toBe(false);
+});
+
+test("machines that run are not started again, whatever else failed", async () => {
+  await using started = await startCreation("none", undefined);
+  expect(await started.creation.recover(loginFailed, never)).toBe(false);
+  expect(started.notes).toEqual([]);
+});
+
+test("where kvm was asked for, a crash under it is the failure, with the way out", async () => {
+  await using started = await startCreation("kvm", "kvm");
+  expect((await failureOf(started.creation.recover(loginFailed, never))).hint).toBe(
+    "Omit `accelerator`, or pass `accelerator tcg`.",
+  );
+});
+
+test("the sockets of the private network stay until the last machine has booted", async () => {
+  await using started = await startCreation("none", undefined);
+  const { creation } = started;
+  const wires = await started.wires();
+  const shell = { run: async () => ({ status: 0, stdout: "", stderr: "" }) };
+  const [first, second] = (await creation.look()).nodes;
+  await creation.finishBoot(first!, shell, never);
+  expect(await isThere(join(wires, "wire-1"))).toBe(true);
+  await creation.finishBoot(second!, shell, never);
+  expect(await isThere(wires)).toBe(false);
+});

@@ -1,0 +1,200 @@
+/** The library over a backend that is none of ours: machines in folders, on which the installation really runs. */
+import { describe, expect, test } from "bun:test";
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Client } from "ssh2";
+import type { Creation, CreationFolder, CreationRequest } from "../../../../src/model/creation.ts";
+import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
+import { Cluster } from "../../../../src/index.ts";
+import type { Backend, ClusterBackend, Installation } from "../../../../src/index.ts";
+import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
+import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
+import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { exampleArtifact, exampleCluster } from "../../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../../support/install-machine.ts";
+import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
+
+interface Fixture extends AsyncDisposable {
+  readonly backend: ClusterBackend<undefined>;
+  readonly machines: FolderMachines;
+  readonly folder: string;
+  /** Ids of clusters in the order of their end. */
+  readonly destroyed: readonly string[];
+}
+
+async function openFixture(): Promise<Fixture> {
+  const scratch = await scratchFolder();
+  const machines = await startMachines({ roles: ["master", "agent"] });
+  const standing = new Map<string, ClusterRecord>();
+  const destroyed: string[] = [];
+  const backend: Backend<undefined> = {
+    name: "container",
+    place: undefined,
+    ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
+    ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: "",
+    plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
+    find: async (id) => standing.get(id),
+    findElsewhere: async () => ({ places: [], silent: [] }),
+    list: async () => [...standing.values()],
+    remove: async ({ id }) => {
+      standing.delete(id);
+      destroyed.push(id);
+    },
+    consoleOutput: async () => [{ name: "master_0.console.txt", text: "it booted\n" }],
+  };
+  return {
+    backend: {
+      runtime: libraryRuntime({ environment: { XDG_STATE_HOME: join(scratch.path, "state") } }, {}),
+      distribution: "debian-12",
+      options: undefined,
+      open: async () => backend,
+    },
+    machines,
+    folder: scratch.path,
+    destroyed,
+    [Symbol.asyncDispose]: async () => {
+      await machines[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The machines run already, and have keys of their own: a creation only has to find them. */
+function creationOf(
+  { clusterId: id, variant }: CreationRequest<undefined>,
+  machines: FolderMachines,
+  onLook: (cluster: ClusterRecord) => void,
+): Creation {
+  const state: { folder?: CreationFolder } = {};
+  const present = (): ClusterRecord => ({ ...exampleCluster(machines.nodes, variant), id, ...state.folder! });
+  return {
+    summary: { lines: [], facts: {} },
+    lookEveryMs: 50,
+    loginLimitMs: 10_000,
+    claim: async (folder) => {
+      state.folder = { creationId: folder.creationId, directory: folder.directory };
+      await pinHostKeys(machines, folder.directory);
+    },
+    launch: async () => {},
+    look: async () => {
+      const cluster = present();
+      onLook(cluster);
+      return cluster;
+    },
+    describe: async () => present(),
+    firstHostKeyOf: () => generateKeyPair("first").publicKey,
+    finishBoot: async () => {},
+    whyUnreachable: async () => undefined,
+    stop: async () => {},
+    remove: async () => undefined,
+    describeKept: () => "",
+    describeRemains: () => "Machines may be left.",
+  };
+}
+
+async function pinHostKeys({ nodes }: FolderMachines, directory: string): Promise<void> {
+  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
+  for (const { ssh } of nodes) await knownHosts.pin(ssh.host, ssh.port, await hostKeyOf(ssh));
+}
+
+/** What the machine shows to whoever connects. */
+async function hostKeyOf({ host, port }: { readonly host: string; readonly port: number }): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const client = new Client();
+  client.on("error", () => {});
+  const hostVerifier = (key: Buffer): boolean => {
+    resolve(key);
+    return false;
+  };
+  client.connect({ host, port, username: "nobody", hostVerifier });
+  return promise;
+}
+
+async function artifactIn(folder: string): Promise<string> {
+  const path = join(folder, "artifact.sh");
+  await writeFile(path, exampleArtifact("oss"));
+  return path;
+}
+
+const genconf = (machine: FolderMachine, name: string): Promise<string> =>
+  machine.read(`var/lib/cluster-e2e/installer/genconf/${name}`);
+
+describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
+  // Shows R66.
+  test("is installed with the very configuration and script that are given, and waited for", async () => {
+    await using fixture = await openFixture();
+    const { machines, backend, folder } = fixture;
+    const [master] = machines.machines;
+    {
+      await using cluster = await Cluster.create(backend, { variant: "oss", clusterId: "mine", publicAgents: 0 });
+      const base = cluster.baseConfig;
+      expect(base).toMatchObject({ cluster_name: "mine", resolvers: ["10.0.0.2"] });
+      expect(base).not.toHaveProperty("ip_detect_public_filename");
+      expect(await Bun.file(cluster.ipDetectPath).text()).toBe("#!/bin/sh\necho 192.0.2.7\n");
+      const ipDetectPath = join(folder, "own-ip-detect");
+      await writeFile(ipDetectPath, "#!/bin/sh\necho 192.0.2.8\n");
+      const clusterConfig = { ...base, resolvers: ["192.0.2.53"], own: { key: [1, "two"] } };
+      await cluster.installFromPath({ buildArtifact: await artifactIn(folder), clusterConfig, ipDetectPath });
+      expect(Bun.YAML.parse(await genconf(master!, "config.yaml"))).toEqual({
+        ...clusterConfig,
+        // The way to our own server gets a secret path, which is made when the installation starts.
+        bootstrap_url: expect.stringMatching(
+          new RegExp(`^${RegExp.escape(String(base["bootstrap_url"]))}/[0-9a-f]{32}$`),
+        ),
+      });
+      expect(await genconf(master!, "ip-detect")).toBe("#!/bin/sh\necho 192.0.2.8\n");
+      await cluster.waitForClusterOss({ skipHttpChecks: true });
+      const { stdout } = await cluster.agents[0]!.run({ args: ["cat", "/opt/cluster/etc/version.json"] });
+      expect(JSON.parse(stdout)).toEqual({ variant: "oss", version: "1.0" });
+    }
+    expect(fixture.destroyed).toEqual(["mine"]);
+  }, 30_000);
+
+  test("takes files for genconf and for the masters", async () => {
+    await using fixture = await openFixture();
+    const { machines, backend, folder } = fixture;
+    const [master, agent] = machines.machines;
+    await mkdir(join(folder, "certificates", "inner"), { recursive: true });
+    await writeFile(join(folder, "certificates", "inner", "ca.crt"), "certificate\n");
+    await writeFile(join(folder, "ca.key"), "key\n", { mode: 0o600 });
+    await using cluster = await Cluster.create(backend, { variant: "oss", publicAgents: 0 });
+    const installation: Installation = {
+      buildArtifact: await artifactIn(folder),
+      clusterConfig: cluster.baseConfig,
+      ipDetectPath: cluster.ipDetectPath,
+      genconfDir: join(folder, "certificates"),
+      copyToMaster: [{ source: join(folder, "ca.key"), target: "/var/lib/cluster/pki/custom_ca.key" }],
+    };
+    const elsewhere = [{ source: folder, target: "somewhere" }];
+    expect((await failureOf(cluster.installFromPath({ ...installation, copyToMaster: elsewhere }))).id).toBe(
+      "bad-usage",
+    );
+    await cluster.installFromPath(installation);
+    expect(await genconf(master!, "inner/ca.crt")).toBe("certificate\n");
+    expect(await master!.read("var/lib/cluster/pki/custom_ca.key")).toBe("key\n");
+    expect((await stat(join(master!.folder, "var/lib/cluster/pki/custom_ca.key"))).mode & 0o777).toBe(0o600);
+    expect((await failureOf(agent!.read("var/lib/cluster/pki/custom_ca.key"))).message).toContain("ENOENT");
+  }, 30_000);
+
+  test("whose installation fails on a node is told so at once, and the logs are kept", async () => {
+    await using fixture = await openFixture();
+    const { backend, folder } = fixture;
+    await using cluster = await Cluster.create(backend, { variant: "oss", publicAgents: 0 });
+    const clusterConfig = { ...cluster.baseConfig, note: "fail_on: agent" };
+    const { ipDetectPath } = cluster;
+    await cluster.installFromPath({ buildArtifact: await artifactIn(folder), clusterConfig, ipDetectPath });
+    const failure = await failureOf(cluster.waitForClusterOss({ skipHttpChecks: true }));
+    expect(failure.id).toBe("install-failed");
+    expect(failure.message).toContain("disk is full");
+    expect(await Bun.file(join(cluster.directory, "agent_0.install.log")).text()).toContain("disk is full");
+    expect(await Bun.file(join(cluster.directory, "master_0.console.txt")).text()).toBe("it booted\n");
+    const { folder: logs, files } = await cluster.saveLogs({ folder: join(folder, "logs") });
+    expect(logs).toBe(join(folder, "logs"));
+    expect(files).toContain("agent_0.install.log");
+  }, 30_000);
+});

@@ -1,0 +1,118 @@
+/** What the library's nodes run, by a real shell. */
+import { describe, expect, test } from "bun:test";
+import { ClusterNode } from "../../../../src/cluster/library/cluster-node.ts";
+import { SharedConnections } from "../../../../src/cluster/library/shared-connections.ts";
+import type { NodeCommand } from "../../../../src/index.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { machinesLack, startMachines } from "../../../support/install-machine.ts";
+import type { FolderMachine } from "../../../support/install-machine.ts";
+import { until } from "../../../support/until.ts";
+
+interface Bench extends AsyncDisposable {
+  readonly node: ClusterNode;
+  readonly machine: FolderMachine;
+  /** How often connections were opened. */
+  readonly opened: () => number;
+  readonly closed: () => number;
+  readonly shared: SharedConnections;
+}
+
+async function startBench(): Promise<Bench> {
+  const machines = await startMachines({ roles: ["master"] });
+  const counts = { opened: 0, closed: 0 };
+  const shared = new SharedConnections(() => {
+    counts.opened += 1;
+    // The machines' own pool outlives each opening.
+    return { ...machines.connections, [Symbol.asyncDispose]: async () => void (counts.closed += 1) };
+  });
+  return {
+    node: new ClusterNode(machines.nodes[0]!, shared),
+    machine: machines.machines[0]!,
+    opened: () => counts.opened,
+    closed: () => counts.closed,
+    shared,
+    [Symbol.asyncDispose]: async () => {
+      await shared[Symbol.asyncDispose]();
+      await machines[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const awkward = ["a b", "it's", "$HOME", "", "*", "new\nline", 'say "so"', "-n"];
+
+describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
+  test.each([
+    ["alone", {}],
+    ["with variables", { env: { A: "1" } }],
+  ])("gets exactly the words it is given, %s", async (_, more: Partial<NodeCommand>) => {
+    await using bench = await startBench();
+    const { stdout } = await bench.node.run({ args: ["printf", "[%s]", ...awkward], ...more });
+    expect(stdout).toBe(awkward.map((word) => `[${word}]`).join(""));
+  });
+
+  test("gives status, stdout and stderr as they are", async () => {
+    await using bench = await startBench();
+    const args = ["sh", "-c", "echo out; echo err >&2; exit 37"];
+    const result = { status: 37, stdout: "out\n", stderr: "err\n" };
+    expect(await bench.node.run({ args, reject: false })).toEqual(result);
+    const failure = await failureOf(bench.node.run({ args }));
+    expect(failure).toMatchObject({ id: "remote-command-failed", facts: { node: "master_0", ...result } });
+    expect(failure.message).toBe("master_0: sh exited with status 37:\nerr");
+    expect(await bench.node.run({ args: ["true"] })).toEqual({ status: 0, stdout: "", stderr: "" });
+    const missing = await bench.node.run({ args: ["no-such-program"], reject: false });
+    expect(missing.status).toBe(127);
+  });
+
+  test("hands on variables that stand in no argument list, and stdin after them", async () => {
+    await using bench = await startBench();
+    const env = { SECRET: "s3cret 'word'\n$5", EMPTY: "" };
+    const show = 'printf "%s|%s|" "$SECRET" "${EMPTY-unset}"; tr "\\0" " " </proc/$$/cmdline; echo; cat';
+    const { stdout } = await bench.node.run({ args: ["sh", "-c", show], env, input: "line 1\nline 2" });
+    expect(stdout).toStartWith("s3cret 'word'\n$5||sh -c ");
+    expect(stdout).toEndWith("\nline 1\nline 2");
+    expect(bench.machine.commands.join()).not.toContain("s3cret");
+    expect((await failureOf(bench.node.run({ args: ["true"], env: { "A B": "" } }))).id).toBe("bad-usage");
+    expect((await failureOf(bench.node.run({ args: [] }))).id).toBe("bad-usage");
+  });
+
+  test("runs as root and in the folder that is asked for", async () => {
+    await using bench = await startBench();
+    await bench.node.run({ args: ["pwd"], cwd: "/tmp" }).then(({ stdout }) => expect(stdout).toBe("/tmp\n"));
+    await bench.node.run({ args: ["pwd"], asRoot: false });
+    const { stdout } = await bench.node.run({ args: ["pwd"], cwd: "/tmp", env: { A: "1" }, asRoot: false });
+    expect(stdout).toBe("/tmp\n");
+    expect(bench.machine.commands.map((line) => line.includes("sudo -n"))).toEqual([true, false, false]);
+  });
+
+  test("tells the output as it comes, and ends what takes too long or is cancelled", async () => {
+    await using bench = await startBench();
+    const pieces: string[] = [];
+    const cancellation = new AbortController();
+    const reason = new Error("enough");
+    const cancelled: unknown = await failureOf(
+      bench.node.run({
+        args: ["sh", "-c", "echo first; exec sleep 60"],
+        cancelSignal: cancellation.signal,
+        onOutput: (stream, chunk) => {
+          pieces.push(`${stream}: ${chunk}`);
+          cancellation.abort(reason);
+        },
+      }),
+    );
+    expect(cancelled).toBe(reason);
+    expect(pieces).toEqual(["stdout: first\n"]);
+    expect((await failureOf(bench.node.run({ args: ["sleep", "60"], timeoutMs: 200 }))).id).toBe("deadline-passed");
+  });
+
+  test("shares its connections between commands, lets go of them when idle, and opens them anew", async () => {
+    await using bench = await startBench();
+    await Promise.all([bench.node.run({ args: ["true"] }), bench.node.run({ args: ["true"] })]);
+    await bench.node.run({ args: ["true"] });
+    expect(bench.opened()).toBe(1);
+    await until("they are let go of", () => bench.closed() === 1);
+    await bench.node.run({ args: ["true"] });
+    expect(bench.opened()).toBe(2);
+    await bench.shared[Symbol.asyncDispose]();
+    expect((await failureOf(bench.node.run({ args: ["true"] }))).id).toBe("cluster-not-found");
+  });
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
+import { Cluster } from "../../../../src/index.ts";
+import type { Backend } from "../../../../src/index.ts";
+import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const master = {
+  id: "i-0",
+  role: "master",
+  index: 0,
+  state: "running",
+  ssh: { host: "127.0.0.1", port: 1, user: "root" },
+} as NodeRecord;
+
+test("the superuser's password is masked in all that the library tells from the wait on", async () => {
+  await using folder = await scratchFolder();
+  const lines: string[] = [];
+  const environment = { XDG_STATE_HOME: folder.path };
+  const runtime = libraryRuntime({ environment, onProgress: (line) => void lines.push(line) }, {});
+  const cluster: ClusterRecord = { ...exampleCluster([master], "enterprise"), directory: folder.path };
+  const state = { isThere: true };
+  // It repeats what it was asked, as an outside program may.
+  const find = async (): Promise<ClusterRecord | undefined> => {
+    runtime.progress.note("the password may be hush7777");
+    return state.isThere ? cluster : undefined;
+  };
+  const findElsewhere = async () => ({ places: [], silent: [] });
+  const backend = {
+    name: "container",
+    place: undefined,
+    ipDetect: "",
+    find,
+    findElsewhere,
+  } as unknown as Backend<undefined>;
+  const clusters = { runtime, distribution: "debian-12", options: undefined, open: async () => backend };
+  const found = await Cluster.find(clusters, "example");
+  state.isThere = false;
+  const waiting = found.waitForClusterEnterprise({ superuserPassword: "hush7777", timeoutMs: 1000 });
+  expect((await failureOf(waiting)).id).toBe("cluster-not-found");
+  expect(lines).toEqual(["the password may be hush7777", "the password may be ***"]);
+});

@@ -1,0 +1,187 @@
+/** `run --fetch`: files come back from a node, whatever the command's status, and whatever the node sends. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fetchFile } from "../../../src/cluster/fetch/fetch-file.ts";
+import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { creationFiles } from "../../../src/system/files/creation-folder.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { opensshLack, type OpensshServer, startOpensshServer } from "../../support/openssh-server.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { connectTo, signal, wireKey } from "../../support/ssh-options.ts";
+import { rawArchive, rawEntry } from "../../support/tar-blocks.ts";
+
+setDefaultTimeout(30_000);
+
+interface Node extends AsyncDisposable {
+  readonly server: OpensshServer;
+  /** Root's home folder there. */
+  readonly home: string;
+  /** A folder for what is fetched. */
+  readonly here: string;
+  readonly run: (words: string, fetches: readonly [remote: string, local: string][]) => Promise<Outcome>;
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A node on which `programs`, which are shell scripts, replace others of the same name. */
+async function startNode(programs: Readonly<Record<string, string>>): Promise<Node> {
+  const scratch = await scratchFolder();
+  const [home, here, bin, directory] = ["home", "here", "bin", "state"].map((name) => join(scratch.path, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  for (const path of [home, here, bin, directory]) await mkdir(path);
+  for (const [name, script] of Object.entries(programs)) {
+    await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);
+    await chmod(join(bin, name), 0o755);
+  }
+  const server = await startOpensshServer([`SetEnv HOME=${home} PATH=${bin}:/usr/sbin:/usr/bin:/sbin:/bin`]);
+  const files = creationFiles(directory);
+  await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
+  await createKnownHosts(files.knownHosts).pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+  return {
+    server,
+    home,
+    here,
+    run: async (words, pairs) => {
+      const fetches = pairs.map(([remote, local]) => ({ remote, local: join(here, local) }));
+      const request = JSON.stringify({ directory, port: server.port, words: [words], fetches });
+      const program = join(import.meta.dir, "run-on-node-program.ts");
+      const child = Bun.spawn([process.execPath, program, request], { stdio: ["ignore", "pipe", "pipe"] });
+      const [stdout, stderr] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+      ]);
+      return { status: await child.exited, stdout, stderr };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Fetches over a connection of its own. */
+async function fetchFrom({ server, here }: Node, remote: string): Promise<unknown> {
+  await using connection = await connectTo(server, {});
+  return await fetchFile(
+    { remote, local: join(here, "target") },
+    { connection, node: "master_0", settings: [] },
+    signal,
+  );
+}
+
+describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "here"})`, () => {
+  // Shows R131.
+  test("files and folders come back after a command that failed, and its status stays", async () => {
+    await using node = await startNode({});
+    await writeFile(join(node.here, "log"), "an older one");
+    const command =
+      "mkdir -p out/sub; printf 'a\\0\\377b' >out/sub/bytes; ln -s sub/bytes out/link; ln -s out/sub last; exit 7";
+    const { status, stdout } = await node.run(`echo hello; echo done >log; ${command}`, [
+      ["log", "log"],
+      [`${node.home}/out`, "new/folder"],
+      ["last/bytes", "bytes"],
+    ]);
+    expect({ status, stdout }).toEqual({ status: 7, stdout: "hello\n" });
+    expect((await readdir(node.here, { recursive: true })).toSorted()).toEqual(
+      ["bytes", "log", "new", "new/folder", "new/folder/link", "new/folder/sub", "new/folder/sub/bytes"].toSorted(),
+    );
+    expect(await readFile(join(node.here, "log"), "utf8")).toBe("done\n");
+    expect(await readFile(join(node.here, "new/folder/link"))).toEqual(Buffer.from([0x61, 0, 0xff, 0x62]));
+  });
+
+  test("what can't be fetched is a warning after a command that failed, and the rest is fetched", async () => {
+    await using node = await startNode({});
+    const { status, stderr } = await node.run("echo 1 >log; mkfifo pipe; exit 7", [
+      ["no-such", "a"],
+      ["pipe", "b"],
+      ["log", "c"],
+    ]);
+    expect(status).toBe(7);
+    expect(stderr).toContain("Cannot fetch no-such from master_0: it does not exist.");
+    expect(stderr).toContain("Cannot fetch pipe from master_0: it is neither a file nor a folder.");
+    expect(await readdir(node.here)).toEqual(["c"]);
+  });
+
+  test("what can't be fetched is an error after a command that succeeded", async () => {
+    await using node = await startNode({});
+    const { status, stderr } = await node.run("echo 1 >log", [
+      ["no-such", "a"],
+      ["log", "c"],
+    ]);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain("Cannot fetch no-such from master_0: it does not exist.");
+    expect(await readdir(node.here)).toEqual(["c"]);
+  });
+
+  test("a file that grows while it is read, and one of many megabytes, arrive", async () => {
+    await using node = await startNode({
+      tar: '/bin/tar "$@"; echo "tar: ./log: file changed as we read it" >&2; exit 1',
+    });
+    await writeFile(join(node.home, ".bashrc"), "echo noise of a start-up file\n");
+    await writeFile(join(node.home, "large"), Buffer.alloc(20_000_000, "0123456789abcde"));
+    expect(await fetchFrom(node, `${node.home}/large`)).toEqual({ files: 1, bytes: 20_000_000 });
+    expect(Bun.spawnSync(["cmp", join(node.home, "large"), join(node.here, "target")]).exitCode).toBe(0);
+  });
+
+  const folder = rawEntry({ name: "./", type: "5", mode: 0o755 });
+  test.each([
+    ["leads out by its name", rawArchive({ name: "./", type: "5" }, { name: "./../../escaped" }), "plain name"],
+    [
+      "leads out by a link",
+      rawArchive({ name: "./", type: "5" }, { name: "./a", type: "2", linkTarget: "/etc" }),
+      "link",
+    ],
+    ["is a device", rawArchive({ name: "./", type: "5" }, { name: "./a", type: "3" }), "neither a file"],
+    ["ends early", folder, "incomplete"],
+    ["is no archive", Buffer.alloc(5000, "x"), "damaged"],
+    ["is nothing", Buffer.alloc(0), "incomplete"],
+  ])("an archive from a hostile node that %s leaves nothing", async (_name, archive, reason) => {
+    await using node = await startNode({ tar: 'cat "$HOME/archive"' });
+    await writeFile(join(node.home, "archive"), archive);
+    const failure = await failureOf(fetchFrom(node, node.home));
+    expect(failure).toMatchObject({ id: "transfer-failed", facts: { remote: node.home } });
+    expect(failure.message).toContain(reason);
+    expect(await readdir(node.here)).toEqual([]);
+  });
+
+  test("a hostile archive that never ends is stopped on the node too, and leaves nothing", async () => {
+    await using node = await startNode({ tar: 'cat "$HOME/archive"; exec sleep 617' });
+    await writeFile(join(node.home, "archive"), rawArchive({ name: "./", type: "6" }));
+    const failure = await failureOf(fetchFrom(node, node.home));
+    expect(failure.message).toContain("neither a file, a folder nor a link");
+    expect(Bun.spawnSync(["pgrep", "-fx", "sleep 617"]).exitCode).toBe(1);
+    expect(await readdir(node.here)).toEqual([]);
+  });
+
+  test("an interruption leaves nothing, here or on the node", async () => {
+    await using node = await startNode({ tar: 'touch "$HOME/begun"; exec sleep 618' });
+    await using connection = await connectTo(node.server, {});
+    const stop = new AbortController();
+    const request = { remote: node.home, local: join(node.here, "target") };
+    const fetching = failureOf(fetchFile(request, { connection, node: "master_0", settings: [] }, stop.signal));
+    while (!(await readdir(node.home)).includes("begun")) await Bun.sleep(20);
+    stop.abort(new Error("enough"));
+    expect((await fetching).message).toBe("enough");
+    expect(await readdir(node.here)).toEqual([]);
+    expect(Bun.spawnSync(["pgrep", "-fx", "sleep 618"]).exitCode).toBe(1);
+  });
+
+  test("a folder that appeared at the target meanwhile is kept, and the error says why", async () => {
+    await using node = await startNode({});
+    await mkdir(join(node.here, "target"));
+    await writeFile(join(node.here, "target", "mine"), "");
+    const failure = await failureOf(fetchFrom(node, node.home));
+    expect(failure).toMatchObject({ id: "transfer-failed" });
+    expect(failure.message).toContain(`cannot write ${join(node.here, "target")}`);
+    expect((await readdir(node.here, { recursive: true })).toSorted()).toEqual(["target", "target/mine"]);
+  });
+});

@@ -1,0 +1,44 @@
+/** Runs one command on a node as `run` does: a program, because what it finds read-only is so for a process of its own. */
+import { runOnNode } from "../../../src/cluster/run-on-node.ts";
+import type { FetchRequest } from "../../../src/cluster/fetch/fetch-request.ts";
+import { LineProgress } from "../../../src/cluster/library/line-progress.ts";
+import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { destinationOf, signal } from "../../support/ssh-options.ts";
+
+const request = JSON.parse(process.argv[2] ?? "") as {
+  directory: string;
+  port: number;
+  words: string[];
+  fetches: FetchRequest[];
+};
+const node: NodeRecord = {
+  ...destinationOf({ port: request.port, user: "root" }),
+  role: "master",
+  state: "running",
+  publicAddress: "127.0.0.1",
+  privateAddress: "127.0.0.1",
+  web: { host: "127.0.0.1", httpPort: 80, httpsPort: 443 },
+};
+process.exitCode = await runOnNode(
+  { ...exampleCluster([node], "oss"), directory: request.directory },
+  {
+    words: request.words,
+    missingFolderHint: "",
+    node: undefined,
+    login: { name: undefined, password: undefined },
+    variables: {},
+    hasTestEnvironment: false,
+    checkout: undefined,
+    fetches: request.fetches,
+    isTerminal: false,
+  },
+  {
+    environment: process.env,
+    clock: systemClock,
+    progress: new LineProgress((line) => console.error(line)),
+    onConnecting: () => {},
+  },
+  signal,
+);

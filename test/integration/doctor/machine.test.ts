@@ -1,0 +1,134 @@
+/** What doctor says of this machine, with real folders and programs. */
+import { expect, test } from "bun:test";
+import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { platform, userInfo } from "node:os";
+import { join } from "node:path";
+import { browserCheck, sshClientCheck } from "../../../src/doctor/machine-checks.ts";
+import type { Check } from "../../../src/model/check.ts";
+import { stateFolderCheck } from "../../../src/doctor/state-folder.ts";
+import { outcomeText } from "../../support/outcome-text.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const neverAborted = new AbortController().signal;
+
+/** A folder for the PATH with these programs, each a shell script. */
+async function programs(scripts: Readonly<Record<string, string>>) {
+  const folder = await scratchFolder();
+  for (const [name, script] of Object.entries(scripts)) {
+    await writeFile(join(folder.path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+  return folder;
+}
+
+const told = async (check: Check): Promise<string> => outcomeText(await check.run(neverAborted));
+
+test("OpenSSH's version, which it prints to stderr, and its path", async () => {
+  await using folder = await programs({ ssh: "echo 'OpenSSH_9.2p1 Debian' >&2" });
+  const text = await told(sshClientCheck({ PATH: folder.path }));
+  expect(text).toBe(`pass: OpenSSH_9.2p1 Debian (${join(folder.path, "ssh")})`);
+});
+
+test.each<[string, Readonly<Record<string, string>>, RegExp]>([
+  ["no ssh on the PATH", {}, /^fail: There is no ssh on the PATH\. → Install .*openssh-client/],
+  [
+    "another ssh than OpenSSH's",
+    { ssh: "echo Dropbear >&2" },
+    /^warn: .* is not OpenSSH: its version is "Dropbear"\. → Inst/,
+  ],
+  ["an ssh that does not run", { ssh: "echo broken >&2; exit 3" }, /^fail: Cannot run .*: .*broken.* → Install/s],
+])("%s", async (_what, scripts, text) => {
+  await using folder = await programs(scripts);
+  expect(await told(sshClientCheck({ PATH: folder.path }))).toMatch(text);
+});
+
+test("without a PATH there is no ssh", async () => {
+  expect(await told(sshClientCheck({}))).toStartWith("fail: ");
+});
+
+test("a state folder that does not exist yet can be created, and is not made by asking", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "local", "state", "cluster-e2e");
+  expect(await told(stateFolderCheck(path))).toBe(`pass: ${path} can be created`);
+  expect(await readdir(folder.path)).toEqual([]);
+});
+
+test("a state folder of this user alone is well, and is left as it was", async () => {
+  await using folder = await scratchFolder();
+  await chmod(folder.path, 0o700);
+  expect(await told(stateFolderCheck(folder.path))).toStartWith("pass: ");
+  expect(await readdir(folder.path)).toEqual([]);
+});
+
+test.each([
+  ["777", "fail: Other users can write"],
+  ["720", "fail: Other users can write"],
+  ["755", "warn: Other users can read"],
+  ["740", "warn: Other users can read"],
+])("a state folder with mode %s", async (octal, text) => {
+  const mode = Number.parseInt(octal, 8);
+  await using folder = await scratchFolder();
+  await chmod(folder.path, mode);
+  const found = await told(stateFolderCheck(folder.path));
+  expect(found).toStartWith(text);
+  expect(found).toEndWith(`chmod 700 ${folder.path}`);
+  expect((await stat(folder.path)).mode & 0o777).toBe(mode);
+});
+
+test.skipIf(userInfo().uid !== 0)("a state folder of another user (needs root)", async () => {
+  await using folder = await scratchFolder();
+  await chmod(folder.path, 0o700);
+  await chown(folder.path, 4_711, 4_711);
+  expect(await told(stateFolderCheck(folder.path))).toMatch(/^warn: .* belongs to another user \(4711\)\. → /);
+});
+
+test("an SSH key that others can read is named", async () => {
+  await using folder = await scratchFolder();
+  await chmod(folder.path, 0o700);
+  const creations = ["one", "two"].map((name) => join(folder.path, "cloud", "us-west-2", name));
+  for (const [index, creation] of creations.entries()) {
+    await mkdir(creation, { recursive: true });
+    await writeFile(join(creation, "id_ed25519"), "key\n", { mode: index === 0 ? 0o600 : 0o644 });
+  }
+  const key = join(creations[1]!, "id_ed25519");
+  const text = await told(stateFolderCheck(folder.path));
+  expect(text).toStartWith(`fail: Other users can read an SSH key: ${key}.`);
+  expect(text).toEndWith(`chmod 600 ${key}`);
+});
+
+test.each(["cluster-e2e", "file/cluster-e2e", "link"])("something else is in the way: %s", async (name) => {
+  await using folder = await scratchFolder();
+  await writeFile(join(folder.path, "cluster-e2e"), "");
+  await writeFile(join(folder.path, "file"), "");
+  await symlink(join(folder.path, "nowhere"), join(folder.path, "link"));
+  const path = join(folder.path, name);
+  const text = await told(stateFolderCheck(path));
+  expect(text).toMatch(/^fail: Cannot (?:create|write to) the state folder /);
+  expect(text).toContain(` the state folder ${path}: `);
+  expect(text).toContain("XDG_STATE_HOME");
+});
+
+test.skipIf(platform() !== "linux")("a place where nothing can be created (needs Linux's /proc)", async () => {
+  const text = await told(stateFolderCheck("/proc/cluster-e2e"));
+  expect(text).toMatch(/^fail: Cannot create the state folder \/proc\/cluster-e2e: \/proc: E[A-Z]+\./);
+});
+
+interface Desktop {
+  readonly on: string;
+  readonly program?: string;
+  readonly screen?: Readonly<Record<string, string>>;
+}
+
+test.each<[string, Desktop, string]>([
+  ["a screen and xdg-open", { on: "linux", program: "xdg-open", screen: { DISPLAY: ":0" } }, "pass: "],
+  ["a Wayland screen", { on: "linux", program: "xdg-open", screen: { WAYLAND_DISPLAY: "wayland-0" } }, "pass: "],
+  ["no xdg-open", { on: "linux", screen: { DISPLAY: ":0" } }, "warn: web cannot open a browser: there is no xdg-open"],
+  [
+    "no screen",
+    { on: "linux", program: "xdg-open", screen: { DISPLAY: "" } },
+    "warn: web cannot open a browser: no DISP",
+  ],
+  ["macOS", { on: "darwin", program: "open" }, "pass: "],
+])("a browser: %s", async (_what, { on, program, screen }, text) => {
+  await using folder = await programs(program === undefined ? {} : { [program]: "" });
+  expect(await told(browserCheck(on, { ...screen, PATH: folder.path }))).toStartWith(text);
+});

@@ -1,0 +1,194 @@
+/** What the local cloud does when it is told to misbehave, or asked by somebody it shouldn't serve. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  CreateSecurityGroupCommand,
+  DescribeInstancesCommand,
+  DescribeSubnetsCommand,
+  type EC2Client,
+  RunInstancesCommand,
+  type RunInstancesCommandInput,
+} from "@aws-sdk/client-ec2";
+import { accounts } from "../../local-cloud/endpoint/accounts.ts";
+import {
+  clientOf,
+  codeOf,
+  debianImage,
+  eventually,
+  failureOf,
+  launchOf,
+  startCloud,
+} from "../../local-cloud/support/sdk.ts";
+
+const opened: { current?: Awaited<ReturnType<typeof startCloud>>; image?: string } = {};
+const client = (): EC2Client => opened.current!.client;
+const cloud = () => opened.current!.cloud;
+
+beforeAll(async () => {
+  opened.current = await startCloud({ behaviour: { instancesVisibleAfterMs: 0, pendingMs: 20 } });
+  opened.image = await debianImage(client());
+});
+
+afterAll(async () => opened.current?.[Symbol.asyncDispose]());
+beforeEach(async () => cloud().reset());
+
+const describeInstances = async (from: EC2Client) => from.send(new DescribeInstancesCommand({}));
+const run = async (changes: Partial<RunInstancesCommandInput>) =>
+  client().send(new RunInstancesCommand(launchOf(opened.image!, changes)));
+const createGroup = async () =>
+  client().send(new CreateSecurityGroupCommand({ GroupName: "g", Description: "for a test" }));
+
+describe("who may ask", () => {
+  test.each<[string, Parameters<typeof clientOf>[1], string]>([
+    ["an unknown key", { accessKeyId: "AKIAUNKNOWN" }, "AuthFailure"],
+    ["a wrong secret", { secretAccessKey: "wrong" }, "SignatureDoesNotMatch"],
+    ["a session that has run out", accounts.expired, "RequestExpired"],
+    ["a region that isn't enabled", { region: "af-south-1" }, "AuthFailure"],
+    ["another region that isn't enabled", { region: "me-south-1" }, "OptInRequired"],
+    ["a region that isn't there", { region: "mars-1" }, "AuthFailure"],
+    ["another account", accounts.other, "ok"],
+  ])("%s: %s", async (_what, settings, code) => {
+    expect(await codeOf(describeInstances(clientOf(cloud(), settings)))).toBe(code);
+  });
+
+  test("nobody without a signature", async () => {
+    const body = new URLSearchParams({ Action: "DescribeInstances", Version: "2016-11-15" });
+    const response = await fetch(cloud().endpoint, { method: "POST", body });
+    expect(response.status).toBe(401);
+    expect(await response.text()).toContain("<Code>AuthFailure</Code>");
+  });
+
+  test("a clock that is off is refused, and the answer tells the right time", async () => {
+    cloud().clock.skew(600_000);
+    // Its own client: the SDK learns the offset, and keeps it.
+    expect(await codeOf(describeInstances(clientOf(cloud(), {})))).toBe("RequestExpired");
+    const response = await fetch(cloud().endpoint, { method: "POST", body: "" });
+    const shownMs = Date.parse(response.headers.get("date") ?? "");
+    expect(Math.abs(shownMs - Date.now() - 600_000)).toBeLessThan(5000);
+  });
+
+  test("a denied action names itself", async () => {
+    cloud().behaviour.change({ deniedActions: ["RunInstances"] });
+    const refused = run({ DryRun: true });
+    expect(await codeOf(refused)).toBe("UnauthorizedOperation");
+    expect(await failureOf(refused)).toMatch(
+      /not authorized to perform: ec2:RunInstances .*Encoded authorization failure/,
+    );
+  });
+});
+
+describe("a scripted fault", () => {
+  test("before: the action isn't done; so many times, after so many that pass", async () => {
+    cloud().faults.add({ action: "CreateSecurityGroup", when: "before", times: 1, skip: 1, code: "InternalError" });
+    expect(await codeOf(describeInstances(client()))).toBe("ok");
+    expect(await codeOf(createGroup())).toBe("ok");
+    expect(await codeOf(createGroup())).toBe("InternalError");
+    expect(await codeOf(createGroup())).toBe("InvalidGroup.Duplicate");
+  });
+
+  test("lost after: the connection is cut, and the action is done", async () => {
+    cloud().faults.add({ action: "RunInstances", when: "after", times: 1, lost: true });
+    const changes = { ClientToken: "lost" };
+    expect(await failureOf(run(changes))).not.toBe("");
+    expect(cloud().instances()).toHaveLength(1);
+    const again = await run(changes);
+    expect(again.Instances!.map(({ InstanceId }) => InstanceId!)).toEqual([cloud().instances()[0]!.instanceId]);
+    expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["lost", "ok"]);
+  });
+
+  test("raw: something else is sent instead of an answer", async () => {
+    const raw = { status: 200, body: "<html>Log in</html>", contentType: "text/html" };
+    cloud().faults.add({ action: "CreateSecurityGroup", when: "after", times: 1, raw });
+    // The SDK takes it for an answer without a group.
+    expect((await createGroup()).GroupId).toBeUndefined();
+    expect(await codeOf(createGroup())).toBe("InvalidGroup.Duplicate");
+    expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["raw", "InvalidGroup.Duplicate"]);
+  });
+
+  test("hangs: there is no answer until the client gives up", async () => {
+    cloud().faults.add({ action: "DescribeInstances", when: "before", times: 1, hangs: true });
+    const controller = new AbortController();
+    const call = client().send(new DescribeInstancesCommand({}), { abortSignal: controller.signal });
+    await eventually(
+      async () => cloud().requests.entries,
+      ({ length }) => length === 1,
+    );
+    controller.abort();
+    expect(await codeOf(call)).toBe("AbortError");
+    await eventually(
+      async () => cloud().requests.entries[0]!.outcome,
+      (outcome) => outcome === "lost",
+    );
+    expect(await codeOf(describeInstances(client()))).toBe("ok");
+  });
+
+  test("for some parameters only", async () => {
+    const { Subnets } = await client().send(new DescribeSubnetsCommand({}));
+    const [first, second] = Subnets!.map(({ SubnetId }) => SubnetId!);
+    const code = "InsufficientInstanceCapacity";
+    cloud().faults.add({ action: "RunInstances", when: "before", times: "always", match: { SubnetId: first! }, code });
+    expect(await codeOf(run({ SubnetId: second! }))).toBe("ok");
+    expect(await codeOf(run({ SubnetId: first! }))).toBe(code);
+  });
+
+  test("of a launch: the machine ends in terminated, and says why", async () => {
+    const code = "Client.VolumeLimitExceeded";
+    cloud().faults.add({
+      action: "RunInstances",
+      when: "launch",
+      times: 1,
+      code,
+      message: `${code}: too much storage`,
+    });
+    await run({ MinCount: 2, MaxCount: 2 });
+    const states = () =>
+      cloud()
+        .instances()
+        .map(({ state }) => state)
+        .toSorted();
+    await eventually(
+      async () => states(),
+      (seen) => !seen.includes("pending"),
+    );
+    expect(states()).toEqual(["running", "terminated"]);
+    const { Reservations } = await describeInstances(client());
+    const ended = Reservations![0]!.Instances!.find((one) => one.State!.Name === "terminated");
+    expect(ended!.StateReason).toEqual({ Code: code, Message: `${code}: too much storage` });
+  });
+
+  test("delays an answer", async () => {
+    cloud().faults.add({ action: "DescribeInstances", when: "after", times: 1, delayMs: 150 });
+    const startMs = performance.now();
+    await describeInstances(client());
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(149);
+  });
+});
+
+describe("limits", () => {
+  test("throttling lets a burst through, then refuses", async () => {
+    cloud().behaviour.change({ throttle: { burst: 3, perSecond: 1 } });
+    const codes = await Promise.all(Array.from({ length: 5 }, async () => codeOf(describeInstances(client()))));
+    expect(codes.filter((code) => code === "RequestLimitExceeded")).toHaveLength(2);
+  });
+
+  test("a full zone has no capacity, another has", async () => {
+    cloud().behaviour.change({ zoneCapacity: { "us-west-2a": 2 } });
+    const inZone = (zone: string): Partial<RunInstancesCommandInput> => ({ Placement: { AvailabilityZone: zone } });
+    expect(await codeOf(run({ ...inZone("us-west-2a"), MinCount: 3, MaxCount: 3 }))).toBe(
+      "InsufficientInstanceCapacity",
+    );
+    expect((await run({ ...inZone("us-west-2a"), MinCount: 1, MaxCount: 3 })).Instances).toHaveLength(2);
+    expect(await codeOf(run({ ...inZone("us-west-2b"), MinCount: 3, MaxCount: 3 }))).toBe("ok");
+  });
+
+  test("a type can be missing in a zone", async () => {
+    const call = run({ Placement: { AvailabilityZone: "us-west-2d" } });
+    expect(await codeOf(call)).toBe("Unsupported");
+    expect(await failureOf(call)).toContain("choosing us-west-2a, us-west-2b, us-west-2c");
+  });
+
+  test("vCPUs are counted", async () => {
+    cloud().behaviour.change({ vcpuLimit: 5 });
+    expect(await codeOf(run({ MinCount: 3, MaxCount: 3 }))).toBe("VcpuLimitExceeded");
+    expect(await codeOf(run({ MinCount: 2, MaxCount: 2 }))).toBe("ok");
+  });
+});

@@ -1,0 +1,217 @@
+import { expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { ClusterError } from "../../../../src/errors.ts";
+import type { DownloadRequest } from "../../../../src/platform/artifact/artifact-download.ts";
+import { downloadArtifact } from "../../../../src/platform/artifact/artifact-download.ts";
+import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { artifactBytes, cutAnswer, rangeAnswer, rawServer, webServer } from "./artifact-server.ts";
+
+const never = new AbortController().signal;
+const secret = "hunter2-token";
+const bytes = artifactBytes(300_000);
+const sum = createHash("sha256").update(bytes).digest("hex");
+
+const request = (workspaceFolder: string, part: Partial<DownloadRequest> = {}): DownloadRequest => ({
+  // Pauses cost nothing on this clock.
+  clock: { now: () => systemClock.now(), sleep: async () => {} },
+  workspaceFolder,
+  sha256: undefined,
+  deadlineMs: Infinity,
+  stallLimitMs: 10_000,
+  onProgress: () => {},
+  ...part,
+});
+
+const download = (url: string, given: DownloadRequest, signal = never) =>
+  downloadArtifact(parseArtifactLocation(url, "/").value!, given, signal);
+
+async function failure(url: string, given: DownloadRequest, signal = never): Promise<ClusterError> {
+  const error: unknown = await download(url, given, signal).then(
+    () => new Error("it was downloaded"),
+    (thrown: unknown) => thrown,
+  );
+  expect(Bun.inspect(error, { depth: 10 })).not.toContain(secret);
+  expect(await readdir(given.workspaceFolder)).toEqual([]);
+  return error as ClusterError;
+}
+
+// Shows R41.
+test("a download stands in a private folder of the workspace, and is gone after use", async () => {
+  await using workspace = await scratchFolder();
+  await using server = webServer((asked) => rangeAnswer(asked, bytes, {}));
+  const progress: (number | undefined)[][] = [];
+  {
+    const onProgress: DownloadRequest["onProgress"] = (...numbers) => progress.push(numbers);
+    await using artifact = await download(
+      `${server.origin}/a?${secret}`,
+      request(workspace.path, { sha256: sum.toUpperCase(), onProgress }),
+    );
+    expect(artifact.path).toStartWith(`${workspace.path}/`);
+    expect(artifact.sizeBytes).toBe(bytes.length);
+    expect(bytes.equals(await readFile(artifact.path))).toBe(true);
+    expect((await stat(artifact.path)).mode & 0o777).toBe(0o600);
+    const [folder] = await readdir(workspace.path);
+    expect((await stat(join(workspace.path, folder!))).mode & 0o777).toBe(0o700);
+  }
+  expect(await readdir(workspace.path)).toEqual([]);
+  expect(progress.at(-1)).toEqual([bytes.length, bytes.length]);
+  expect(server.requests.map(({ headers }) => headers.get("accept-encoding"))).toEqual(["identity"]);
+});
+
+test.each([
+  ["an entity tag", "ETag", '"v1"'],
+  ["a date", "Last-Modified", "Wed, 01 Jan 2020 00:00:00 GMT"],
+])("a transfer that is cut off goes on where it stopped, by %s", async (_kind, name, value) => {
+  await using workspace = await scratchFolder();
+  const headers = `${name}: ${value}\r\n`;
+  await using server = await rawServer((asked) => cutAnswer(bytes, 120_000, { headers, request: asked }));
+  await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
+  expect(bytes.equals(await readFile(artifact.path))).toBe(true);
+  const [first, ...rest] = server.requests.map((text) => ({
+    offset: Number(/^range: bytes=(\d+)-\r/im.exec(text)?.[1]),
+    validator: /^if-range: (.*?)\r/im.exec(text)?.[1],
+  }));
+  expect(first).toEqual({ offset: Number.NaN, validator: undefined });
+  expect(rest[0]?.offset).toBeGreaterThan(0);
+  // On a busy computer a connection may be cut before anything of it was read.
+  expect(
+    rest.every(({ offset, validator }, index) => offset >= (rest[index - 1]?.offset ?? 0) && validator === value),
+  ).toBe(true);
+});
+
+test.each([
+  ["gives nothing to recognise the file by", ""],
+  ["has only a weak entity tag", 'ETag: W/"v1"\r\n'],
+])("where the server %s, the transfer begins anew", async (_case, headers) => {
+  await using workspace = await scratchFolder();
+  await using server = await rawServer((_asked, count) =>
+    cutAnswer(bytes, count === 1 ? 100_000 : bytes.length, { headers }),
+  );
+  await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
+  expect(artifact.sizeBytes).toBe(bytes.length);
+  expect(server.requests.join("")).not.toMatch(/^(if-)?range:/im);
+});
+
+test("where the file has changed meanwhile, the new one is taken whole", async () => {
+  await using workspace = await scratchFolder();
+  const newer = artifactBytes(200_000, "#!/bin/bash\n# newer\n");
+  await using server = await rawServer((_asked, count) =>
+    count === 1
+      ? cutAnswer(bytes, 250_000, { headers: 'ETag: "v1"\r\n' })
+      : cutAnswer(newer, newer.length, { headers: 'ETag: "v2"\r\n' }),
+  );
+  await using artifact = await download(server.origin, request(workspace.path));
+  expect(newer.equals(await readFile(artifact.path))).toBe(true);
+});
+
+test("a server that answers 416 to the rest is asked for the whole", async () => {
+  await using workspace = await scratchFolder();
+  await using server = await rawServer((_asked, count) => {
+    if (count === 1) return cutAnswer(bytes, 100_000, { headers: 'ETag: "v1"\r\n' });
+    return count === 2
+      ? "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+      : cutAnswer(bytes, bytes.length);
+  });
+  await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
+  expect(artifact.sizeBytes).toBe(bytes.length);
+});
+
+test("a server that sends another part than asked for is not believed", async () => {
+  await using workspace = await scratchFolder();
+  await using server = await rawServer((_asked, count) =>
+    count === 1
+      ? cutAnswer(bytes, 100_000, { headers: 'ETag: "v1"\r\n' })
+      : cutAnswer(bytes, bytes.length, { headers: 'ETag: "v1"\r\n', request: "range: bytes=77-" }),
+  );
+  expect((await failure(server.origin, request(workspace.path))).message).toEndWith(
+    ": the server sent a different part than requested.",
+  );
+});
+
+test("a transfer that is cut off again and again fails, and nothing is left", async () => {
+  await using workspace = await scratchFolder();
+  await using server = await rawServer(() => cutAnswer(bytes, 1000));
+  const error = await failure(`${server.origin}/a?${secret}`, request(workspace.path));
+  expect([error.id, server.requests.length]).toEqual(["artifact-unreachable", 5]);
+  expect(error.message).toStartWith(`Cannot read the artifact ${server.origin}/a?***: the connection was lost`);
+});
+
+test("a transfer that stands still is cut off", async () => {
+  await using workspace = await scratchFolder();
+  await using server = webServer((_asked, count) => {
+    if (count > 1) return new Response(bytes);
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(bytes.subarray(0, 1000)),
+      pull: () => new Promise<void>(() => {}),
+    });
+    return new Response(body, { headers: { "content-length": String(bytes.length) } });
+  });
+  await using artifact = await download(server.origin, request(workspace.path, { sha256: sum, stallLimitMs: 300 }));
+  expect([artifact.sizeBytes, server.requests.length]).toEqual([bytes.length, 2]);
+});
+
+test("another sum than asked for is refused with both sums", async () => {
+  await using workspace = await scratchFolder();
+  await using server = webServer(() => new Response(bytes));
+  const sha256 = "0".repeat(64);
+  const error = await failure(`${server.origin}/a?${secret}`, request(workspace.path, { sha256 }));
+  expect([error.id, error.message]).toEqual([
+    "artifact-invalid",
+    `The artifact ${server.origin}/a?*** has the SHA-256 checksum ${sum}, not ${sha256}.`,
+  ]);
+});
+
+test("a web page in the artifact's place is refused", async () => {
+  await using workspace = await scratchFolder();
+  await using server = webServer(() => new Response("<html>expired</html>"));
+  expect((await failure(server.origin, request(workspace.path))).id).toBe("artifact-invalid");
+});
+
+test("an artifact that would not fit is refused before it is taken", async () => {
+  await using workspace = await scratchFolder();
+  await using server = await rawServer(
+    () => "HTTP/1.1 200 OK\r\nContent-Length: 900000000000000\r\nConnection: close\r\n\r\n#!",
+  );
+  const error = await failure(server.origin, request(workspace.path));
+  expect(error.id).toBe("machine-not-set-up");
+  expect(error.message).toMatch(/ has [\d.]+ GB of free space, but 990000\.0 GB are required\.$/);
+});
+
+test("an abort in the middle leaves nothing", async () => {
+  await using workspace = await scratchFolder();
+  const abort = new AbortController();
+  await using server = webServer(
+    () =>
+      new Response(
+        new ReadableStream({
+          pull: async (controller) => {
+            controller.enqueue(bytes.subarray(0, 1000));
+            await Bun.sleep(5);
+          },
+        }),
+      ),
+  );
+  const onProgress: DownloadRequest["onProgress"] = (received) => {
+    if (received > 5000) abort.abort(new Error("interrupted"));
+  };
+  const error = await failure(server.origin, request(workspace.path, { onProgress }), abort.signal);
+  expect(error.message).toBe("interrupted");
+});
+
+test("a local artifact is used where it is, and stays", async () => {
+  await using workspace = await scratchFolder();
+  await using home = await scratchFolder();
+  const path = join(home.path, "a.sh");
+  await Bun.write(path, bytes);
+  {
+    await using artifact = await download(path, request(workspace.path, { sha256: sum }));
+    expect([artifact.path, artifact.sizeBytes]).toEqual([path, bytes.length]);
+    expect(await readdir(workspace.path)).toEqual([]);
+  }
+  expect(await readdir(home.path)).toEqual(["a.sh"]);
+  expect((await failure(path, request(workspace.path, { sha256: "f".repeat(64) }))).id).toBe("artifact-invalid");
+});

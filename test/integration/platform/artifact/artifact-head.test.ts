@@ -1,0 +1,289 @@
+import { expect, test } from "bun:test";
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { ClusterError } from "../../../../src/errors.ts";
+import { readArtifactHead } from "../../../../src/platform/artifact/artifact-head.ts";
+import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { artifactBytes, rangeAnswer, rawServer, webServer } from "./artifact-server.ts";
+
+const signal = new AbortController().signal;
+const secret = "hunter2-token";
+
+/** A clock on which pauses cost nothing. */
+const quickClock = { now: () => systemClock.now(), sleep: async () => {} };
+
+const read = (text: string, limitMs = 15_000) =>
+  readArtifactHead(parseArtifactLocation(text, "/").value!, { clock: quickClock, limitMs }, signal);
+
+async function failure(text: string, limitMs?: number): Promise<ClusterError> {
+  const error: unknown = await read(text, limitMs).then(
+    () => new Error("it was read"),
+    (thrown: unknown) => thrown,
+  );
+  // Whatever the failure is, nothing that could be printed of it gives the secret away.
+  expect(Bun.inspect(error, { depth: 10 })).not.toContain(secret);
+  return error as ClusterError;
+}
+
+test("a server that knows ranges is asked for 4 KiB only", async () => {
+  const bytes = artifactBytes(1_000_000);
+  await using server = webServer((request) => rangeAnswer(request, bytes, {}));
+  expect(await read(`${server.origin}/a.sh?token=${secret}`)).toEqual({
+    variant: "oss",
+    layout: "cluster",
+    sizeBytes: 1_000_000,
+  });
+  expect(server.requests.map((request) => request.headers.get("range"))).toEqual(["bytes=0-4095"]);
+});
+
+test("of a server that knows no ranges no more than the beginning is taken", async () => {
+  const sent = { chunks: 0 };
+  const chunk = artifactBytes(65_536, "#!/bin/bash\n# variant: ee\n");
+  await using server = webServer(() => {
+    const body = new ReadableStream({
+      pull: async (controller) => {
+        await Bun.sleep(1);
+        sent.chunks += 1;
+        controller.enqueue(chunk);
+      },
+    });
+    return new Response(body);
+  });
+  expect(await read(`${server.origin}/a.sh`)).toEqual({ variant: "enterprise", layout: "dcos", sizeBytes: undefined });
+  await Bun.sleep(50);
+  const { chunks } = sent;
+  await Bun.sleep(50);
+  expect(sent.chunks).toBe(chunks);
+});
+
+test("an artifact shorter than 4 KiB is read whole", async () => {
+  const bytes = artifactBytes(100, "#!/bin/bash\n# variant: enterprise\n");
+  await using server = webServer((request) => rangeAnswer(request, bytes, {}));
+  expect(await read(server.origin)).toEqual({ variant: "enterprise", layout: "cluster", sizeBytes: 100 });
+});
+
+test.each([301, 302, 303, 307, 308])(
+  "a redirect with %d is followed, without the user part where it leads elsewhere",
+  async (status) => {
+    await using target = webServer((request) => rangeAnswer(request, artifactBytes(5000), {}));
+    await using server = webServer((request) =>
+      request.url.endsWith("/first")
+        ? new Response(null, { status, headers: { location: "/second" } })
+        : new Response(null, { status, headers: { location: `${target.origin}/a?signature=${secret}` } }),
+    );
+    const { variant } = await read(`${server.origin.replace("//", `//me:${secret}@`)}/first`);
+    expect(variant).toBe("oss");
+    const authorization = `Basic ${btoa(`me:${secret}`)}`;
+    expect(server.requests.map((request) => request.headers.get("authorization"))).toEqual([
+      authorization,
+      authorization,
+    ]);
+    expect(target.requests.map((request) => request.headers.get("authorization"))).toEqual([null]);
+  },
+);
+
+test("redirects in a circle end", async () => {
+  await using server = webServer(() => new Response(null, { status: 302, headers: { location: `/?${secret}` } }));
+  const error = await failure(`${server.origin}/a?${secret}`);
+  expect(error.message).toBe(
+    `Cannot read the artifact ${server.origin}/a?***: the server redirects more than 10 times.`,
+  );
+});
+
+test.each([
+  ["ftp://me:hunter2-token@host.example/a", "the server redirects to an invalid URL: ftp://***@host.example/a."],
+  ["https://[bad/?hunter2-token", "the server redirects to an invalid URL: https://[bad/?***."],
+])("a redirect to %s is refused", async (location, reason) => {
+  await using server = webServer(() => new Response(null, { status: 302, headers: { location } }));
+  expect((await failure(server.origin)).message).toBe(`Cannot read the artifact ${server.origin}/: ${reason}`);
+});
+
+test.each([
+  [401, "the server requires a login (HTTP 401).", 1],
+  [403, "the server denies access (HTTP 403).", 1],
+  [404, "the server has no such file (HTTP 404).", 1],
+  [410, "the server no longer has the file (HTTP 410).", 1],
+  [400, "the server answered (HTTP 400).", 1],
+  [429, "the server answered (HTTP 429).", 4],
+  [503, "the server failed (HTTP 503).", 4],
+])("an answer %d is a failure, asked for %s times over", async (status, reason, asked) => {
+  await using server = webServer(() => new Response(`<p>${secret}</p>`, { status }));
+  const error = await failure(`${server.origin}/a.sh?X-Signature=${secret}`);
+  expect(error.id).toBe("artifact-unreachable");
+  expect(error.message).toBe(`Cannot read the artifact ${server.origin}/a.sh?***: ${reason}`);
+  expect(error.facts).toEqual({ artifact: `${server.origin}/a.sh?***`, status });
+  expect(server.requests.length).toBe(asked);
+});
+
+test("a failure that passes is not noticed", async () => {
+  await using server = webServer((request, count) =>
+    count < 3 ? new Response("busy", { status: 503 }) : rangeAnswer(request, artifactBytes(5000), {}),
+  );
+  expect((await read(server.origin)).variant).toBe("oss");
+});
+
+test("a web page in the artifact's place is told as such", async () => {
+  await using server = webServer(
+    () => new Response("<!DOCTYPE html><title>Sign in</title>", { headers: { "content-type": "text/html" } }),
+  );
+  const error = await failure(`${server.origin}/login?next=${secret}`);
+  expect([error.id, error.message]).toEqual([
+    "artifact-invalid",
+    `${server.origin}/login?*** is not a release artifact: it is a web page.`,
+  ]);
+});
+
+test.each([200, 416])("an empty file is no artifact (HTTP %d)", async (status) => {
+  await using server = webServer(() => new Response(null, { status }));
+  expect((await failure(server.origin)).message).toEndWith("is not a release artifact: it is empty.");
+});
+
+test("a server that stays silent is given up after the limit", async () => {
+  await using server = webServer(() => new Promise<Response>(() => {}));
+  const error = await failure(`${server.origin}/a?${secret}`, 200);
+  expect(error.message).toBe(`Cannot read the artifact ${server.origin}/a?***: no answer within 0.2 s.`);
+  expect(error.transient).toBe(true);
+});
+
+test("a body that stops in the middle is given up after the limit", async () => {
+  await using server = webServer(
+    () =>
+      new Response(
+        new ReadableStream({
+          pull: async (controller) => {
+            controller.enqueue(artifactBytes(100));
+            await new Promise(() => {});
+          },
+        }),
+      ),
+  );
+  expect((await failure(server.origin, 200)).message).toEndWith("no answer within 0.2 s.");
+});
+
+test("an abort ends it at once with its own reason", async () => {
+  await using server = webServer(() => new Promise<Response>(() => {}));
+  const abort = new AbortController();
+  const reading = readArtifactHead(
+    parseArtifactLocation(server.origin, "/").value!,
+    { clock: quickClock, limitMs: 15_000 },
+    abort.signal,
+  );
+  setTimeout(() => abort.abort(new Error("interrupted")), 50);
+  expect(await reading.catch(String)).toBe("Error: interrupted");
+});
+
+test("a certificate that nobody vouches for is refused", async () => {
+  await using folder = await scratchFolder();
+  await using server = webServer(() => new Response("x"), await selfSigned(folder.path));
+  const error = await failure(`${server.origin}/a?${secret}`);
+  expect(error.message).toBe(
+    `Cannot read the artifact ${server.origin}/a?***: the server's certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT).`,
+  );
+  expect(error.hint).toContain("NODE_EXTRA_CA_CERTS");
+  expect(server.requests).toEqual([]);
+});
+
+test("NODE_EXTRA_CA_CERTS helps, and a redirect from https to http is refused", async () => {
+  await using folder = await scratchFolder();
+  await using plain = webServer(() => new Response(artifactBytes(5000)));
+  const tls = await selfSigned(folder.path);
+  await using server = webServer((request) => {
+    const location = `${plain.origin}/a?${secret}`;
+    return request.url.endsWith("/leads-out")
+      ? new Response(null, { status: 302, headers: { location } })
+      : new Response(artifactBytes(5000));
+  }, tls);
+  const child = async (path: string): Promise<string> => {
+    const environment = { ...process.env, NODE_EXTRA_CA_CERTS: join(folder.path, "cert.pem") };
+    return (await Bun.$`${process.execPath} -e ${readInChild} ${server.origin}${path}`.env(environment).text()).trim();
+  };
+  expect(JSON.parse(await child("/a"))).toMatchObject({ variant: "oss" });
+  expect(await child("/leads-out")).toBe(
+    `Cannot read the artifact ${server.origin}/leads-out: the server redirects from https to the insecure ${plain.origin}/a?***.`,
+  );
+  expect(plain.requests).toEqual([]);
+});
+
+/** The runtime reads NODE_EXTRA_CA_CERTS once, at its start. */
+const readInChild = `
+  const { readArtifactHead } = await import("${import.meta.dir}/../../../../src/platform/artifact/artifact-head.ts");
+  const { systemClock } = await import("${import.meta.dir}/../../../../src/system/runtime.ts");
+  const url = process.argv.at(-1);
+  const location = { kind: "url", url, shown: url };
+  const reading = readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, new AbortController().signal);
+  console.log(await reading.then(JSON.stringify, (error) => error.message));
+`;
+
+async function selfSigned(folder: string): Promise<Bun.TLSOptions> {
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+  await Bun.$`openssl req -x509 ${kind} -nodes -keyout ${key} -out ${cert} -days 2 ${subject}`.quiet();
+  return { key: Bun.file(key), cert: Bun.file(cert) };
+}
+
+test("https to a server without TLS fails as such", async () => {
+  await using server = webServer(() => new Response("x"));
+  const error = await failure(`${server.origin.replace("http:", "https:")}/a?${secret}`);
+  expect(error.message).toEndWith(": the TLS handshake failed (EPROTO).");
+});
+
+test.each([
+  ["http://127.0.0.1:1/a?hunter2-token", "http://127.0.0.1:1/a?***: the connection was refused (ECONNREFUSED)."],
+  [
+    "https://me:hunter2-token@no-such-host.invalid/",
+    "https://***@no-such-host.invalid/: the host name is unknown (ENOTFOUND).",
+  ],
+])("the dead address %s is told with its reason", async (url, message) => {
+  const error = await failure(url);
+  expect([error.id, error.message]).toEqual(["artifact-unreachable", `Cannot read the artifact ${message}`]);
+});
+
+test.each([
+  ["", "the connection was lost (ECONNRESET)."],
+  ["hello, I speak no HTTP\r\n\r\n", "the server does not speak HTTP (Malformed_HTTP_Response)."],
+])("a server that answers %j is no web server", async (answer, reason) => {
+  await using server = await rawServer(() => answer);
+  const error = await failure(`${server.origin}/?${secret}`);
+  expect(error.message).toEndWith(`: ${reason}`);
+  expect(server.requests.length).toBe(4);
+});
+
+test("a local artifact is read where it is", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "my artifact.sh");
+  await Bun.write(path, artifactBytes(9000));
+  expect(await read(path)).toEqual({ variant: "oss", layout: "cluster", sizeBytes: 9000 });
+  expect(await read(Bun.pathToFileURL(path).href)).toEqual({ variant: "oss", layout: "cluster", sizeBytes: 9000 });
+});
+
+test("local files that are missing, folders or no script are told apart", async () => {
+  await using folder = await scratchFolder();
+  const { path } = folder;
+  await mkdir(join(path, "folder"));
+  await Bun.write(join(path, "text"), "hello");
+  await chmod(join(path, "text"), 0o644);
+  const failures = await Promise.all(
+    ["missing", "folder", "text", "text/below"].map((name) => failure(join(path, name))),
+  );
+  expect(failures.map(({ id, message }) => `${id}: ${message.replaceAll(path, "/p")}`)).toMatchInlineSnapshot(`
+    [
+      "artifact-unreachable: Cannot read the artifact /p/missing: the file does not exist.",
+      "artifact-invalid: /p/folder is not a release artifact: it is a folder.",
+      "artifact-invalid: /p/text is not a release artifact: it does not begin like a script (#!).",
+      "artifact-unreachable: Cannot read the artifact /p/text/below: the file does not exist.",
+    ]
+  `);
+});
+
+test("a pipe is refused at once, though nobody writes to it", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "pipe");
+  await Bun.$`mkfifo ${path}`;
+  expect(await failure(path)).toMatchObject({
+    id: "artifact-invalid",
+    message: `${path} is not a release artifact: it is not a file.`,
+  });
+}, 5_000);

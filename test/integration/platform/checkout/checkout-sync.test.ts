@@ -1,0 +1,202 @@
+import { expect, test } from "bun:test";
+import { chmod, readFile, rm, stat, symlink, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";
+
+test("a node whose version file names no variant, as of older releases, has the cluster's", async () => {
+  await using place = await bench("oss");
+  await place.write("opt/etc/version.json", '{"version": "1.10.11"}');
+  expect(await sync(place)).toMatchObject({ sentFiles: 1 });
+});
+
+test("tests and library are replaced as the rules say, everything else stays", async () => {
+  await using place = await bench("oss");
+  await place.write(`${extra}/conftest.py`, "conf", 0o600);
+  await place.write(`${extra}/run tests'é`, "#!/bin/sh", 0o700);
+  await place.write(`${extra}/util/tools.py`, "tools");
+  await place.write(`${extra}/util/__pycache__/tools.pyc`, "cache");
+  await place.write(`${extra}/stale.pyc`, "cache");
+  await place.write("checkout/packages/bootstrap/extra/cluster_internal_utils/new.py", "library");
+  expect(await sync(place)).toEqual({ files: 5, sentFiles: 5, sentBytes: 28 });
+  expect(await place.tree(place.tests)).toEqual([
+    "./conftest.py",
+    "./data/kept.txt",
+    "./run tests'é",
+    "./test_new.py",
+    "./util/tools.py",
+  ]);
+  expect(await place.tree(place.library)).toEqual(["./kept.py", "./new.py"]);
+  expect(await readFile(join(place.tests, "test_new.py"), "utf8")).toBe("new");
+  expect((await stat(join(place.tests, "conftest.py"))).mode & 0o777).toBe(0o644);
+  expect((await stat(join(place.tests, "run tests'é"))).mode & 0o777).toBe(0o755);
+});
+
+test("a second sync sends only what has changed, and leaves the same", async () => {
+  await using place = await bench("oss");
+  await place.write(`${extra}/test_two.py`, "two");
+  await place.write(`${extra}/run`, "run", 0o755);
+  await sync(place);
+  const before = await place.tree(place.tests);
+  expect(await sync(place)).toEqual({ files: 3, sentFiles: 0, sentBytes: 0 });
+  expect(await place.tree(place.tests)).toEqual(before);
+  await place.write(`${extra}/test_two.py`, "TWO");
+  await chmod(join(place.checkout, "..", extra, "run"), 0o644);
+  await rm(join(place.checkout, "..", extra, "test_new.py"));
+  // Another mode is a change too.
+  expect(await sync(place)).toEqual({ files: 2, sentFiles: 2, sentBytes: 6 });
+  expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./run", "./test_two.py"]);
+  expect(await readFile(join(place.tests, "test_two.py"), "utf8")).toBe("TWO");
+  expect((await stat(join(place.tests, "run"))).mode & 0o777).toBe(0o644);
+});
+
+test("an open source checkout on an enterprise cluster stands beside its own tests", async () => {
+  await using place = await bench("enterprise");
+  const own = "opt/packages/tests--1";
+  await place.write(`${own}/conftest.py`, "enterprise");
+  await place.write(`${own}/util/old.py`, "old");
+  await place.write(`${own}/open_source_tests/test_gone.py`, "old");
+  await place.write(`${own}/open_source_tests/data.json`, "kept");
+  await place.write(`${extra}/conftest.py`, "open source");
+  await place.write(`${extra}/sub/conftest.py`, "kept");
+  await place.write(`${extra}/util/new.py`, "new");
+  await place.write("checkout/packages/bootstrap/extra/cluster_internal_utils/new.py", "library");
+  const expected = [
+    "./conftest.py",
+    "./data/kept.txt",
+    "./open_source_tests/data.json",
+    "./open_source_tests/sub/conftest.py",
+    "./open_source_tests/test_new.py",
+    "./test_old.py",
+    "./util/new.py",
+  ];
+  for (const sentFiles of [3, 0]) {
+    expect(await sync(place)).toMatchObject({ files: 3, sentFiles });
+    expect(await place.tree(place.tests)).toEqual(expected);
+  }
+  expect(await readFile(join(place.tests, "conftest.py"), "utf8")).toBe("enterprise");
+  expect(await place.tree(place.library)).toEqual(["./kept.py"]);
+});
+
+test("an enterprise checkout on an enterprise cluster goes to the tests folder itself", async () => {
+  await using place = await bench("enterprise");
+  await place.write("checkout/packages/upstream.json", "{}");
+  await sync(place);
+  expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
+});
+
+test("stale bytecode goes with the files that it was made of", async () => {
+  await using place = await bench("oss");
+  await place.write("opt/packages/tests--1/__pycache__/test_old.cpython-39.pyc", "cache");
+  await sync(place);
+  expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
+});
+
+// Shows R112.
+test("a transfer that breaks off anywhere leaves the former files and nothing else", async () => {
+  await using place = await bench("oss");
+  await place.write(`${extra}/test_two.py`, "2".repeat(3000));
+  const before = await place.tree(join(place.checkout, "../opt"));
+  // Headers, contents, padding and the end of the archive, each cut at and between its blocks.
+  for (const cutAfterBytes of [0, 1, 512, 515, 1024, 1500, 1536, 4096, 4608, 5000, 5119]) {
+    const failure: unknown = await sync(place, localConnection(cutAfterBytes)).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ id: "transfer-failed", transient: true });
+    expect(String(failure)).toContain(
+      "Cannot sync the checkout to master_0: the transfer was interrupted. The node still has its previous files.",
+    );
+    expect(await place.tree(join(place.checkout, "../opt"))).toEqual(before);
+  }
+  expect(await sync(place)).toMatchObject({ sentFiles: 2 });
+});
+
+test("what a power failure left in the middle of a swap is set right", async () => {
+  await using place = await bench("oss");
+  const beside = (what: string): string => place.tests.replace("tests--1", `.tests--1.cluster-e2e-${what}`);
+  await Bun.$`mv ${place.tests} ${beside("former")} && mkdir ${beside("new")} ${beside("incoming")}`;
+  await sync(place);
+  expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
+  expect(await Bun.$`ls -A ${place.tests}/..`.text()).toBe("tests--1\n");
+});
+
+test("a link on the node is replaced, not written through", async () => {
+  await using place = await bench("oss");
+  await place.write("opt/elsewhere.txt", "precious");
+  await symlink("../../elsewhere.txt", join(place.tests, "notes.txt"));
+  await place.write(`${extra}/notes.txt`, "notes");
+  await sync(place);
+  expect(await readFile(join(place.tests, "../../elsewhere.txt"), "utf8")).toBe("precious");
+  expect(await readFile(join(place.tests, "notes.txt"), "utf8")).toBe("notes");
+});
+
+test("two syncs at once end as one after the other", async () => {
+  await using place = await bench("oss");
+  await utimes(join(place.checkout, "..", extra, "test_new.py"), 1, 1);
+  const reports = await Promise.all([sync(place), sync(place), sync(place)]);
+  expect(reports.map(({ files }) => files)).toEqual([1, 1, 1]);
+  expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
+});
+
+test.each([
+  ["opt/etc/version.json", "does not exist"],
+  ["opt/packages", "does not exist"],
+])("without %s the cluster counts as not installed yet", async (path, reason) => {
+  await using place = await bench("oss");
+  await rm(join(place.checkout, "..", path), { recursive: true });
+  const failure: unknown = await sync(place).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ id: "not-installed" });
+  expect(String(failure)).toContain("The platform is not installed on master_0 yet: ");
+  expect(String(failure)).toContain(reason);
+});
+
+test("a library without a place on the node stops the whole sync", async () => {
+  await using place = await bench("oss");
+  await place.write("checkout/packages/bootstrap/extra/cluster_internal_utils/new.py", "library");
+  await rm(place.library, { recursive: true });
+  expect(await sync(place).catch((error: unknown) => error)).toMatchObject({ id: "not-installed" });
+  expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_old.py"]);
+});
+
+test("a link that leaves the checkout is refused; one inside is sent as what it leads to", async () => {
+  await using place = await bench("oss");
+  await place.write("checkout/shared.txt", "shared");
+  await symlink("../../../shared.txt", join(place.checkout, "..", extra, "inside.txt"));
+  await sync(place);
+  expect(await readFile(join(place.tests, "inside.txt"), "utf8")).toBe("shared");
+  await symlink("/etc/passwd", join(place.checkout, "..", extra, "outside.txt"));
+  expect(await readCheckout(place.checkout)).toEqual({
+    problems: [
+      `${place.checkout}/packages/integration-test/extra/outside.txt is a symbolic link to /etc/passwd, outside ${place.checkout}.`,
+    ],
+  });
+});
+
+test("a folder that is no checkout is refused with the paths looked for", async () => {
+  await using folder = await scratchFolder();
+  expect(await readCheckout(folder.path)).toEqual({
+    problems: [
+      `${folder.path} is not a checkout of the platform: it has neither ${folder.path}/packages/integration-test/extra nor ${folder.path}/packages/dcos-integration-test/extra.`,
+    ],
+  });
+  expect(await readCheckout("/nonexistent/checkout")).toEqual({
+    problems: ["The folder /nonexistent/checkout does not exist."],
+  });
+});
+
+test("a checkout of another family's tests is refused with the path looked for", async () => {
+  await using place = await bench("oss");
+  await Bun.$`mv integration-test dcos-integration-test`.cwd(join(place.checkout, "packages"));
+  expect(await sync(place).catch((error: unknown) => error)).toMatchObject({
+    id: "bad-usage",
+    message: `${place.checkout}/packages/integration-test/extra does not exist, but the cluster's tests have that name.`,
+  });
+});
+
+test("a name on the node with a line break in it does not pose as a file that is there already", async () => {
+  await using place = await bench("oss");
+  const { mtimeMs } = await stat(join(place.checkout, "..", extra, "test_new.py"));
+  const record = `x\n644 3 ${(mtimeMs / 1000).toFixed(6)} tests`;
+  await place.write(`opt/packages/tests--1/${record}/test_new.py`, "forged");
+  expect(await sync(place)).toMatchObject({ files: 1, sentFiles: 1 });
+  expect(await readFile(join(place.tests, "test_new.py"), "utf8")).toBe("new");
+});

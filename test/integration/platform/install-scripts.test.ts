@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { imagePreparation } from "../../../src/platform/image-preparation.ts";
+import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
+import { prepareScript } from "../../../src/platform/phases/prepare-script.ts";
+import { completeScript } from "../../../src/platform/phases/phase.ts";
+import { selinuxScript } from "../../../src/platform/phases/selinux.ts";
+import { serveScript } from "../../../src/platform/phases/serve.ts";
+import { fetchScript } from "../../../src/platform/phases/fetch-artifact.ts";
+import { genconfScript } from "../../../src/platform/phases/genconf.ts";
+import { versionScript } from "../../../src/platform/phases/check-version.ts";
+import { bootstrapServer } from "../../../src/platform/phases/bootstrap-server.ts";
+import { installRunner, startInstallScript } from "../../../src/platform/phases/start-install.ts";
+import { logsScript } from "../../../src/platform/node-logs.ts";
+import { secretsScript } from "../../../src/platform/cluster-secrets.ts";
+import { superuserScript } from "../../../src/platform/readiness/ask-on-master.ts";
+import { nodeScript } from "../../../src/platform/readiness/node-script.ts";
+import { resolversScript } from "../../../src/platform/resolvers.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { intoFolder } from "../../support/install-machine.ts";
+import { runShell } from "../../support/prepare-machine.ts";
+
+const secret = "0123456789abcdef0123456789abcdef";
+const source = { url: `http://10.0.0.1:18080/${secret}`, release: "1.10.11" };
+const server = {
+  address: "10.0.0.1",
+  port: 18_080,
+  secret,
+  nodeAddresses: ["10.0.0.1", "10.0.0.2"],
+  installScript: "cluster_install.sh",
+};
+const superuser = superuserScript({ layout: layouts[0], loginBody: '{"uid": "a\\\\"b"}' });
+const scripts: readonly (readonly [name: string, text: string])[] = [
+  ["image preparation", imagePreparation(dcosLayout)!.script],
+  ["selinux", completeScript(selinuxScript)],
+  ["serve", completeScript(serveScript(server))],
+  ["fetch", fetchScript],
+  ["version", versionScript],
+  ["genconf", genconfScript],
+  ["node", nodeScript],
+  ["logs", logsScript],
+  ["secrets", secretsScript],
+  ["resolvers", resolversScript],
+  ["superuser", superuser],
+  ...layouts.flatMap((layout): (readonly [string, string])[] => [
+    [`prepare ${layout.name}`, completeScript(prepareScript(layout.containerSetup))],
+    [`start ${layout.name}`, completeScript(startInstallScript(layout, "public_agent", source))],
+    [`runner ${layout.name}`, installRunner(layout, "public_agent", source)],
+  ]),
+];
+
+/** A name on the path may be a version manager's, with nothing behind it. */
+const canRun = (name: string): boolean => Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
+
+describe("every script for nodes", () => {
+  test.each(scripts)("%s is read by sh", async (_name, text) => {
+    expect(await runShell(["sh", "-n"], text, undefined)).toMatchObject({ status: 0, stderr: "" });
+  });
+
+  // Shows R116.
+  test.skipIf(Bun.which("shellcheck") === null).each(scripts)("%s pleases shellcheck", async (_name, text) => {
+    expect((await runShell(["shellcheck", "--shell=sh", "-"], text, undefined)).stdout).toBe("");
+  });
+
+  test.each(["python3", "python2.7"].filter(canRun))("the bootstrap server is read by %s", async (python) => {
+    const compile = "import sys; compile(sys.stdin.read(), 'server', 'exec')";
+    expect(await runShell([python, "-c", compile], bootstrapServer, undefined)).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
+  });
+});
+
+test("an old release's install script is shown a Docker without parts, and every other call is Docker's own", async () => {
+  await using folder = await scratchFolder();
+  const runner = intoFolder(installRunner(dcosLayout, "master", source), folder.path);
+  const begin = runner.indexOf("mkdir -p");
+  const shim = runner.slice(begin, runner.indexOf("bash dcos_install.sh"));
+  const docker = join(folder.path, "real", "docker");
+  await Bun.write(docker, '#!/bin/sh\necho "$*"\n');
+  await chmod(docker, 0o755);
+  const path = `${join(folder.path, "real")}:${process.env["PATH"]}`;
+  const ended = await runShell(["sh", "-eu"], `${shim}docker version\ndocker version --format x\ndocker info\n`, {
+    PATH: path,
+  });
+  expect(ended).toMatchObject({ status: 0, stderr: "" });
+  expect(ended.stdout).toBe(
+    "version --format Client:\n Version: {{.Client.Version}}\nServer:\n Version: {{.Server.Version}}\nversion --format x\ninfo\n",
+  );
+  expect(installRunner(dcosLayout, "master", { ...source, release: "1.13.9" })).not.toContain("shims");
+});

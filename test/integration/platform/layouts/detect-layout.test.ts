@@ -1,0 +1,19 @@
+import { expect, test } from "bun:test";
+import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
+import { layoutLines } from "../../../../src/platform/readiness/layout-lines.ts";
+import { machinesLack, startMachines } from "../../../support/install-machine.ts";
+
+const { signal } = new AbortController();
+
+test.skipIf(machinesLack !== undefined)("a node tells its layout by what stands on it", async () => {
+  await using machines = await startMachines({ roles: ["master"] });
+  const machine = machines.machines[0]!;
+  const connection = await machines.connections.connect(machine.node, signal);
+  const argv = ["sh", "-c", `${layoutLines(layouts)}printf %s "$layout"`];
+  const looking = { argv, sudo: true, limitMs: 5000, task: "checking what is installed" };
+  expect((await connection.run(looking, signal)).stdout).toBe("");
+  await machine.write("opt/mesosphere/etc/dcos-version.json", "{}");
+  expect((await connection.run(looking, signal)).stdout).toBe("dcos");
+  await machine.write("var/lib/cluster-e2e/layout", "cluster\n");
+  expect((await connection.run(looking, signal)).stdout).toBe("cluster");
+});

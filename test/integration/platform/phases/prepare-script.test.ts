@@ -1,0 +1,221 @@
+import { describe, expect, test } from "bun:test";
+import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
+import { neededPrograms } from "../../../../src/platform/phases/prepare-node.ts";
+import { prepare } from "../../../support/prepare-machine.ts";
+import type { Family } from "../../../support/prepare-machine.ts";
+
+const dcosNeeds = neededPrograms(dcosLayout, "enterprise");
+const families: readonly Family[] = [
+  {
+    name: "Debian 12",
+    osRelease: 'ID=debian\nVERSION_ID="12"\n',
+    managers: ["apt-get"],
+    expected: [
+      "apt-get -q update",
+      "apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install" +
+        " bash curl tar xz-utils docker.io unzip ipset iputils-ping net-tools bind9-dnsutils chrony",
+    ],
+  },
+  {
+    name: "Debian 13",
+    osRelease: 'ID=debian\nVERSION_ID="13"\n',
+    managers: ["apt-get", "apt-cache"],
+    expected: [
+      "apt-get -q update",
+      "apt-cache show docker-cli",
+      "apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install" +
+        " bash curl tar xz-utils docker.io unzip ipset iputils-ping net-tools bind9-dnsutils chrony docker-cli",
+    ],
+  },
+  {
+    name: "CentOS 7",
+    osRelease: 'ID="centos"\nVERSION_ID="7"\n',
+    managers: ["yum"],
+    present: ["curl"],
+    expected: [
+      "curl -fsSL --retry 3 --connect-timeout 20 https://download.docker.com/linux/centos/docker-ce.repo -o /etc/yum.repos.d/docker-ce.repo",
+      "yum -q -y install bash tar xz docker-ce unzip ipset iputils net-tools bind-utils chrony",
+    ],
+  },
+  {
+    name: "RHEL 7",
+    osRelease: 'ID="rhel"\nVERSION_ID="7.9"\n',
+    managers: ["yum"],
+    present: ["curl"],
+    expected: [
+      "curl -fsSL --retry 3 --connect-timeout 20 https://download.docker.com/linux/centos/docker-ce.repo -o /etc/yum.repos.d/docker-ce.repo",
+      "yum -q -y --enablerepo=*extras* install bash tar xz docker-ce unzip ipset iputils net-tools bind-utils chrony",
+    ],
+  },
+  {
+    name: "RHEL 9",
+    osRelease: 'ID="rhel"\nVERSION_ID="9.4"\n',
+    managers: ["yum", "dnf"],
+    present: ["curl"],
+    expected: [
+      "curl -fsSL --retry 3 --connect-timeout 20 https://download.docker.com/linux/rhel/docker-ce.repo -o /etc/yum.repos.d/docker-ce.repo",
+      "dnf -q -y install bash tar xz docker-ce unzip ipset iputils net-tools bind-utils chrony",
+    ],
+  },
+  {
+    name: "Amazon Linux 2",
+    osRelease: 'ID="amzn"\nVERSION_ID="2"\n',
+    managers: ["yum", "amazon-linux-extras"],
+    present: ["curl"],
+    expected: [
+      "amazon-linux-extras enable docker",
+      "yum -q -y install bash tar xz docker unzip ipset iputils net-tools bind-utils chrony",
+    ],
+  },
+];
+
+const familyOf = (name: string): Family => families.find((family) => family.name === name)!;
+
+describe("preparing a node", () => {
+  test.each(families.map((family) => [family.name, family] as const))(
+    "%s: installs what is missing",
+    async (_name, family) => {
+      const { status, stderr, calls } = await prepare(family, dcosNeeds, { conditions: "docker" });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      expect(calls).toEqual([...family.expected]);
+    },
+  );
+
+  // Shows R116.
+  test("CentOS 7 is pointed to the vault", async () => {
+    const { repository } = await prepare(familyOf("CentOS 7"), ["bash"]);
+    expect(repository).toBe(`[base]
+#mirrorlist=http://mirrorlist.centos.org/?release=$releasever&arch=$basearch&repo=os&infra=$infra
+baseurl=http://vault.centos.org/7.9.2009/os/$basearch/
+gpgcheck=1
+`);
+  });
+
+  test("nothing is asked of any package manager where nothing is missing", async () => {
+    const family = { ...families[0]!, present: ["bash", "curl", "xz"] };
+    const { status, calls } = await prepare(family, ["bash", "curl", "xz"]);
+    expect(status).toBe(0);
+    expect(calls).toEqual([]);
+  });
+
+  test("a package manager that fails is asked three times, then its last word is told", async () => {
+    const family = { ...families[0]!, failures: { count: 99, word: "E: the mirror is down" } };
+    const { status, stderr, calls } = await prepare(family, ["bash"]);
+    expect(status).toBe(1);
+    expect(stderr).toEndWith("failed: installing bash failed: E: the mirror is down\n");
+    expect(calls.length).toBe(3);
+  });
+
+  test("a program that its package did not bring is named", async () => {
+    const { status, stderr } = await prepare({ ...families[0]!, lost: "curl" }, ["bash", "curl"]);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "failed: curl is still missing although its package, curl, was installed\n",
+    });
+  });
+
+  test("a lock that somebody else holds is waited for", async () => {
+    const word = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt)";
+    const family = { ...families[0]!, failures: { count: 7, word } };
+    const { status, stdout, calls } = await prepare(family, ["bash"]);
+    expect(status).toBe(0);
+    expect(stdout).toContain("now: waiting for another package installation to finish");
+    expect(calls.length).toBe(7 + 2);
+  });
+});
+
+const nothing: Family = { name: "nothing", osRelease: 'ID=debian\nVERSION_ID="12"\n', managers: [], expected: [] };
+const socket = (port: string): string =>
+  `  sl  local_address rem_address   st\n   0: 3500007F:${port} 00000000:0000 0A 00000000:00000000\n`;
+
+describe("conditions of a node", () => {
+  // Shows R117.
+  test("version 2 of the control groups is refused before anything is installed, with what fits", async () => {
+    const programs = { stat: "echo cgroup2fs" };
+    const { status, stderr, calls } = await prepare(families[0]!, ["bash"], {
+      conditions: "docker,cgroups-1",
+      programs,
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain("the machine has cgroups 2");
+    expect(stderr).toEndWith("Choose another.\n");
+    expect(calls).toEqual([]);
+  });
+
+  // Shows R117.
+  test("systemd-resolved's stub on port 53 is turned off, and its servers are asked directly", async () => {
+    const { status, stderr, files } = await prepare(nothing, [], {
+      conditions: "dns-port-free",
+      programs: {
+        ln: 'cat "$2" >"$3"',
+        chmod: "",
+        systemctl: `case $* in
+  --version) echo 'systemd 252' ;;
+  'restart systemd-resolved') grep -q '^DNSStubListener=no$' @/etc/systemd/resolved.conf.d/cluster-e2e.conf && : >@/proc/net/udp ;;
+esac`,
+      },
+      files: {
+        "proc/net/udp": socket("0035"),
+        "proc/net/tcp": socket("0016"),
+        "etc/resolv.conf": "nameserver 127.0.0.53\n",
+        "run/systemd/resolve/resolv.conf": "nameserver 10.0.0.2\n",
+      },
+      reads: ["etc/resolv.conf"],
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(files["etc/resolv.conf"]).toBe("nameserver 10.0.0.2\n");
+  });
+
+  test("another program on port 53 is named", async () => {
+    const { status, stderr } = await prepare(nothing, [], {
+      conditions: "dns-port-free",
+      programs: { ss: `echo 'udp UNCONN 0 0 127.0.0.1:53 0.0.0.0:* users:(("dnsmasq",pid=7,fd=4))'` },
+      files: { "proc/net/udp": socket("0035"), "proc/net/tcp": "" },
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain("the platform needs port 53, but dnsmasq uses it");
+  });
+
+  test("a clock that isn't synchronized is waited for", async () => {
+    const timedatectl = "echo x >>@/asked; [ $(wc -l <@/asked) -lt 3 ] || echo 'System clock synchronized: yes'";
+    const { status, files, stdout } = await prepare(nothing, [], {
+      conditions: "clock-synchronized",
+      programs: { timedatectl },
+      reads: ["asked"],
+    });
+    expect(status).toBe(0);
+    expect(stdout).toContain("now: waiting for the clock");
+    expect(files["asked"]).toBe("x\nx\nx\n");
+  });
+
+  test("a clock that nobody synchronizes is an error", async () => {
+    const request = { conditions: "clock-synchronized", programs: { timedatectl: "echo 'NTP synchronized: no'" } };
+    const { status, stderr } = await prepare(nothing, [], request);
+    expect(status).toBe(1);
+    expect(stderr).toContain("the clock was not synchronized within 3 minutes");
+  });
+
+  test("in a container Mesos and Docker stay in its own control group, and what the user has set stays", async () => {
+    const unit = "etc/systemd/system/docker.service.d/cluster-e2e.conf";
+    const settings = "var/lib/dcos/mesos-slave-common";
+    const request = {
+      isContainer: true,
+      programs: {
+        touch: ': >>"$1"',
+        chmod: "",
+        systemctl:
+          "case $1 in --version) echo 'systemd 252' ;; cat) echo 'ExecStart=/usr/sbin/dockerd -H fd:// $OPTS' ;; esac",
+      },
+      files: { "proc/1/cgroup": "12:cpu:/other\n9:memory:/docker/abc/init.scope\n", [settings]: "MESOS_OTHER=1\n" },
+      reads: [unit, settings],
+    };
+    const { status, stderr, files } = await prepare(nothing, [], request);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(files[settings]).toBe(
+      "MESOS_OTHER=1\nMESOS_SYSTEMD_ENABLE_SUPPORT=false\nMESOS_CGROUPS_ROOT=docker/abc/mesos\n",
+    );
+    expect(files[unit]).toBe(
+      "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// $OPTS --exec-opt native.cgroupdriver=cgroupfs --cgroup-parent /docker/abc/docker\n",
+    );
+  });
+});

@@ -1,0 +1,72 @@
+import { spawnSync } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+
+/** A master's web server; what it answers is the test's. */
+export interface ExampleWeb extends AsyncDisposable {
+  /** Requests as `METHOD path`, in order. */
+  readonly requests: readonly string[];
+  /** The node's record with this server as its web server. */
+  readonly of: (node: NodeRecord) => NodeRecord;
+}
+
+export type Answer = { readonly status: number; readonly body?: unknown };
+
+export interface Identity {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Answers by path; what isn't among them gets 200. */
+export function startWeb(answers: Readonly<Record<string, () => Answer>>, identity: Identity | undefined): ExampleWeb {
+  const requests: string[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    ...(identity && { tls: { cert: identity.certificate, key: identity.key } }),
+    fetch: (request) => {
+      const { pathname } = new URL(request.url);
+      requests.push(`${request.method} ${pathname}`);
+      const answer = answers[pathname]?.() ?? { status: 200, body: "hello" };
+      return Response.json(answer.body ?? null, { status: answer.status });
+    },
+  });
+  const port = server.port ?? 0;
+  return {
+    requests,
+    of: (node) => ({ ...node, web: { host: "127.0.0.1", httpPort: port, httpsPort: port } }),
+    [Symbol.asyncDispose]: async () => server.stop(true),
+  };
+}
+
+export interface ExampleAuthority {
+  readonly certificate: string;
+  /** A server's certificate for an address. */
+  issue(address: string): Promise<Identity>;
+}
+
+/** A certificate authority made with the openssl program, in `folder`, whose path holds no space. */
+export async function makeAuthority(folder: string): Promise<ExampleAuthority> {
+  const newKey = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+  const usage = "-addext keyUsage=critical,keyCertSign,cRLSign";
+  openssl(folder, `req -x509 ${newKey} -keyout ca.key -out ca.crt -subj /CN=CA ${usage}`);
+  return {
+    certificate: await readFile(join(folder, "ca.crt"), "utf8"),
+    issue: async (address) => {
+      await writeFile(join(folder, "names"), `subjectAltName=IP:${address}\n`);
+      openssl(folder, `req ${newKey} -keyout server.key -out server.csr -subj /CN=master`);
+      const signing = "-CA ca.crt -CAkey ca.key -CAcreateserial -extfile names";
+      openssl(folder, `x509 -req -in server.csr -out server.crt ${signing}`);
+      return {
+        certificate: await readFile(join(folder, "server.crt"), "utf8"),
+        key: await readFile(join(folder, "server.key"), "utf8"),
+      };
+    },
+  };
+}
+
+function openssl(folder: string, words: string): void {
+  const { status, stderr } = spawnSync("openssl", words.split(" "), { cwd: folder, encoding: "utf8" });
+  if (status !== 0) throw new Error(`openssl ${words}: ${stderr}`);
+}

@@ -1,0 +1,283 @@
+import { describe, expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import type { ClusterRecord, NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { waitUntilReady } from "../../../../src/platform/readiness.ts";
+import type { ReadinessReport, ReadinessRequest } from "../../../../src/platform/readiness.ts";
+import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../../support/install-machine.ts";
+import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
+import { makeAuthority, startWeb } from "./readiness-web.ts";
+import type { ExampleWeb } from "./readiness-web.ts";
+
+const speed = 20;
+/** Time that passes twenty times as fast. */
+const fastClock: Clock = {
+  now: () => Date.now() * speed,
+  sleep: async (ms, signal) => systemClock.sleep(ms / speed, signal),
+};
+const { signal } = new AbortController();
+const roles: readonly Role[] = ["master", "agent", "public_agent"];
+const check = "opt/cluster/bin/check";
+
+interface Waiting {
+  readonly waiting: readonly string[];
+  readonly report: Promise<ReadinessReport>;
+}
+
+function wait(machines: FolderMachines, cluster: ClusterRecord, changes: Partial<ReadinessRequest>): Waiting {
+  const waiting: string[] = [];
+  const progress = { ...silentProgress, waiting: (text: string) => void waiting.push(text) };
+  const request: ReadinessRequest = {
+    describe: async () => cluster,
+    cluster,
+    connections: machines.connections,
+    login: undefined,
+    skipHttpChecks: true,
+    deadlineMs: fastClock.now() + 200_000,
+    clock: fastClock,
+    progress,
+    ...changes,
+  };
+  return { waiting, report: waitUntilReady(request, signal) };
+}
+
+/** A node as it stands after an installation that ended well. */
+async function finish(machine: FolderMachine, checkScript: string): Promise<void> {
+  await machine.write("var/lib/cluster-e2e/layout", "cluster\n");
+  await machine.write("var/lib/cluster-e2e/install.status", "exit 0\n");
+  await machine.write("opt/cluster/etc/bootstrap-config.json", '{\n  "ssl_enabled": false\n}\n');
+  await machine.write(check, checkScript);
+  await chmod(join(machine.folder, check), 0o755);
+}
+
+const passing = "#!/bin/sh\nexit 0\n";
+
+async function finishAll(machines: FolderMachines): Promise<void> {
+  await Promise.all(machines.machines.map(async (machine) => finish(machine, passing)));
+}
+
+const withWeb = (machines: FolderMachines, web: ExampleWeb): readonly NodeRecord[] =>
+  machines.nodes.map((node) => (node.role === "master" ? web.of(node) : node));
+
+describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
+  // Shows R32.
+  test("ends when every node's check has passed three times in a row", async () => {
+    await using machines = await startMachines({ roles });
+    await finishAll(machines);
+    const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), {});
+    expect(await report).toMatchObject({ layout: "cluster", nodeCount: 3 });
+    for (const machine of machines.machines) expect(machine.commands.length).toBe(3);
+  });
+
+  test("begins to count anew when a check fails between", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const [machine] = machines.machines;
+    await finish(
+      machine!,
+      '#!/bin/sh\necho x >>"$MACHINE/calls"\n[ "$(wc -l <"$MACHINE/calls")" != 3 ] || { echo "disk slow"; exit 2; }\n',
+    );
+    const { report, waiting } = wait(machines, exampleCluster(machines.nodes, "oss"), {});
+    await report;
+    expect(machine!.commands.length).toBe(6);
+    expect(waiting).toEqual([
+      "all checks passed; confirming",
+      "master_0: its check says: disk slow",
+      "all checks passed; confirming",
+    ]);
+  });
+
+  test("says what every node lacks when the deadline has passed", async () => {
+    await using machines = await startMachines({ roles });
+    await finish(machines.machines[0]!, "#!/bin/sh\necho 'nginx is not running'\nexit 2\n");
+    await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
+    await machines.machines[1]!.write("var/lib/cluster-e2e/install.status", "running\n");
+    await machines.machines[1]!.write("run/cluster-e2e-install.pid", `${process.pid}\n`);
+    const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), { deadlineMs: fastClock.now() + 4000 });
+    const error = await failureOf(report);
+    // The test's own process stood for the unit's: it must not be ended with the machine.
+    await machines.machines[1]!.write("run/cluster-e2e-install.pid", "0\n");
+    expect(error.id).toBe("deadline-passed");
+    expect(error.exitCode).toBe(4);
+    expect(error.message.replace(/after \d+ s/, "after N s")).toMatchInlineSnapshot(`
+      "The cluster with 3 nodes was not ready after N s.
+      Not ready yet:
+        master_0: its check says: nginx is not running
+        agent_0: the installer is running
+        public_agent_0: not installed yet"
+    `);
+  });
+
+  test("gives a node's last word, where its next answer would come after the deadline", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const script = `#!/bin/sh\n[ -e "$MACHINE/run/asked" ] && sleep 15\n: >"$MACHINE/run/asked"\necho critical: no leader\nexit 1\n`;
+    await finish(machines.machines[0]!, script);
+    const changes = { clock: systemClock, deadlineMs: systemClock.now() + 3_000 };
+    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), changes).report);
+    expect(error.id).toBe("deadline-passed");
+    expect(error.message).toContain("master_0: its check says: critical: no leader");
+  }, 20_000);
+
+  test("ends at once when an installer has failed, though another node is slow to answer", async () => {
+    await using machines = await startMachines({ roles });
+    await finish(machines.machines[0]!, "#!/bin/sh\nexec sleep 15\n");
+    await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
+    await machines.machines[1]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
+    await machines.machines[1]!.write("var/lib/cluster-e2e/install.log", "fetching\ndisk is full\n");
+    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(error.id).toBe("install-failed");
+    expect(error.exitCode).toBe(1);
+    expect(error.message).toMatchInlineSnapshot(`
+      "The installation failed on agent_0: the install script exited with status 3.
+      The last lines of its log:
+        fetching
+        disk is full"
+    `);
+  });
+
+  test("sees a failure behind a last line of 50 MB, and shows its end", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", `${"x".repeat(50_000_000)}\ndisk is full\n`);
+    const { message } = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(message).toStartWith("The installation failed on master_0: the install script exited with status 3.\n");
+    expect(message).toEndWith("\n  disk is full");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", "x".repeat(50_000_000));
+    const again = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(again.message).toStartWith(
+      "The installation failed on master_0: the install script exited with status 3.\n",
+    );
+    expect(again.message.length).toBeLessThan(10_000);
+  }, 30_000);
+
+  test("knows an installer that was cut off", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
+    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(error.message).toBe("The installation failed on master_0: the installer was interrupted.");
+  });
+
+  test("waits for an installation that goes on after a restart of its machine", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
+    await machines.machines[0]!.write("run/cluster-e2e-install.enabled", "");
+    const changes = { deadlineMs: fastClock.now() + 2000 };
+    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), changes).report);
+    expect(error.message).toContain("master_0: the installer is running");
+  });
+
+  test("knows a failed unit of the dcos layout, and shows its journal", async () => {
+    await using machines = await startMachines({ roles: ["agent"] });
+    await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "dcos\n");
+    await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "exit 0\n");
+    await machines.machines[0]!.write("run/dcos-setup.ended", "1\n");
+    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    expect(error.message).toContain("agent_0: the unit dcos-setup failed.");
+    expect(error.message).toContain("journal of this machine");
+  });
+
+  test("waits for a node that does not answer, and ends when its machine has", async () => {
+    await using machines = await startMachines({ roles: ["master", "agent"] });
+    await finishAll(machines);
+    const nodes = machines.nodes.map((node) =>
+      node.role === "agent" ? { ...node, ssh: { ...node.ssh, port: 1 } } : node,
+    );
+    const ended = nodes.map((node) =>
+      node.role === "agent"
+        ? { ...node, state: "ended" as const, stateReason: "Server.SpotInstanceTermination" }
+        : node,
+    );
+    const cluster = exampleCluster(nodes, "oss");
+    const { report, waiting } = wait(machines, cluster, { describe: async () => exampleCluster(ended, "oss") });
+    const error = await failureOf(report);
+    expect(error.id).toBe("machine-failed");
+    expect(error.message).toBe("Machines have stopped: agent_0 (i-agent-0): Server.SpotInstanceTermination.");
+    expect(waiting[0]).toStartWith("agent_0: it does not answer: ");
+  });
+
+  test("ends when a machine is no longer there at all", async () => {
+    await using machines = await startMachines({ roles: ["master", "agent"] });
+    const cluster = exampleCluster(machines.nodes, "oss");
+    const rest = exampleCluster(machines.nodes.slice(0, 1), "oss");
+    const error = await failureOf(wait(machines, cluster, { describe: async () => rest }).report);
+    expect(error.message).toBe("Machines have stopped: agent_0 (i-agent-0).");
+  });
+});
+
+describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
+  test("must answer, and list all agents", async () => {
+    await using machines = await startMachines({ roles });
+    await finishAll(machines);
+    const registered = { count: 0 };
+    const nodes = (): { status: number; body: unknown } => {
+      registered.count += 1;
+      return { status: 200, body: Array.from({ length: Math.min(registered.count, 2) }, () => ({})) };
+    };
+    await using web = startWeb({ "/nodes": nodes }, undefined);
+    const { report, waiting } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), {
+      skipHttpChecks: false,
+    });
+    await report;
+    expect(waiting[0]).toBe("master_0: 1 of 2 agents are registered");
+    expect(web.requests.filter((line) => line === "GET /nodes").length).toBe(4);
+  });
+
+  test("are waited for while they answer with a fault, or not at all", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await finishAll(machines);
+    await using web = startWeb({ "/": () => ({ status: 502 }) }, undefined);
+    const [node] = withWeb(machines, web);
+    const deaf = { ...node!, web: { host: "127.0.0.1", httpPort: 1, httpsPort: 1 } };
+    for (const [master, reason] of [
+      [node!, "status 502"],
+      [deaf, "it refuses the connection"],
+    ] as const) {
+      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 2000 };
+      const error = await failureOf(wait(machines, exampleCluster([master], "oss"), changes).report);
+      expect(error.message).toContain(`master_0: HTTP at 127.0.0.1: ${reason}`);
+    }
+  });
+
+  test.skipIf(Bun.which("openssl") === null)(
+    "must show a certificate of the cluster's authority, for the node's private address",
+    async () => {
+      await using folder = await scratchFolder();
+      const authority = await makeAuthority(folder.path);
+      await Bun.write(join(folder.path, "shown.crt"), authority.certificate);
+      await using machines = await startMachines({
+        roles: ["master"],
+        programs: { curl: `#!/bin/sh\necho "$*" >>"$MACHINE/curl.log"\ncat ${folder.path}/shown.crt\n` },
+      });
+      await finishAll(machines);
+      await machines.machines[0]!.write("opt/cluster/etc/bootstrap-config.json", '{\n  "ssl_enabled": true\n}\n');
+      const private_ = machines.nodes[0]!.privateAddress!;
+      for (const [address, problem] of [
+        [private_, undefined],
+        ["10.9.9.9", "its certificate is for a different address"],
+      ] as const) {
+        await using web = startWeb({ "/nodes": () => ({ status: 200, body: [] }) }, await authority.issue(address));
+        const changes = {
+          skipHttpChecks: false,
+          deadlineMs: fastClock.now() + (problem === undefined ? 200_000 : 20_000),
+        };
+        const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
+        if (problem === undefined) await report;
+        else expect((await failureOf(report)).message).toContain(`HTTPS at 127.0.0.1: ${problem}`);
+      }
+      expect(await machines.machines[0]!.read("curl.log")).toContain("https://127.0.0.1/ca/cluster-ca.crt");
+      const other = await makeAuthority(folder.path);
+      await using web = startWeb({}, await other.issue(private_));
+      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
+      const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
+      // Ends in the code, by which the problem can be looked up.
+      expect((await failureOf(report)).message).toMatch(/HTTPS at 127\.0\.0\.1: .* \([A-Z_]{8,}\)$/);
+    },
+    20_000,
+  );
+});

@@ -1,0 +1,182 @@
+/** install.sh on its bad days. What it does on good ones, with real programs, is in test/e2e/release.test.ts. */
+import { expect, test } from "bun:test";
+import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { smallRelease } from "../../support/small-release.ts";
+
+const [older, newer] = ["2020.01.01.0", "2020.01.02.0"] as const;
+
+/** A folder with two releases, a place for programs of our own, and a prefix. */
+async function place() {
+  const folder = await scratchFolder();
+  const at = (...names: string[]): string => join(folder.path, ...names);
+  for (const name of ["bin", "tmp"]) await mkdir(at(name));
+  await smallRelease(folder.path, older, ["cloud", "older"]);
+  await smallRelease(folder.path, newer, ["cloud", "vm"]);
+  const prefix = at("prefix");
+  const sh = async (lines: string, environment: Readonly<Record<string, string>> = {}) => {
+    const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`], {
+      cwd: folder.path,
+      env: { PATH: `${at("bin")}:${process.env.PATH}`, TMPDIR: at("tmp"), ...environment },
+      stdout: "pipe",
+    });
+    const output = await new Response(child.stdout).text();
+    return { status: await child.exited, output };
+  };
+  const program = async (name: string, lines: string): Promise<void> =>
+    writeFile(at("bin", name), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
+  /** All that is there, files with their contents. */
+  const census = async (): Promise<string> => {
+    expect(await readdir(at("tmp"))).toEqual([]);
+    return (await sh("! cd prefix 2>/dev/null || { find . | sort; find . -type f | sort | xargs cat; }")).output;
+  };
+  return { ...folder, at, prefix, sh, program, census };
+}
+
+const installed = (tag: string): string => `sh ${tag}/install.sh --prefix prefix`;
+
+test("an upgrade leaves nothing of the older release, and removal nothing at all", async () => {
+  await using here = await place();
+  await here.sh(installed(newer));
+  const fresh = await here.census();
+  await here.sh(`${installed(newer)} --uninstall`);
+  expect(await here.census()).toBe("");
+  expect((await here.sh(installed(older))).output).toContain("/prefix/bin/cluster-older\n");
+  expect((await here.sh("prefix/bin/cluster-cloud")).output).toBe(`${older}\n`);
+  expect(await here.sh(installed(newer))).toMatchObject({ status: 0 });
+  expect((await here.sh("prefix/bin/cluster-cloud")).output).toBe(`${newer}\n`);
+  expect((await here.census()).replaceAll(/^folder .*\n/gm, "")).toBe(fresh.replaceAll(/^folder .*\n/gm, ""));
+  await here.sh(`${installed(older)} --uninstall`);
+  expect(await here.census()).toBe("");
+});
+
+test.each(["INT", "TERM"])(
+  "SIG%s at any move leaves the older release as it was, and the next attempt succeeds",
+  async (signal) => {
+    await using here = await place();
+    await here.sh(installed(older));
+    const before = await here.census();
+    const mv = Bun.which("mv")!;
+    await here.program("mv", `${mv} "$@"; echo >>moves; [ "$(wc -l <moves)" != "$AT" ] || kill -${signal} $PPID`);
+    const interrupted = { INT: 130, TERM: 143 }[signal];
+    for (let at = 1; ; at += 1) {
+      const { status } = await here.sh(`rm -f moves; ${installed(newer)}`, { AT: String(at) });
+      if (status === 0) {
+        // Moves: the tree, two times four files, the two lists.
+        expect(at).toBeGreaterThan(10);
+        break;
+      }
+      expect([at, status, await here.census()]).toEqual([at, interrupted, before]);
+    }
+    expect((await here.sh("prefix/bin/cluster-cloud")).output).toBe(`${newer}\n`);
+  },
+  60_000,
+);
+
+test("of two installations at once, one is refused before it changes anything", async () => {
+  await using here = await place();
+  await mkdir(here.at("prefix", ".cluster-e2e-installing"), { recursive: true });
+  const { status, output } = await here.sh(installed(newer));
+  expect(output).toContain("another installation or removal is running there. If not, one was interrupted: ");
+  expect(status).toBe(1);
+  const removal =
+    await here.sh(`rm -r prefix/.cluster-e2e-installing; ${installed(older)} && mkdir prefix/.cluster-e2e-installing;
+    ${installed(older)} --uninstall; prefix/bin/cluster-cloud`);
+  expect(removal.output).toEndWith(`${older}\n`);
+  await here.sh(`rmdir prefix/.cluster-e2e-installing; ${installed(older)} --uninstall; rmdir prefix`);
+  await here.sh(`${installed(newer)} >one & ${installed(newer)} >two; wait`);
+  expect((await here.sh("prefix/bin/cluster-cloud; prefix/bin/cluster-vm")).output).toBe(`${newer}\n${newer}\n`);
+  await here.sh(`${installed(newer)} --uninstall`);
+  expect(await here.census()).toBe("");
+}, 20_000);
+
+test.skipIf(process.getuid?.() !== 0)(
+  "where the prefix cannot be written to, that is said before anything is downloaded",
+  async () => {
+    await using here = await place();
+    await here.sh("chmod 755 . && chmod 777 tmp && mkdir -p prefix/bin other");
+    await here.program("curl", "echo curl was run");
+    const user = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    for (const [made, folder] of [
+      ["prefix", "prefix"],
+      ["prefix/deeper", "prefix"],
+      ["other", "other"],
+    ]) {
+      const { status, output } = await here.sh(
+        `${user} sh ${newer}/install.sh --from https://127.0.0.1:1 --prefix ${made}`,
+      );
+      expect(output).toBe(
+        `install.sh: cannot write to ${here.at(folder!)}: run this with sudo, or pass --prefix "$HOME/.local"\n`,
+      );
+      expect(status).toBe(1);
+    }
+    await here.sh("chmod 777 prefix");
+    const bin = await here.sh(`${user} ${installed(newer)}`);
+    expect(bin.output).toContain("prefix/bin: run this with sudo");
+    expect((await here.census()).trim()).toBe(".\n./bin");
+  },
+);
+
+test("a download that is cut off installs nothing, be it the script's own or an archive's", async () => {
+  await using here = await place();
+  const bytes = Buffer.from(await Bun.file(here.at(newer, "install.sh")).arrayBuffer());
+  for (let end = bytes.length - 2; end > 0; end -= 500) {
+    await Bun.write(here.at("cut.sh"), bytes.subarray(0, end));
+    await here.sh("sh cut.sh --prefix prefix");
+    expect([end, await here.census()]).toEqual([end, ""]);
+  }
+  using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data: async (socket, request) => {
+        const name = /\/([^/ ]+) HTTP/.exec(request.toString())?.[1] ?? "";
+        const file = Buffer.from(await Bun.file(here.at(newer, name)).arrayBuffer());
+        const length = name.endsWith(".xz") ? file.length + 1000 : file.length;
+        socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n`);
+        socket.end(file);
+      },
+    },
+  });
+  const { status, output } = await here.sh(`${installed(newer)} --from http://127.0.0.1:${server.port}`);
+  expect(output).toContain(".tar.xz\n");
+  expect(output).toMatch(/install.sh: cannot download http:.*\.tar\.xz\n$/);
+  expect([status, await here.census()]).toEqual([1, ""]);
+}, 60_000);
+
+const common = "sh bash uname mktemp mkdir rm rmdir mv cp sed grep tar gzip find sort tr chmod dirname cat";
+
+test.each([
+  ["sha256sum", "xz sha256sum", 0, ""],
+  ["shasum, as on a Mac", "xz shasum", 0, ""],
+  ["openssl", "xz openssl", 0, ""],
+  ["nothing", "xz", 1, "cannot verify checksums without sha256sum, shasum or openssl: install one of them"],
+  ["sha256sum, without xz", "sha256sum", 0, ""],
+])("in bash, with %s for the checksums", async (_, tools, status, message) => {
+  await using here = await place();
+  for (const tool of `${common} ${tools}`.split(" ")) await symlink(Bun.which(tool)!, here.at("bin", tool));
+  const ended = await here.sh(`bash --posix ${newer}/install.sh --prefix prefix`, { PATH: here.at("bin") });
+  expect(ended.output).toContain(message);
+  expect(ended.status).toBe(status);
+  const said = await here.sh("prefix/bin/cluster-cloud || :");
+  if (status === 0) expect(said.output).toBe(`${newer}\n`);
+  else expect(await here.census()).toBe("");
+});
+
+test("what stands between the programs and the user's shell is said", async () => {
+  await using here = await place();
+  await here.program("cluster-vm", "echo another");
+  await chmod(here.at(newer, "install.sh"), 0o755);
+  const after = await here.sh(`PATH=$PATH:${here.prefix}/bin ${newer}/install.sh --prefix prefix`);
+  expect(after.output).toContain(
+    `install.sh: cluster-vm still runs ${here.at("bin", "cluster-vm")}: remove that file, or put ${here.prefix}/bin before its folder on your PATH\n`,
+  );
+  expect(after.output).not.toContain("cluster-cloud still");
+  const without = await here.sh(`${newer}/install.sh --prefix prefix`);
+  expect(without.output).toContain(
+    `${here.prefix}/bin is not on your PATH. Add this line to your shell's profile:  export PATH="`,
+  );
+  const before = await here.sh(`PATH=${here.prefix}/bin:$PATH ${newer}/install.sh --prefix prefix`);
+  expect(before.output).not.toMatch(/still|is not on/);
+});

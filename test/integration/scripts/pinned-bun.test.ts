@@ -1,0 +1,69 @@
+/** scripts/pinned-bun, with a registry on loopback. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { copyFile, mkdir, readdir, readFile } from "node:fs/promises";
+import { arch, platform } from "node:os";
+import { join } from "node:path";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const script = join(import.meta.dir, "..", "..", "..", "scripts", "pinned-bun");
+const name = `bun-${platform()}-${arch() === "arm64" ? "aarch64" : "x64"}`;
+const state: { package?: Uint8Array; registry?: ReturnType<typeof Bun.serve>; readonly requests: string[] } = {
+  requests: [],
+};
+
+beforeAll(async () => {
+  const files = { "package/bin/bun": "#!/bin/sh\necho the pinned one\n", "package/README.md": "" };
+  state.package = await new Bun.Archive(files, { compress: "gzip" }).bytes();
+  state.registry = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: ({ url }) => {
+      state.requests.push(new URL(url).pathname);
+      return url.endsWith(".tgz") ? new Response(state.package) : new Response("", { status: 404 });
+    },
+  });
+});
+afterAll(async () => state.registry?.stop(true));
+
+/** A checkout whose lock file pins the package by this checksum. */
+async function run(checksum: string) {
+  const folder = await scratchFolder();
+  await mkdir(join(folder.path, "scripts"));
+  await copyFile(script, join(folder.path, "scripts", "pinned-bun"));
+  const facts = `{ "os": "${platform()}", "cpu": "${arch()}" }`;
+  const musl = `    "@oven/${name}-musl": ["@oven/${name}-musl@9.9.9", "", ${facts}, "sha512-AAAA"],`;
+  const own = `    "@oven/${name}": ["@oven/${name}@1.2.3", "", ${facts}, "${checksum}"],`;
+  await Bun.write(join(folder.path, "bun.lock"), `{\n  "packages": {\n${musl}\n${own}\n  }\n}\n`);
+  const target = join(folder.path, "made");
+  const child = Bun.spawn([join(folder.path, "scripts", "pinned-bun"), target], {
+    env: { PATH: process.env["PATH"] ?? "", npm_config_registry: `http://127.0.0.1:${state.registry!.port}/` },
+    stderr: "pipe",
+  });
+  const [status, stderr] = await Promise.all([child.exited, new Response(child.stderr).text()]);
+  return { status, stderr, target, [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose]() };
+}
+
+const checksumOf = (bytes: Uint8Array): string => `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
+
+test("the Bun that the lock file pins is put there as a program, and nothing else", async () => {
+  await using ran = await run(checksumOf(state.package!));
+  expect({ status: ran.status, stderr: ran.stderr }).toEqual({ status: 0, stderr: "" });
+  expect(state.requests).toEqual([`/@oven/${name}/-/${name}-1.2.3.tgz`]);
+  expect(await readdir(ran.target)).toEqual(["bun"]);
+  expect(await readFile(join(ran.target, "bun"), "utf8")).toContain("the pinned one");
+});
+
+// Shows R12.
+test("a package with another checksum is refused, and nothing of it is kept", async () => {
+  await using ran = await run(checksumOf(Buffer.from("what was pinned")));
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain(`@oven/${name} 1.2.3 is not the one that bun.lock pins`);
+  expect(await readdir(ran.target)).toEqual([]);
+});
+
+test("a lock file without a checksum is refused", async () => {
+  await using ran = await run("");
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain(`bun.lock does not pin @oven/${name}.`);
+});

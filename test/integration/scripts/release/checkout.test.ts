@@ -1,0 +1,54 @@
+/** What a release asks of git, and leaves in it. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { commitAndTag, releasableCheckout } from "../../../../scripts/release/checkout.ts";
+import { output } from "../../../../scripts/release/command.ts";
+import type { TemporaryFolder } from "../../../../src/system/files/temporary-folder.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const tag = "2026.03.09.0";
+
+/** A checkout with one commit, whose own check does what the script says. */
+async function checkoutWith(check: string): Promise<TemporaryFolder & { git(...words: string[]): Promise<string> }> {
+  const folder = await scratchFolder();
+  const git = (...words: string[]): Promise<string> => output(["git", ...words], { cwd: folder.path });
+  await Bun.write(join(folder.path, "scripts", "check.ts"), check);
+  await Bun.write(join(folder.path, "CHANGELOG.md"), "before\n");
+  await Bun.write(join(folder.path, "package.json"), '{"name":"x","scripts":{"build":"true","check":"true"}}');
+  await git("init", "--quiet", "--initial-branch", "main");
+  await git("config", "user.name", "Tester");
+  await git("config", "user.email", "tester@example.com");
+  await git("add", "--all");
+  await git("commit", "--quiet", "--message", "Begin");
+  return { ...folder, git };
+}
+
+// Shows R83.
+test("a release is one commit of the changelog, with a tag that tells the notes", async () => {
+  await using checkout = await checkoutWith("");
+  const { tags, time } = await releasableCheckout(checkout.path);
+  expect(tags).toEqual([""]);
+  expect(Math.abs(Date.now() - time)).toBeLessThan(60_000);
+  await Bun.write(join(checkout.path, "CHANGELOG.md"), "after\n");
+  await commitAndTag(checkout.path, tag, "- A thing.\n# 1 is no comment");
+  expect(await checkout.git("log", "--format=%s", "--stat", "-1")).toContain(`Release ${tag}\n\n CHANGELOG.md | 2 +-`);
+  expect(await checkout.git("tag", "--list", "--format=%(contents)")).toBe(`${tag}\n\n- A thing.\n# 1 is no comment`);
+  // npm would build what it installs from the tag, and lose it: https://github.com/npm/pacote
+  expect(JSON.parse(await checkout.git("show", `${tag}:package.json`))).toEqual({
+    name: "x",
+    scripts: { check: "true" },
+  });
+  const failure = await failureOf(releasableCheckout(checkout.path));
+  expect(failure.message).toBe(`HEAD has already been released as ${tag}.`);
+});
+
+test("a checkout with a change, or with a red check, is refused", async () => {
+  await using checkout = await checkoutWith("console.log('FAIL  lint'); process.exitCode = 1;");
+  const red = await failureOf(releasableCheckout(checkout.path));
+  expect(red.message).toBe("`bun run check` fails: fix that before releasing.");
+  expect(String(red.cause)).toContain("FAIL  lint");
+  await Bun.write(join(checkout.path, "new.ts"), "");
+  const dirty = await failureOf(releasableCheckout(checkout.path));
+  expect(dirty.message).toBe("The checkout is not clean: commit or remove these changes first.\n?? new.ts");
+});

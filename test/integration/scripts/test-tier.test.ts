@@ -1,0 +1,115 @@
+/** scripts/test-tier.ts, on tiers of small test files. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+const script = join(import.meta.dir, "..", "..", "..", "scripts", "test-tier.ts");
+
+async function startTier(folder: string, tier: string, files: Readonly<Record<string, string>>) {
+  for (const [name, lines] of Object.entries(files)) {
+    const text = `import { expect, test } from "bun:test";\n${lines}\n`;
+    await Bun.write(join(folder, "test", tier, name), text);
+  }
+  const environment = { PATH: process.env["PATH"] ?? "", TMPDIR: folder };
+  return Bun.spawn([process.execPath, script, tier], {
+    cwd: folder,
+    env: environment,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+async function runTier(tier: string, files: Readonly<Record<string, string>>) {
+  await using folder = await scratchFolder();
+  const child = await startTier(folder.path, tier, files);
+  const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
+  const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);
+  return { status, stdout, stderr };
+}
+
+const files = {
+  "a.test.ts": `
+    test("passes", async () => { await Bun.sleep(300); });
+    test("fails", async () => { await Bun.sleep(300); expect(1).toBe(2); });
+    test.skip("is skipped", () => {});`,
+  "deeper/b.test.ts": `
+    test("is slow", async () => { await Bun.sleep(400); });
+    test("passes as well", async () => { await Bun.sleep(400); });`,
+  "c.test.ts": `import "./missing.ts"; test("is never run", () => {});`,
+  "vm-d.test.ts": `test("ends everything", () => process.exit(3));`,
+};
+
+test("counts are those of all files; one that can't be loaded or ends early counts as a failure", async () => {
+  const { status, stdout, stderr } = await runTier("e2e", files);
+  expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: "3 3 1\n" });
+});
+
+test.each(["unit", "integration"])("a failure is counted in the tier %s", async (tier) => {
+  const { "a.test.ts": a, "deeper/b.test.ts": b, "c.test.ts": c } = files;
+  expect((await runTier(tier, { "a.test.ts": a, "deeper/b.test.ts": b })).stdout).toBe("3 1 1\n");
+  expect((await runTier(tier, { "deeper/b.test.ts": b, "c.test.ts": c })).stdout).toBe("2 1 0\n");
+});
+
+test("what a file's tests print stands together, whichever files run at the same time", async () => {
+  const { stderr } = await runTier("e2e", files);
+  const order = ["(pass) passes [", "(fail) fails [", "(skip) is skipped", "test/e2e/a.test.ts: ended with 1 after"];
+  const block = stderr.slice(stderr.indexOf(order[0]!), stderr.indexOf(order[3]!));
+  expect(order.map((text) => stderr.indexOf(text)).toSorted((one, other) => one - other)).toEqual(
+    order.map((text) => stderr.indexOf(text)),
+  );
+  expect(block).not.toContain("deeper/b.test.ts");
+});
+
+test("files that keep all processors busy run beside the others, one at a time", async () => {
+  /** Says in which order it began and ended, as its neighbours did. */
+  const noting = (name: string, ms: number) => `
+    import { appendFileSync } from "node:fs";
+    test("notes", async () => {
+      appendFileSync("notes", "+${name} ");
+      await Bun.sleep(${ms});
+      appendFileSync("notes", "-${name} ");
+    });`;
+  await using folder = await scratchFolder();
+  const child = await startTier(folder.path, "e2e", {
+    "a.test.ts": noting("a", 3_000),
+    "vm-one.test.ts": noting("one", 300),
+    "vm-two.test.ts": noting("two", 300),
+  });
+  expect(await new Response(child.stdout).text()).toBe("3 0 0\n");
+  const notes = await Bun.file(join(folder.path, "notes")).text();
+  expect(notes.replace(/\+a /, "")).toBe("+one -one +two -two -a ");
+});
+
+test("an interrupt ends the tests, and shows what ran and how far it was", async () => {
+  await using folder = await scratchFolder();
+  const child = await startTier(folder.path, "e2e", {
+    "a.test.ts": `
+      test("is quick", () => {});
+      test("waits", async () => { await Bun.write("pid", String(process.pid)); await Bun.sleep(50_000); });`,
+  });
+  const readPid = async (): Promise<string> =>
+    await Bun.file(join(folder.path, "pid"))
+      .text()
+      .catch(() => "");
+  while ((await readPid()) === "") await Bun.sleep(20);
+  child.kill("SIGINT");
+  await child.exited;
+  expect(child.signalCode).toBe("SIGINT");
+  const stderr = await new Response(child.stderr).text();
+  expect(stderr).toContain("(pass) is quick");
+  expect(stderr).toEndWith("test/e2e/a.test.ts: not finished\n");
+  const pid = Number(await readPid());
+  const isRunning = (): boolean => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  for (let tries = 0; tries < 100 && isRunning(); tries += 1) await Bun.sleep(50);
+  expect(isRunning()).toBe(false);
+}, 30_000);
+
+test("a tier without tests has run nothing", async () => {
+  expect(await runTier("e2e", {})).toMatchObject({ status: 0, stdout: "0 0 0\n" });
+});

@@ -1,0 +1,300 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createServer } from "node:net";
+import type { Socket } from "node:net";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { openConnection } from "../../../src/ssh/connection/open-connection.ts";
+import { fingerprint } from "../../../src/ssh/connection/wire.ts";
+import { silentProgress } from "../../../src/system/runtime.ts";
+import { freePort } from "../../support/free-port.ts";
+import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
+import type { OpensshServer } from "../../support/openssh-server.ts";
+import { connectTo, optionsFor, signal, wireKey } from "../../support/ssh-options.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { until } from "../../support/until.ts";
+
+setDefaultTimeout(30_000);
+
+describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "here"})`, () => {
+  const hold: { server?: OpensshServer } = {};
+  const server = (): OpensshServer => hold.server!;
+  beforeAll(async () => {
+    hold.server = await startOpensshServer([]);
+  });
+  afterAll(() => server()[Symbol.asyncDispose]());
+
+  test.each([
+    [["true"], { status: 0, stdout: "", stderr: "" }],
+    [["sh", "-c", "echo out; echo err >&2; exit 37"], { status: 37, stdout: "out\n", stderr: "err\n" }],
+    [
+      ["printf", "%s|", "it's", "$HOME", "", "a\nb", "größe", "`id`"],
+      { status: 0, stdout: "it's|$HOME||a\nb|größe|`id`|", stderr: "" },
+    ],
+    [["sh", "-c", "kill -TERM $$"], { status: 143, stdout: "", stderr: "" }],
+    [["sh", "-c", "kill -KILL $$"], { status: 137, stdout: "", stderr: "" }],
+  ])("%j ends as it ends", async (argv, result) => {
+    await using connection = await connectTo(server(), {});
+    expect(await connection.run({ argv }, signal)).toEqual(result);
+  });
+
+  test("what isn't there is 127, what can't be run 126", async () => {
+    await using connection = await connectTo(server(), {});
+    expect((await connection.run({ argv: ["no-such-program"] }, signal)).status).toBe(127);
+    expect((await connection.run({ argv: ["/etc/passwd"] }, signal)).status).toBe(126);
+  });
+
+  test("folder and environment are as asked, and a missing folder runs nothing", async () => {
+    await using connection = await connectTo(server(), {});
+    const environment = { GREETING: 'it\'s "$me"\n' };
+    const argv = ["sh", "-c", 'pwd; printf %s "$GREETING"'];
+    expect((await connection.run({ argv, cwd: "/usr/share", environment }, signal)).stdout).toBe(
+      '/usr/share\nit\'s "$me"\n',
+    );
+    expect(await connection.run({ argv: ["echo", "ran"], cwd: "/no/such" }, signal)).toMatchObject({
+      status: 1,
+      stdout: "",
+    });
+  });
+
+  test.each([
+    ["a text", "naïve\n", 7],
+    ["bytes", new Uint8Array([0, 1, 255]), 3],
+    ["nothing", undefined, 0],
+  ])("stdin is %s", async (_name, stdin, bytes) => {
+    await using connection = await connectTo(server(), {});
+    const request = stdin === undefined ? { argv: ["wc", "-c"] } : { argv: ["wc", "-c"], stdin };
+    expect((await connection.run(request, signal)).stdout.trim()).toBe(String(bytes));
+  });
+
+  test("a stream goes in as slowly as it is read, and may be left unread", async () => {
+    await using connection = await connectTo(server(), {});
+    const given = { chunks: 0 };
+    const endless = async function* (): AsyncGenerator<Uint8Array, void, void> {
+      for (;;) {
+        given.chunks += 1;
+        yield new Uint8Array(64 * 1024);
+      }
+    };
+    const result = await connection.run({ argv: ["sh", "-c", "head -c 3000000 | wc -c"], stdin: endless() }, signal);
+    expect(result.stdout.trim()).toBe("3000000");
+    expect(given.chunks).toBeLessThan(200);
+  });
+
+  test("a source that fails ends the command and is the failure", async () => {
+    await using connection = await connectTo(server(), {});
+    const broken = async function* (): AsyncGenerator<Uint8Array, void, void> {
+      yield new Uint8Array(10);
+      throw new RangeError("source broke");
+    };
+    const failure = await failureOf(connection.run({ argv: ["sleep", "61"], stdin: broken() }, signal));
+    expect(failure.message).toBe("source broke");
+    const hasEnded = async () => (await connection.run({ argv: ["pgrep", "-fx", "sleep 61"] }, signal)).status === 1;
+    await until("the command has ended", hasEnded);
+  });
+
+  test("output comes as it is printed, whole characters only, and of much the end is kept", async () => {
+    await using connection = await connectTo(server(), {});
+    const chunks: string[] = [];
+    const script = 'printf "\\303"; sleep 0.1; printf "\\274\\n"; echo second >&2';
+    await connection.run(
+      { argv: ["sh", "-c", script], onOutput: (stream, chunk) => chunks.push(`${stream} ${chunk}`) },
+      signal,
+    );
+    expect(chunks).toEqual(["stdout ü\n", "stderr second\n"]);
+    const { stdout } = await connection.run({ argv: ["sh", "-c", "seq 1 900000"] }, signal);
+    expect(stdout).toHaveLength(4 * 1024 * 1024);
+    expect(stdout).toEndWith("899999\n900000\n");
+  });
+
+  test("more commands at once than sshd has sessions for wait for their turn", async () => {
+    await using connection = await connectTo(server(), {});
+    const numbers = Array.from({ length: 25 }, (_, number) => String(number));
+    const results = await Promise.all(numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)));
+    expect(results.map(({ stdout }) => stdout.trim())).toEqual(numbers);
+  });
+
+  test("a node with room for two waits for room", async () => {
+    await using small = await startOpensshServer(["MaxSessions 2"]);
+    await using connection = await connectTo(small, {});
+    const numbers = Array.from({ length: 12 }, (_, number) => String(number));
+    const results = await Promise.all(numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)));
+    expect(results.map(({ stdout }) => stdout.trim())).toEqual(numbers);
+  });
+
+  test("with room for one, a command whose limit passes is ended all the same, and the connection goes on", async () => {
+    await using small = await startOpensshServer(["MaxSessions 1"]);
+    await using connection = await connectTo(small, {});
+    const error = await failureOf(connection.run({ argv: ["sleep", "66"], limitMs: 300 }, signal));
+    expect(error.id).toBe("deadline-passed");
+    expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 66"] }, signal)).status).toBe(1);
+  });
+
+  test("a command that ignores being asked to end is ended on a node with room for one", async () => {
+    await using small = await startOpensshServer(["MaxSessions 1"]);
+    await using connection = await connectTo(small, {});
+    // A process of an earlier run that was killed must not be taken for this one's.
+    const seconds = `67.${process.pid}`;
+    const script = `trap '' TERM; while :; do sleep ${seconds}; done`;
+    await failureOf(connection.run({ argv: ["sh", "-c", script], limitMs: 300 }, signal));
+    const look = async () => (await connection.run({ argv: ["pgrep", "-f", `[s]leep ${seconds}`] }, signal)).stdout;
+    await until("it has ended", async () => (await look()) === "");
+  });
+
+  test("an aborted command is ended on the node with all that it started", async () => {
+    await using connection = await connectTo(server(), {});
+    const abort = new AbortController();
+    const script = "sleep 62 & sh -c 'sleep 62; true' & echo started; wait";
+    const onOutput = (): void => abort.abort(new Error("changed my mind"));
+    expect((await failureOf(connection.run({ argv: ["sh", "-c", script], onOutput }, abort.signal))).message).toBe(
+      "changed my mind",
+    );
+    expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 62"] }, signal)).status).toBe(1);
+    expect(connection.isOpen).toBe(true);
+  });
+
+  test("a command that ignores being asked to end is ended all the same", async () => {
+    await using connection = await connectTo(server(), {});
+    const abort = new AbortController();
+    const script = "trap '' TERM; echo started; while :; do sleep 63; done";
+    const onOutput = (): void => abort.abort(new Error("changed my mind"));
+    expect((await failureOf(connection.run({ argv: ["sh", "-c", script], onOutput }, abort.signal))).message).toBe(
+      "changed my mind",
+    );
+    const look = async () => (await connection.run({ argv: ["pgrep", "-f", "[s]leep 63"] }, signal)).stdout;
+    await until("it has ended", async () => (await look()) === "");
+  });
+
+  test.each([
+    [{}, '"sleep 64"'],
+    [{ task: "replacing its host key" }, "replacing its host key"],
+  ])("a limit that passes is told, with what it was for: %j", async (task, what) => {
+    await using connection = await connectTo(server(), {});
+    const error = await failureOf(connection.run({ argv: ["sleep", "64"], limitMs: 300, ...task }, signal));
+    expect(error).toMatchObject({
+      id: "deadline-passed",
+      message: `master_0: ${what} did not finish within 0.3 s.`,
+      hint: expect.stringContaining("Try again"),
+    });
+    expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 64"] }, signal)).status).toBe(1);
+  });
+
+  test("a connection that is cut fails what runs on it, as something that may pass", async () => {
+    await using connection = await connectTo(server(), {});
+    const cut = connection.run({ argv: ["sh", "-c", 'kill -KILL "$PPID"; sleep 5'] }, signal);
+    const error = await failureOf(cut);
+    expect(error).toMatchObject({ id: "connection-failed", transient: true });
+    expect(error.message).toStartWith(`The connection to master_0 (127.0.0.1 port ${server().port}) was lost`);
+    expect(connection.isOpen).toBe(false);
+    expect(await failureOf(connection.run({ argv: ["true"] }, signal))).toMatchObject({ id: "connection-failed" });
+  });
+
+  test("a node that falls silent counts as lost", async () => {
+    await using connection = await connectTo(server(), { keepaliveMs: 100 });
+    const sessions: number[] = [];
+    const onOutput = (_stream: string, chunk: string): void => {
+      sessions.push(Number(chunk));
+      process.kill(Number(chunk), "SIGSTOP");
+    };
+    const error = await failureOf(connection.run({ argv: ["sh", "-c", "echo $PPID; sleep 5"], onOutput }, signal));
+    for (const session of sessions) process.kill(session, "SIGKILL");
+    expect(error).toMatchObject({ id: "connection-failed", transient: true });
+    expect(error.message).toEndWith("was lost: it no longer answers.");
+  });
+
+  test("one that is disposed of takes no more commands", async () => {
+    const connection = await connectTo(server(), {});
+    const started = Promise.withResolvers<void>();
+    const argv = ["sh", "-c", "echo started; sleep 3"];
+    const running = failureOf(connection.run({ argv, onOutput: () => started.resolve() }, signal));
+    await started.promise;
+    await connection[Symbol.asyncDispose]();
+    expect((await running).message).toBe(`The connection to master_0 (127.0.0.1 port ${server().port}) is closed.`);
+    expect(connection.isOpen).toBe(false);
+  });
+
+  test("another host key is refused before anything is sent", async () => {
+    const other = wireKey(generateKeyPair("other").publicKey);
+    const error = await failureOf(connectTo(server(), { hostKeys: [other] }));
+    const seen = fingerprint(wireKey(server().firstHostKey.publicKey));
+    expect(error).toMatchObject({ id: "host-key-changed", transient: false, facts: { node: "master_0", seen } });
+    expect(error.message).toBe(
+      `master_0 (127.0.0.1 port ${server().port}) presented a host key other than the pinned one: expected ${fingerprint(other)}, seen ${seen}.`,
+    );
+    expect(await server().log()).not.toContain("another-user");
+    await failureOf(connectTo(server(), { hostKeys: [other], user: "another-user" }));
+    expect(await server().log()).not.toContain("another-user");
+  });
+
+  test.each([true, false])("a refused login may come later: %p", async (authenticationMayComeLater) => {
+    const { privateKey } = generateKeyPair("other");
+    const error = await failureOf(connectTo(server(), { privateKey, authenticationMayComeLater }));
+    expect(error).toMatchObject({ id: "connection-failed", transient: authenticationMayComeLater });
+    expect(error.message).toEndWith(`refused the login of ${server().user} with the cluster's key.`);
+  });
+
+  test("details say what runs and what it prints, each line with the node's name", async () => {
+    const details: string[] = [];
+    const progress = {
+      ...silentProgress,
+      detail: (level: number, text: string) => void details.push(`${level} ${text}`),
+    };
+    await using connection = await connectTo(server(), { progress });
+    await connection.run({ argv: ["sh", "-c", "printf 'a\\nb'"] }, signal);
+    expect(details).toEqual(["2 master_0: $ exec sh -c 'printf '\\''a\\nb'\\'''", "3 master_0: a", "3 master_0: b"]);
+  });
+});
+
+const nowhere = { user: "root", loginKey: generateKeyPair("login"), firstHostKey: generateKeyPair("host") };
+
+test("a port without a server is refused, for now", async () => {
+  const port = await freePort();
+  const error = await failureOf(connectTo({ ...nowhere, port }, {}));
+  expect(error).toMatchObject({ id: "connection-failed", transient: true });
+  expect(error.message).toBe(`Cannot reach master_0 (127.0.0.1 port ${port}): connection refused.`);
+});
+
+test("an unknown name is told", async () => {
+  const error = await failureOf(connectTo({ ...nowhere, port: 22 }, { host: "no-such-node.invalid" }));
+  expect(error).toMatchObject({ id: "connection-failed", transient: true });
+  expect(error.message).toMatch(/(unknown host name|host name lookup failed)\.$/);
+});
+
+/** A TCP server that does one thing to everybody who connects. */
+async function listen(onSocket: (socket: Socket) => void): Promise<AsyncDisposable & { readonly port: number }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => {}));
+    onSocket(socket);
+  });
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return {
+    port,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test.each([
+  ["closes at once", (socket: Socket) => socket.end(), /the connection was closed before its SSH server answered\.$/],
+  [
+    "resets",
+    (socket: Socket) => socket.resetAndDestroy(),
+    /connection (reset|closed before its SSH server answered)\.$/,
+  ],
+  ["says nothing", () => {}, /accepted the connection, but its SSH server did not answer in time\.$/],
+  ["speaks HTTP", (socket: Socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), /master_0/],
+])("a server that %s is told, and may pass", async (_name, onSocket, message) => {
+  await using server = await listen(onSocket);
+  const error = await failureOf(connectTo({ ...nowhere, port: server.port }, { readyTimeoutMs: 300 }));
+  expect(error).toMatchObject({ id: "connection-failed", transient: true });
+  expect(error.message).toMatch(message);
+});
+
+test("an abort ends a login that is under way", async () => {
+  const abort = new AbortController();
+  await using server = await listen(() => abort.abort(new Error("no more")));
+  const login = openConnection(optionsFor({ ...nowhere, port: server.port }), abort.signal);
+  expect((await failureOf(login)).message).toBe("no more");
+});

@@ -1,0 +1,200 @@
+import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { makeFirstContact } from "../../../src/ssh/first-contact.ts";
+import type { FirstContact } from "../../../src/ssh/first-contact.ts";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import type { KnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { freePort } from "../../support/free-port.ts";
+import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
+import type { OpensshServer } from "../../support/openssh-server.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
+import { failureOf } from "../../support/failure-of.ts";
+
+setDefaultTimeout(30_000);
+
+const contactWith = (server: OpensshServer, knownHosts: KnownHosts): FirstContact => ({
+  destination: destinationOf(server),
+  privateKey: server.loginKey.privateKey,
+  firstHostKey: server.firstHostKey.publicKey,
+  knownHosts,
+  hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
+  clock: systemClock,
+  deadlineMs: Date.now() + 5_000,
+  progress: silentProgress,
+});
+
+const keyOnDisk = async (server: OpensshServer): Promise<Buffer> =>
+  wireKey(await readFile(join(server.hostKeyFolder, "ssh_host_ed25519_key.pub"), "utf8"));
+
+describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${opensshLack ?? "here"})`, () => {
+  const hold: { server?: OpensshServer; scratch?: Awaited<ReturnType<typeof scratchFolder>> } = {};
+  const server = (): OpensshServer => hold.server!;
+  const newKnownHosts = (): KnownHosts => createKnownHosts(join(hold.scratch!.path, "known_hosts"));
+  const end = async (): Promise<void> => {
+    await hold.server?.[Symbol.asyncDispose]();
+    await hold.scratch?.[Symbol.asyncDispose]();
+  };
+  beforeEach(async () => {
+    await end();
+    hold.scratch = await scratchFolder();
+    hold.server = await startOpensshServer([]);
+    await Bun.$`ssh-keygen -q -t ecdsa -N "" -f ${join(server().hostKeyFolder, "ssh_host_ecdsa_key")}`;
+  });
+  afterAll(end);
+
+  /** What everybody who comes later sees. */
+  const expectSwitched = async (): Promise<void> => {
+    const pinned = await newKnownHosts().expected("127.0.0.1", server().port);
+    expect(pinned).toEqual(await keyOnDisk(server()));
+    expect(pinned).not.toEqual(wireKey(server().firstHostKey.publicKey));
+    expect((await readdir(server().hostKeyFolder)).filter((name) => name.startsWith("ssh_host_")).toSorted()).toEqual([
+      "ssh_host_ed25519_key",
+      "ssh_host_ed25519_key.pub",
+    ]);
+    await reloaded(server());
+    await using later = await connectTo(server(), { hostKeys: [pinned!] });
+    expect((await later.run({ argv: ["true"] }, signal)).status).toBe(0);
+  };
+
+  test("the node gets its own key, pinned here first, and the connection lives on", async () => {
+    const order: string[] = [];
+    const knownHosts = newKnownHosts();
+    const watched: KnownHosts = {
+      ...knownHosts,
+      pin: async (host, port, key) => {
+        expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
+        await knownHosts.pin(host, port, key);
+        order.push("pinned");
+      },
+    };
+    await using connection = await makeFirstContact(contactWith(server(), watched), signal);
+    expect(order).toEqual(["pinned"]);
+    expect((await connection.run({ argv: ["echo", "alive"] }, signal)).stdout).toBe("alive\n");
+    await expectSwitched();
+    expect(await failureOf(connectTo(server(), {}))).toMatchObject({ id: "host-key-changed" });
+  });
+
+  test("done again, nothing is done again", async () => {
+    await (await makeFirstContact(contactWith(server(), newKnownHosts()), signal))[Symbol.asyncDispose]();
+    const key = await keyOnDisk(server());
+    await reloaded(server());
+    await using again = await makeFirstContact(contactWith(server(), newKnownHosts()), signal);
+    expect(again.isOpen).toBe(true);
+    expect(await keyOnDisk(server())).toEqual(key);
+  });
+
+  test.each([
+    ["before the pin", false],
+    ["after the pin", true],
+  ])("cut off %s, it comes to the same end the next time", async (_name, isPinned) => {
+    const knownHosts = newKnownHosts();
+    const killed = new AbortController();
+    const dying: KnownHosts = {
+      ...knownHosts,
+      pin: async (host, port, key) => {
+        if (isPinned) await knownHosts.pin(host, port, key);
+        killed.abort(new Error("killed"));
+        throw killed.signal.reason;
+      },
+    };
+    expect((await failureOf(makeFirstContact(contactWith(server(), dying), killed.signal))).message).toBe("killed");
+    expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
+    await using connection = await makeFirstContact(contactWith(server(), newKnownHosts()), signal);
+    expect(connection.isOpen).toBe(true);
+    await expectSwitched();
+  });
+
+  test("cut off in the middle of the switch, it comes to the same end the next time", async () => {
+    const half = {
+      ...contactWith(server(), newKnownHosts()),
+      hostKeyLocation: { folder: server().hostKeyFolder, reload: "exit 9" },
+    };
+    expect(await failureOf(makeFirstContact({ ...half, deadlineMs: 0 }, signal))).toMatchObject({
+      id: "remote-command-failed",
+    });
+    await using connection = await makeFirstContact(contactWith(server(), newKnownHosts()), signal);
+    expect(connection.isOpen).toBe(true);
+    await expectSwitched();
+  });
+
+  // Shows R105.
+  test("a node that shows a key of its own before it was met is refused at once", async () => {
+    const contact = { ...contactWith(server(), newKnownHosts()), firstHostKey: generateKeyPair("other").publicKey };
+    expect(await failureOf(makeFirstContact(contact, signal))).toMatchObject({ id: "host-key-changed" });
+    expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
+  });
+
+  test("once a key is pinned, a node with the first key that announces another one is refused at once", async () => {
+    const knownHosts = newKnownHosts();
+    const other = wireKey(generateKeyPair("other").publicKey);
+    await knownHosts.pin("127.0.0.1", server().port, other);
+    const error = await failureOf(makeFirstContact(contactWith(server(), newKnownHosts()), signal));
+    expect(error).toMatchObject({ id: "host-key-changed" });
+    expect(await newKnownHosts().expected("127.0.0.1", server().port)).toEqual(other);
+    expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
+  });
+
+  // Shows R106.
+  test("once a key is pinned, announcing it isn't enough: nobody gets a connection without showing it", async () => {
+    const pinned = generateKeyPair("pinned");
+    const elsewhere = join(hold.scratch!.path, "not sshd's");
+    await mkdir(elsewhere);
+    await writeFile(join(elsewhere, "e2e_host_key"), pinned.privateKey, { mode: 0o600 });
+    await writeFile(join(elsewhere, "e2e_host_key.pub"), `${pinned.publicKey}\n`);
+    await newKnownHosts().pin("127.0.0.1", server().port, wireKey(pinned.publicKey));
+    const contact = { ...contactWith(server(), newKnownHosts()), deadlineMs: Date.now() + 1_000 };
+    const announcing = makeFirstContact({ ...contact, hostKeyLocation: { folder: elsewhere, reload: "true" } }, signal);
+    expect(await failureOf(announcing)).toMatchObject({
+      id: "connection-failed",
+      message: "master_0 still presented its first host key instead of the pinned one.",
+    });
+  });
+
+  test("a command that keeps failing ends it before the deadline, with the node's words", async () => {
+    const broken = { folder: "/no/such folder", reload: "true" };
+    const contact = {
+      ...contactWith(server(), newKnownHosts()),
+      hostKeyLocation: broken,
+      deadlineMs: Date.now() + 60_000,
+    };
+    const error = await failureOf(makeFirstContact(contact, signal));
+    expect(error.id).toBe("remote-command-failed");
+    expect(error.message).toContain("/no/such folder");
+  });
+});
+
+test("a node that isn't there yet is asked until the deadline, and the last reason is told", async () => {
+  await using folder = await scratchFolder();
+  const details: string[] = [];
+  const port = await freePort();
+  const begun = Date.now();
+  const meeting = makeFirstContact(
+    {
+      destination: destinationOf({ port, user: "admin" }),
+      privateKey: generateKeyPair("login").privateKey,
+      firstHostKey: generateKeyPair("host").publicKey,
+      knownHosts: createKnownHosts(join(folder.path, "known_hosts")),
+      hostKeyLocation: { folder: "/", reload: "true" },
+      clock: systemClock,
+      deadlineMs: begun + 1_000,
+      progress: { ...silentProgress, detail: (_level, text) => void details.push(text) },
+    },
+    signal,
+  );
+  expect(await failureOf(meeting)).toMatchObject({ id: "connection-failed", transient: true });
+  expect(Date.now() - begun).toBeWithin(400, 1_500);
+  expect(details).toEqual([`master_0: not yet: Cannot reach master_0 (127.0.0.1 port ${port}): connection refused.`]);
+});
+
+/** sshd begins anew for its new keys; meanwhile it listens to nobody. */
+async function reloaded(server: OpensshServer): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    if ((await server.log()).includes("Received SIGHUP; restarting.")) break;
+    await Bun.sleep(10);
+  }
+  await server.listening();
+}

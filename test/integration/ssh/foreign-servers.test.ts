@@ -1,0 +1,66 @@
+/** SSH servers whose settings this program can't use: real ones, on loopback. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { failureOf } from "../../support/failure-of.ts";
+import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { connectTo, signal } from "../../support/ssh-options.ts";
+
+setDefaultTimeout(30_000);
+
+describe.skipIf(opensshLack !== undefined)(
+  `real servers that this program can't speak with (${opensshLack ?? "here"})`,
+  () => {
+    // Shows R110.
+    test.each([
+      [
+        "Ciphers chacha20-poly1305@openssh.com",
+        "cipher in common. It offers chacha20-poly1305@openssh.com.",
+        "Ciphers +aes256",
+      ],
+      [
+        "KexAlgorithms sntrup761x25519-sha512@openssh.com",
+        "key exchange in common. It offers sntrup761x25519-sha512@openssh.com.",
+        "KexAlgorithms +curve25519",
+      ],
+      ["MACs umac-64@openssh.com", "MAC in common. It offers umac-64@openssh.com.", "MACs +hmac-sha2-256"],
+    ])("%s: what it offers is named, at once", async (settings, message, hint) => {
+      await using server = await startOpensshServer([
+        settings,
+        ...(settings.startsWith("MACs") ? ["Ciphers aes128-ctr"] : []),
+      ]);
+      const error = await failureOf(connectTo(server, { authenticationMayComeLater: true }));
+      expect(error).toMatchObject({ id: "connection-failed", transient: false });
+      expect(error.message).toBe(
+        `The SSH server of master_0 (127.0.0.1 port ${server.port}) and this program have no ${message}`,
+      );
+      expect(error.hint).toContain(hint);
+    });
+
+    test("only an RSA host key: its kinds are named; one that suits may still be made at the first boot", async () => {
+      await using folder = await scratchFolder();
+      const key = join(folder.path, "rsa");
+      await Bun.$`ssh-keygen -q -t rsa -N "" -f ${key}`;
+      await using server = await startOpensshServer([`HostKey ${key}`, "HostKeyAlgorithms rsa-sha2-512,rsa-sha2-256"]);
+      const error = await failureOf(connectTo(server, { authenticationMayComeLater: true }));
+      expect(error).toMatchObject({ id: "connection-failed", transient: true });
+      expect(error.message).toEndWith("have no host key in common. It offers rsa-sha2-512, rsa-sha2-256.");
+      expect(error.hint).toContain("ssh_host_ed25519_key");
+      expect(await failureOf(connectTo(server, {}))).toMatchObject({ transient: false });
+    });
+
+    // Shows R110.
+    test("a banner of 100 KB is too long, and is named; a usual one is not", async () => {
+      await using folder = await scratchFolder();
+      const banner = join(folder.path, "banner");
+      await Bun.write(banner, "All that you do is logged.\n".repeat(4_000));
+      await using server = await startOpensshServer([`Banner ${banner}`]);
+      const error = await failureOf(connectTo(server, { authenticationMayComeLater: true }));
+      expect(error).toMatchObject({ id: "connection-failed", transient: false });
+      expect(error.message).toEndWith("sends a banner that is too long, more than 35,000 bytes.");
+      await Bun.write(banner, "All that you do is logged.\n".repeat(1_000));
+      await using connection = await connectTo(server, {});
+      expect((await connection.run({ argv: ["echo", "in"] }, signal)).stdout).toBe("in\n");
+    });
+  },
+);

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type ConnectionPool, createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
+import { firstToAnswer } from "../../../src/ssh/connection/first-to-answer.ts";
+import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { freePort } from "../../support/free-port.ts";
+import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
+import type { OpensshServer } from "../../support/openssh-server.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
+
+setDefaultTimeout(30_000);
+
+describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLack ?? "here"})`, () => {
+  const hold: { server?: OpensshServer } = {};
+  const server = (): OpensshServer => hold.server!;
+  beforeAll(async () => {
+    hold.server = await startOpensshServer([]);
+  });
+  afterAll(() => server()[Symbol.asyncDispose]());
+
+  interface OwnPool extends AsyncDisposable {
+    readonly pool: ConnectionPool;
+  }
+  async function poolWith(changes: { key?: string; hostKey?: string | undefined }): Promise<OwnPool> {
+    const folder = await scratchFolder();
+    const knownHosts = createKnownHosts(join(folder.path, "known_hosts"));
+    const { key = server().loginKey.privateKey, hostKey = server().firstHostKey.publicKey } = changes;
+    if (hostKey !== "") await knownHosts.pin("127.0.0.1", server().port, wireKey(hostKey));
+    if (key !== "") await writeFile(join(folder.path, "key"), key);
+    const privateKeyFile = join(folder.path, "key");
+    const pool = createConnectionPool({ privateKeyFile, knownHosts, clock: systemClock, progress: silentProgress });
+    return {
+      pool,
+      [Symbol.asyncDispose]: async () => {
+        await pool[Symbol.asyncDispose]();
+        await folder[Symbol.asyncDispose]();
+      },
+    };
+  }
+  const logins = async (): Promise<number> => (await server().log()).split("Accepted publickey").length - 1;
+
+  test("many who ask at once share one login", async () => {
+    await using own = await poolWith({});
+    const before = await logins();
+    const nodes = Array.from({ length: 20 }, () => destinationOf(server()));
+    const connections = await Promise.all(nodes.map((node) => own.pool.connect(node, signal)));
+    expect(new Set(connections).size).toBe(1);
+    expect((await connections[0]!.run({ argv: ["true"] }, signal)).status).toBe(0);
+    expect((await logins()) - before).toBe(1);
+  });
+
+  test.each([
+    [" \n", "is empty."],
+    ["no key at all\n", "does not contain a private key."],
+    ["-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n", "does not contain a private key."],
+  ])("a key file that holds %j is the key's fault, and no login is tried", async (key, problem) => {
+    await using own = await poolWith({ key });
+    const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
+    expect(error.id).toBe("key-missing");
+    expect(error.message).toEndWith(problem);
+    expect(error.hint).toStartWith("The file was damaged");
+  });
+
+  test("a lost connection is opened anew", async () => {
+    await using own = await poolWith({});
+    const first = await own.pool.connect(destinationOf(server()), signal);
+    await failureOf(first.run({ argv: ["sh", "-c", 'kill -KILL "$PPID"; sleep 5'] }, signal));
+    const second = await own.pool.connect(destinationOf(server()), signal);
+    expect(second).not.toBe(first);
+    expect((await second.run({ argv: ["true"] }, signal)).status).toBe(0);
+  });
+
+  test("an adopted connection is used, and closed with the others", async () => {
+    const own = await poolWith({});
+    const connection = await connectTo(server(), {});
+    own.pool.adopt(destinationOf(server()), connection);
+    expect(await own.pool.connect(destinationOf(server()), signal)).toBe(connection);
+    await own[Symbol.asyncDispose]();
+    expect(connection.isOpen).toBe(false);
+    expect(await failureOf(own.pool.connect(destinationOf(server()), signal))).toMatchObject({
+      id: "connection-failed",
+    });
+  });
+
+  test("who gives up waiting doesn't take the connection from the others", async () => {
+    await using own = await poolWith({});
+    const abort = new AbortController();
+    const impatient = failureOf(own.pool.connect(destinationOf(server()), abort.signal));
+    const patient = own.pool.connect(destinationOf(server()), signal);
+    abort.abort(new Error("no time"));
+    expect((await impatient).message).toBe("no time");
+    expect((await patient).isOpen).toBe(true);
+  });
+
+  test("without the key, the place where it is looked for is told", async () => {
+    await using own = await poolWith({ key: "" });
+    const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
+    expect(error).toMatchObject({ id: "key-missing", exitCode: 5 });
+    expect(error.hint).toStartWith("The cluster was created on another machine");
+  });
+
+  test("a node whose key was never pinned may come to be pinned", async () => {
+    await using own = await poolWith({ hostKey: "" });
+    const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
+    expect(error).toMatchObject({ id: "connection-failed", transient: true });
+    expect(error.message).toStartWith("The host key of master_0 is not in ");
+  });
+
+  test("another host key than the pinned one is refused", async () => {
+    await using own = await poolWith({ hostKey: generateKeyPair("other").publicKey });
+    expect(await failureOf(own.pool.connect(destinationOf(server()), signal))).toMatchObject({
+      id: "host-key-changed",
+    });
+  });
+
+  // Shows R55.
+  test("of several nodes the one whose SSH server speaks is chosen", async () => {
+    const dead = { ...destinationOf({ port: await freePort(), user: "root" }), index: 0 };
+    const alive = { ...destinationOf(server()), index: 1 };
+    expect(await firstToAnswer([dead, alive], 5_000, signal)).toBe(alive);
+    expect(await firstToAnswer([dead], 5_000, signal)).toBe(dead);
+    expect(await failureOf(firstToAnswer([dead, { ...dead, index: 2 }], 1_000, signal))).toMatchObject({
+      id: "connection-failed",
+      transient: true,
+      message: "None of master_0, master_2 answers over SSH.",
+    });
+  });
+});

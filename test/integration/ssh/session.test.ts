@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { openSync, readFileSync } from "node:fs";
+import { chmod, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { renderSshConfig } from "../../../src/ssh/config.ts";
+import { type ConnectionPool, createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
+import { generateKeyPair } from "../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import type { SessionSettings } from "../../../src/ssh/session/session-script.ts";
+import { runSession } from "../../../src/ssh/session/session.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import type { TemporaryFolder } from "../../../src/system/files/temporary-folder.ts";
+import { argumentLists } from "../../support/argument-lists.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { freePort } from "../../support/free-port.ts";
+import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
+import type { OpensshServer } from "../../support/openssh-server.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
+import { until } from "../../support/until.ts";
+
+setDefaultTimeout(30_000);
+
+interface Setting {
+  readonly server: OpensshServer;
+  readonly scratch: TemporaryFolder;
+  readonly pool: ConnectionPool;
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface Given {
+  readonly settings?: readonly SessionSettings[];
+  readonly stdin?: string | Uint8Array;
+  readonly environment?: Record<string, string>;
+  /** Of the second way to the node. */
+  readonly port?: number;
+  readonly pool?: ConnectionPool;
+  /** Text of a file for ssh, in place of the fixture's. */
+  readonly config?: string;
+}
+
+describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLack ?? "here"})`, () => {
+  const hold: { setting?: Setting; stderr?: string } = {};
+  const setting = (): Setting => hold.setting!;
+  const bare: SessionSettings = {
+    whenExists: undefined,
+    environmentFile: undefined,
+    variables: {},
+    workingDirectory: undefined,
+  };
+
+  beforeAll(async () => {
+    const [server, scratch] = await Promise.all([startOpensshServer([]), scratchFolder()]);
+    const knownHosts = createKnownHosts(join(scratch.path, "known hosts"));
+    await knownHosts.pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+    const files = { identityFile: join(scratch.path, "the key"), knownHostsFile: knownHosts.path };
+    await writeFile(files.identityFile, server.loginKey.privateKey, { mode: 0o600 });
+    await writeFile(join(scratch.path, "ssh config"), renderSshConfig([destinationOf(server)], files));
+    const pool = createConnectionPool({
+      privateKeyFile: files.identityFile,
+      knownHosts,
+      clock: systemClock,
+      progress: silentProgress,
+    });
+    hold.setting = { server, scratch, pool };
+  });
+  afterAll(async () => {
+    await setting().pool[Symbol.asyncDispose]();
+    await setting().server[Symbol.asyncDispose]();
+    await setting().scratch[Symbol.asyncDispose]();
+  });
+
+  /** Runs words as `run` does without a terminal, in these settings. */
+  async function run(words: readonly string[], given: Given, abort: AbortSignal): Promise<Outcome> {
+    const { scratch, pool, server } = setting();
+    const { port = server.port } = given;
+    const folder = join(scratch.path, crypto.randomUUID());
+    hold.stderr = join(folder, "stderr");
+    await Bun.write(join(folder, "stdin"), given.stdin ?? "");
+    const stdin = openSync(join(folder, "stdin"), "r");
+    const [stdout, stderr] = [openSync(join(folder, "stdout"), "w"), openSync(join(folder, "stderr"), "w")];
+    const sshConfigFile = join(folder, "it's 100% # an ssh config");
+    await Bun.write(sshConfigFile, given.config ?? Bun.file(join(scratch.path, "ssh config")));
+    const session = runSession(
+      {
+        sshConfigFile,
+        host: "master_0",
+        loginUser: "root",
+        sudo: true,
+        script: { settings: given.settings ?? [bare], words, missingFolderHint: "Make it." },
+        terminal: false,
+        stdio: [stdin, stdout, stderr],
+        environment: { ...process.env, ...given.environment },
+        connect: (inner) => (given.pool ?? pool).connect(destinationOf({ user: "root", port }), inner),
+      },
+      abort,
+    );
+    const [outcome] = await Promise.allSettled([session]);
+    expect(await readdir(folder), "nothing but the configuration and the streams is left").toHaveLength(4);
+    if (outcome.status === "rejected") throw outcome.reason;
+    const read = (name: string): string => readFileSync(join(folder, name), "utf8");
+    return { status: outcome.value, stdout: read("stdout"), stderr: read("stderr") };
+  }
+
+  test.each([
+    [["exit 0"], 0],
+    [["exit 37"], 37],
+    [["sh", "-c", "exit 255"], 255],
+    [["no-such-program"], 127],
+    [["/etc/passwd"], 126],
+    [["sh", "-c", "kill -TERM $$"], 143],
+    [["sh", "-c", "kill -KILL $$"], 137],
+  ])("%j ends with %d", async (words, status) => {
+    expect((await run(words, {}, signal)).status).toBe(status);
+  });
+
+  test("one word is a shell line, several are arguments as they are", async () => {
+    expect((await run(["echo 'a' \"b\" | wc -c; [[ x == x ]] && echo bash"], {}, signal)).stdout).toBe("4\nbash\n");
+    const words = ["", "it's", "$HOME", "`id`", "a\nb", "\\", '"', "*", "größe", "-n", "if"];
+    expect((await run(["printf", "%s|", ...words], {}, signal)).stdout).toBe(words.map((word) => `${word}|`).join(""));
+  });
+
+  test("streams are kept apart, and stdin is passed on byte by byte", async () => {
+    expect(await run(["echo out; echo err >&2"], {}, signal)).toEqual({ status: 0, stdout: "out\n", stderr: "err\n" });
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+    const stdin = Buffer.concat(Array.from({ length: 100 }, () => bytes));
+    const digest = new Bun.CryptoHasher("sha256").update(stdin).digest("hex");
+    expect((await run(["sha256sum"], { stdin }, signal)).stdout).toStartWith(digest);
+  });
+
+  test("a command may leave its stdin unread", async () => {
+    const stdin = new Uint8Array(8_000_000);
+    expect(await run(["true"], { stdin }, signal)).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+
+  test("the settings that fit the node first are used: file, then variables, then folder", async () => {
+    const { scratch } = setting();
+    const environmentFile = join(scratch.path, "environment.export");
+    await writeFile(environmentFile, "export FROM_FILE=file\nexport BOTH=file\n");
+    const settings: readonly SessionSettings[] = [
+      { ...bare, whenExists: "/no/such/marker", variables: { FROM_FILE: "wrong" } },
+      { whenExists: scratch.path, environmentFile, variables: { BOTH: "variable" }, workingDirectory: "/usr/share" },
+      { ...bare, variables: { FROM_FILE: "late" } },
+    ];
+    const { stdout } = await run(['echo "$FROM_FILE $BOTH $PWD"'], { settings }, signal);
+    expect(stdout).toBe("file variable /usr/share\n");
+  });
+
+  test("without a folder it begins at home, with one that isn't there it doesn't", async () => {
+    expect((await run(['[ "$PWD" = "$HOME" ] && echo home'], {}, signal)).stdout).toBe("home\n");
+    const settings = [{ ...bare, workingDirectory: "/no/such folder" }];
+    expect(await run(["echo", "ran"], { settings }, signal)).toEqual({
+      status: 255,
+      stdout: "",
+      stderr: "The folder /no/such folder does not exist on this node. Make it.\n",
+    });
+  });
+
+  // Shows R94.
+  test("values of any kind and of 100 kB come as they are, and stand in no argument list", async () => {
+    const secret = `s3cr3t-${crypto.randomUUID()}`;
+    const variables = { SECRET: secret, NASTY: "'\"$x`id`\\\n\n", EMPTY: "", LARGE: `${secret}${"x".repeat(100_000)}` };
+    const seen: string[] = [];
+    const scan = setInterval(() => seen.push(...argumentLists().filter((list) => list.includes(secret))), 5);
+    const script = 'printf %s "$SECRET$NASTY$EMPTY|" ; printf %s "$LARGE" | wc -c; sleep 0.5';
+    const { stdout } = await run([script], { settings: [{ ...bare, variables }] }, signal);
+    clearInterval(scan);
+    expect(stdout).toBe(`${secret}${variables.NASTY}|${variables.LARGE.length}\n`);
+    expect(seen).toEqual([]);
+  });
+
+  test("an interrupt ends what runs on the node", async () => {
+    const abort = new AbortController();
+    const running = failureOf(run(["sleep 71 & sleep 71"], {}, abort.signal));
+    await until("the sleepers run", () => argumentLists().some((list) => isSleeper(list)));
+    abort.abort(new Error("interrupted"));
+    expect((await running).message).toBe("interrupted");
+    // They were told to end, and need a moment for it.
+    await until("the sleepers have ended", () => !argumentLists().some((list) => isSleeper(list)));
+  });
+
+  /** Of a session that was rejected. */
+  const lastStderr = (): Promise<string> => Bun.file(hold.stderr!).text();
+  /** The fixture's configuration for ssh with a change. */
+  const changed = async (change: (config: string) => string): Promise<string> =>
+    change(await Bun.file(join(setting().scratch.path, "ssh config")).text());
+  const notLoggedIn = {
+    id: "connection-failed",
+    message: "ssh could not log in to master_0; nothing was run on it.",
+  };
+
+  test("another host key is refused by ssh itself, in its words; ours come after", async () => {
+    const { scratch, server } = setting();
+    await writeFile(join(scratch.path, "no hosts"), "");
+    const config = await changed((text) => text.replace("known hosts", "no hosts"));
+    expect(await failureOf(run(["true"], { config }, signal))).toMatchObject(notLoggedIn);
+    expect(await lastStderr()).toContain("Host key verification failed.");
+    expect(await server.log()).not.toBe("");
+  });
+
+  test.each([
+    ["host-key-changed", "known hosts", (key: string) => `[127.0.0.1]:${setting().server.port} ${key}\n`],
+    ["key-missing", "the key", () => "garbage\n"],
+  ])("%s is the only thing that is reported, without ssh's own messages", async (id, name, textWith) => {
+    const path = (file: string): string => join(setting().scratch.path, file === name ? `bad ${file}` : file);
+    await writeFile(path(name), textWith(generateKeyPair("other").publicKey), { mode: 0o600 });
+    await using pool = createConnectionPool({
+      privateKeyFile: path("the key"),
+      knownHosts: createKnownHosts(path("known hosts")),
+      clock: systemClock,
+      progress: silentProgress,
+    });
+    const config = await changed((text) => text.replace(name, `bad ${name}`));
+    expect(await failureOf(run(["true"], { config, pool }, signal))).toMatchObject({ id });
+    expect(await lastStderr()).toBe("");
+  });
+
+  // Shows R91.
+  test("where nobody listens, or the login is refused, nothing was run", async () => {
+    const closed = await freePort();
+    const nobody = await changed((text) => text.replace(/Port \d+/, `Port ${closed}`));
+    expect(await failureOf(run(["true"], { config: nobody }, signal))).toMatchObject(notLoggedIn);
+    expect(await lastStderr()).toContain("Connection refused");
+    const foreign = await changed((text) => text.replace(/User .+/, "User nobody"));
+    expect(await failureOf(run(["true"], { config: foreign }, signal))).toMatchObject(notLoggedIn);
+    expect(await lastStderr()).toContain("Permission denied");
+  });
+
+  // Shows R91.
+  test("a command's own 255 stays its own, and silent, whatever the user's shell", async () => {
+    const given = { environment: { SHELL: "/bin/false" } };
+    const outcome = { status: 255, stdout: "", stderr: "said\n" };
+    expect(await run(["echo said >&2; exit 255"], given, signal)).toEqual(outcome);
+  });
+
+  // Shows R8.
+  test("without ssh on this machine nothing begins", async () => {
+    const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
+    expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH." });
+  });
+
+  /** The PATH with another ssh before this machine's. */
+  async function pathWithSsh(text: string): Promise<string> {
+    const bin = join(setting().scratch.path, crypto.randomUUID());
+    await Bun.write(join(bin, "ssh"), text);
+    await chmod(join(bin, "ssh"), 0o755);
+    return `${bin}:${process.env["PATH"]}`;
+  }
+
+  test("neither Bun's own variables nor credentials reach ssh", async () => {
+    const PATH = await pathWithSsh("#!/bin/sh\nenv | grep -c '^BUN_\\|^AWS_\\|^CLOUD_'\nenv | grep '^LC_TIME'\n");
+    const variables = { BUN_OPTIONS: "--x", BUN_BE_BUN: "1", AWS_SECRET_ACCESS_KEY: "x", CLOUD_ACCESS_KEY_ID: "y" };
+    const environment = { PATH, ...variables, LC_TIME: "C" };
+    expect((await run(["true"], { environment }, signal)).stdout).toBe("0\nLC_TIME=C\n");
+  });
+
+  test("an ssh that is killed is no silent 255", async () => {
+    const environment = { PATH: await pathWithSsh("#!/bin/sh\nkill -KILL $$\n") };
+    const error = await failureOf(run(["true"], { environment }, signal));
+    expect(error).toMatchObject({ id: "connection-failed", message: "ssh was killed by SIGKILL." });
+  });
+
+  test("a node that goes away under a session is told of", async () => {
+    const silent = `#!/bin/sh\nfor word; do case $word in LocalCommand=*) eval "$(echo "\${word#*=}" | sed 's/%%/%/g')" ;; esac; done\nexit 255\n`;
+    const given = { environment: { PATH: await pathWithSsh(silent) } };
+    expect(await run(["true"], given, signal)).toMatchObject({ status: 255, stderr: "" });
+    expect(await failureOf(run(["true"], { ...given, port: await freePort() }, signal))).toMatchObject({
+      id: "connection-failed",
+      message: "master_0 no longer answers; it is not known whether the command finished.",
+    });
+  });
+
+  // Shows R64.
+  test("with a terminal the command has one, and the script comes by the other way", async () => {
+    const { scratch, server } = setting();
+    const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };
+    const transcript = join(scratch.path, "transcript");
+    const program = join(import.meta.dir, "terminal-program.ts");
+    const line = `stty rows 33 cols 77; exec bun ${program} '${JSON.stringify(request)}'`;
+    const child = Bun.spawn(["script", "-qec", line, transcript], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, SECRET: "hush" },
+    });
+    const output = await new Response(child.stdout).text();
+    expect(output).toMatch(/\/dev\/pts\/\d+\r\n33 77\r\nhush\r\n$/);
+    expect(await child.exited).toBe(9);
+    expect((await readdir("/dev/shm")).filter((name) => name.startsWith("e2e-"))).toEqual([]);
+  });
+});
+
+const isSleeper = (list: string): boolean => list.split("\0").join(" ").startsWith("sleep 71");

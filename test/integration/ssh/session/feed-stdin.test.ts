@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { feedStdin } from "../../../../src/ssh/session/feed-stdin.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
+
+const never = new AbortController().signal;
+
+/** The other processes whose stdin is this file. */
+function readersOf(path: string): readonly string[] {
+  const ids = readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name) && Number(name) !== process.pid);
+  return ids.filter((id) => {
+    try {
+      return readlinkSync(join("/proc", id, "fd", "0")) === path;
+    } catch {
+      return false;
+    }
+  });
+}
+
+test.skipIf(process.platform !== "linux")(
+  "when the receiver has gone, nobody goes on reading what the user types",
+  async () => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "typed");
+    spawnSync("sh", ["-c", 'mkfifo "$0"', path]);
+    // Open for writing too, as a terminal is: it never ends.
+    const source = openSync(path, "r+");
+    try {
+      await using receiver = Bun.spawn(["head", "-c", "1"], { stdin: "pipe", stdout: "ignore" });
+      const feed = { head: "x".repeat(1_000_000), source, sink: receiver.stdin, environment: process.env };
+      await feedStdin(feed, never);
+      await until("cat has ended", () => readersOf(path).length === 0, { limitMs: 3_000 });
+      expect(readersOf(path)).toEqual([]);
+    } finally {
+      for (const id of readersOf(path)) process.kill(Number(id));
+      closeSync(source);
+    }
+  },
+);

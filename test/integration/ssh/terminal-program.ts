@@ -1,0 +1,34 @@
+/** Runs one session on its own terminal: a program, because only a process of its own has one. */
+import { join } from "node:path";
+import { createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
+import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { runSession } from "../../../src/ssh/session/session.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { destinationOf, signal } from "../../support/ssh-options.ts";
+
+const request = JSON.parse(process.argv[2] ?? "") as { folder: string; port: number; words: string[] };
+await using pool = createConnectionPool({
+  privateKeyFile: join(request.folder, "the key"),
+  knownHosts: createKnownHosts(join(request.folder, "known hosts")),
+  clock: systemClock,
+  progress: silentProgress,
+});
+const variables = { SECRET: process.env["SECRET"] ?? "" };
+process.exitCode = await runSession(
+  {
+    sshConfigFile: join(request.folder, "ssh config"),
+    host: "master_0",
+    loginUser: "root",
+    sudo: true,
+    script: {
+      settings: [{ whenExists: undefined, environmentFile: undefined, variables, workingDirectory: undefined }],
+      words: request.words,
+      missingFolderHint: "",
+    },
+    terminal: true,
+    stdio: ["inherit", "inherit", "inherit"],
+    environment: process.env,
+    connect: (connectSignal) => pool.connect(destinationOf({ port: request.port, user: "root" }), connectSignal),
+  },
+  signal,
+);

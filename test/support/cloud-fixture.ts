@@ -1,0 +1,167 @@
+import { join } from "node:path";
+import { CreateTagsCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
+import type { Backend } from "../../src/model/backend.ts";
+import { silentProgress, type Runtime, systemClock } from "../../src/system/runtime.ts";
+import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
+import type { CloudOptions } from "../../src/backend/cloud/cloud-options.ts";
+import { type ClusterCreation, createCluster } from "../../src/cluster/create-cluster.ts";
+import type { ClusterRecord, NodeRecord } from "../../src/model/cluster-record.ts";
+import { networksOf } from "../local-cloud/catalogue/networks.ts";
+import { regions } from "../local-cloud/catalogue/regions.ts";
+import { LocalCloud } from "../local-cloud/local-cloud.ts";
+import { scratchFolder } from "./scratch-folder.ts";
+
+export const region = "us-west-2";
+export const neverAborted = new AbortController().signal;
+
+/** What a node answers that is new: its own host key, and the end of its first boot. */
+const newNode = [
+  { pattern: "e2e-first-contact", replaceHostKey: true },
+  { pattern: "e2e-first-boot", status: 0 },
+] as const;
+
+/** A cloud, a state folder and a backend that uses both. */
+export interface CloudFixture extends AsyncDisposable {
+  readonly cloud: LocalCloud;
+  readonly runtime: Runtime;
+  /** Notes and warnings, and what was waited for. */
+  readonly told: string[];
+  open(chosen: string): Promise<Backend<CloudOptions>>;
+  /** Gives an instance other tags, as anybody in the account may. */
+  tag(instanceId: string, tags: Readonly<Record<string, string>>): Promise<void>;
+  /** Terminates an instance, as anybody in the account may. */
+  terminate(instanceId: string): Promise<void>;
+  request(clusterId: string, changes: RequestChanges): TestRequest;
+  create(backend: Backend<CloudOptions>, request: TestRequest, signal: AbortSignal): Promise<ClusterRecord>;
+}
+
+export interface RequestChanges extends Partial<ClusterCreation<CloudOptions>> {
+  /** The last part of the creation. */
+  readonly complete?: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
+  /** Called when logs are collected, before or after the removal. */
+  readonly onLogs?: (cluster: ClusterRecord) => Promise<void>;
+}
+
+interface TestRequest extends ClusterCreation<CloudOptions> {
+  readonly onLogs: (cluster: ClusterRecord) => Promise<void>;
+  /** The clusters whose logs were collected. */
+  readonly failures: ClusterRecord[];
+  /** In the order in which they could be logged in to. */
+  readonly met: NodeRecord[];
+  /** What a second interrupt would tell. */
+  readonly remains: () => string;
+}
+
+export async function openFixture(environment: Readonly<Record<string, string | undefined>>): Promise<CloudFixture> {
+  const folder = await scratchFolder();
+  const cloud = await LocalCloud.start({ driver: "in-process", directory: folder.path });
+  cloud.answers.replace(newNode);
+  const told: string[] = [];
+  const runtime: Runtime = {
+    environment: {
+      ...cloud.environment,
+      HOME: folder.path,
+      XDG_STATE_HOME: join(folder.path, "state"),
+      AWS_EC2_METADATA_DISABLED: "true",
+      ...environment,
+    },
+    clock: systemClock,
+    progress: {
+      ...silentProgress,
+      note: (text) => told.push(`note: ${text}`),
+      warn: (text) => told.push(`warn: ${text}`),
+      waiting: (text) => told.push(`waiting: ${text}`),
+      detail: (_level, text) => told.push(`detail: ${text}`),
+    },
+  };
+  return {
+    cloud,
+    runtime,
+    told,
+    open: async (chosen) => createCloudBackend({ region: chosen }, runtime, neverAborted),
+    tag: async (instanceId, tags) => {
+      const Tags = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+      await clientOf(cloud).send(new CreateTagsCommand({ Resources: [instanceId], Tags }));
+    },
+    terminate: async (instanceId) => {
+      await clientOf(cloud).send(new TerminateInstancesCommand({ InstanceIds: [instanceId] }));
+    },
+    request: newRequest,
+    create: async (backend, request, signal) => createAndListen(backend, request, runtime, signal),
+    [Symbol.asyncDispose]: async () => {
+      await cloud[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function newRequest(clusterId: string, changes: RequestChanges): TestRequest {
+  const { complete = async () => {}, onLogs = async () => {}, ...others } = changes;
+  const met: NodeRecord[] = [];
+  const described: (() => string)[] = [];
+  return {
+    clusterId,
+    variant: "oss",
+    distribution: "debian-12",
+    counts: { master: 1, agent: 1, public_agent: 1 },
+    options: { instanceType: "m5.large", customTags: [], adminCidrs: [] },
+    needsCgroups1: false,
+    imagePreparation: undefined,
+    openPorts: [80, 443],
+    webScheme: "http",
+    ownKey: undefined,
+    keepOnFailure: false,
+    deadlineMs: Date.now() + 60_000,
+    installer: (_, signal) => ({
+      prepare: async (node) => void met.push(node),
+      start: async (cluster) => complete(cluster, signal),
+      [Symbol.asyncDispose]: async () => {},
+    }),
+    onAbandon: (describe) => {
+      described.push(describe);
+      return { [Symbol.dispose]: () => {} };
+    },
+    ...others,
+    onLogs,
+    failures: [],
+    met,
+    remains: () => described.map((describe) => describe()).join("\n"),
+  };
+}
+
+async function createAndListen(
+  backend: Backend<CloudOptions>,
+  request: TestRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const listening: Backend<CloudOptions> = {
+    ...backend,
+    consoleOutput: async (cluster, logsSignal) => {
+      request.failures.push(cluster);
+      await request.onLogs(cluster);
+      return await backend.consoleOutput(cluster, logsSignal);
+    },
+  };
+  return await createCluster(listening, request, runtime, signal);
+}
+
+/** What a passing create or a roll-back must not leave. */
+export function leftIn(cloud: LocalCloud): { readonly machines: number; readonly groups: number } {
+  const machines = cloud.instances().filter(({ state }) => state !== "terminated").length;
+  return { machines, groups: cloud.groups().filter(({ groupName }) => groupName !== "default").length };
+}
+
+export const nothing = { machines: 0, groups: 0 };
+
+/** A subnet that gives public addresses, outside the default network. */
+export function subnetOfTheOtherNetwork(): string {
+  const { subnets } = networksOf(
+    regions.find(({ name }) => name === region)!,
+    "172.31.0.0/16",
+  );
+  return subnets.find((subnet) => !subnet.isDefaultForZone && subnet.givesPublicAddresses)!.id;
+}
+
+const clientOf = ({ endpoint, accessKeyId, secretAccessKey }: LocalCloud): EC2Client =>
+  new EC2Client({ region, endpoint, credentials: { accessKeyId, secretAccessKey } });

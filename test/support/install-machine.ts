@@ -1,0 +1,203 @@
+import { spawn } from "node:child_process";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { Server, utils } from "ssh2";
+import type { ServerChannel } from "ssh2";
+import type { NodeRecord, Role } from "../../src/model/cluster-record.ts";
+import { type ConnectionPool, createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
+import { generateKeyPair } from "../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
+import { creationFiles } from "../../src/system/files/creation-folder.ts";
+import { silentProgress, systemClock } from "../../src/system/runtime.ts";
+import { scratchFolder } from "./scratch-folder.ts";
+import { machinePrograms } from "./install-machine-programs.ts";
+
+/**
+ * A machine in a folder: an SSH server of this process whose commands run here, with a real shell, in a folder that stands for the machine's
+ * `/`. systemd is a few small scripts (install-machine-programs.ts). Everything that runs ends with it.
+ */
+export interface FolderMachine extends AsyncDisposable {
+  readonly node: NodeRecord;
+  /** Stands for `/`. */
+  readonly folder: string;
+  /** Command lines that were run, without what came by stdin. */
+  readonly commands: readonly string[];
+  read(path: string): Promise<string>;
+  write(path: string, text: string): Promise<void>;
+  /** Cuts all connections; new ones are let in again. */
+  cutConnections(): void;
+}
+
+export interface MachinesRequest {
+  readonly roles: readonly Role[];
+  /** Programs that stand before the usual ones, by name: shell texts. */
+  readonly programs?: Readonly<Record<string, string>>;
+}
+
+export interface FolderMachines extends AsyncDisposable {
+  readonly machines: readonly FolderMachine[];
+  readonly nodes: readonly NodeRecord[];
+  readonly connections: ConnectionPool;
+  /** Makes a cluster's folder one by which the machines can be logged in to. */
+  openTo(directory: string): Promise<void>;
+}
+
+/** Why these machines can't be had here; undefined where they can. */
+export const machinesLack: string | undefined =
+  process.platform === "linux" ? undefined : "folder machines need Linux (a loopback address each)";
+
+export async function startMachines(request: MachinesRequest): Promise<FolderMachines> {
+  const scratch = await scratchFolder();
+  const login = generateKeyPair("login");
+  await writeFile(join(scratch.path, "key"), login.privateKey, { mode: 0o600 });
+  const counts = new Map<Role, number>();
+  const machines: FolderMachine[] = [];
+  for (const role of request.roles) {
+    const index = counts.get(role) ?? 0;
+    counts.set(role, index + 1);
+    const folder = join(scratch.path, `${role}_${index}`);
+    machines.push(await startMachine({ folder, role, index, programs: request.programs ?? {} }));
+  }
+  const knownHosts = createKnownHosts(join(scratch.path, "known_hosts"));
+  await Promise.all(machines.map(async ({ node }) => knownHosts.pin(node.ssh.host, node.ssh.port, hostKeyWire)));
+  const connections = createConnectionPool({
+    privateKeyFile: join(scratch.path, "key"),
+    knownHosts,
+    clock: systemClock,
+    progress: silentProgress,
+  });
+  return {
+    machines,
+    nodes: machines.map((machine) => machine.node),
+    connections,
+    openTo: async (directory) => {
+      const files = creationFiles(directory);
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await writeFile(files.privateKey, login.privateKey, { mode: 0o600 });
+      const pins = createKnownHosts(files.knownHosts);
+      for (const { node } of machines) await pins.pin(node.ssh.host, node.ssh.port, hostKeyWire);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await connections[Symbol.asyncDispose]();
+      await Promise.all(machines.map(async (machine) => machine[Symbol.asyncDispose]()));
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const hostKey = generateKeyPair("host");
+const hostKeyWire = Buffer.from(hostKey.publicKey.split(" ")[1]!, "base64");
+
+interface MachineRequest {
+  readonly folder: string;
+  readonly role: Role;
+  readonly index: number;
+  readonly programs: Readonly<Record<string, string>>;
+}
+
+async function startMachine({ folder, role, index, programs }: MachineRequest): Promise<FolderMachine> {
+  for (const path of ["bin", "etc/systemd/system", "run", "var/lib", "opt"])
+    await mkdir(join(folder, path), { recursive: true });
+  for (const [name, text] of Object.entries({ ...machinePrograms(folder), ...programs })) {
+    await writeFile(join(folder, "bin", name), text);
+    await chmod(join(folder, "bin", name), 0o755);
+  }
+  await writeFile(join(folder, "etc/os-release"), 'NAME="Debian"\nID=debian\nVERSION_ID="12"\n');
+  await writeFile(join(folder, "etc/resolv.conf"), "nameserver 10.0.0.2\n");
+  const commands: string[] = [];
+  const clients = new Set<{ end(): void }>();
+  const server = new Server({ hostKeys: [hostKey.privateKey] }, (client) => {
+    clients.add(client);
+    client.on("close", () => clients.delete(client));
+    client.on("error", () => {});
+    client.on("authentication", (context) => context.accept());
+    client.on("session", (accept) => {
+      accept().on("exec", (acceptExec, _reject, { command }) => {
+        commands.push(command);
+        runInFolder(acceptExec(), command, folder);
+      });
+    });
+  });
+  // An address of its own, so that the bootstrap server's fixed port is free on it.
+  const address = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}.${10 + index}`;
+  await writeFile(join(folder, "address"), address);
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  const { port } = server.address() as AddressInfo;
+  const node: NodeRecord = {
+    id: `i-${role}-${index}`,
+    role,
+    index,
+    state: "running",
+    publicAddress: address,
+    privateAddress: address,
+    ssh: { host: address, port, user: "admin" },
+    web: { host: address, httpPort: 80, httpsPort: 443 },
+  };
+  return {
+    node,
+    folder,
+    commands,
+    read: async (path) => readFile(join(folder, path), "utf8"),
+    write: async (path, text) => {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    },
+    cutConnections: () => {
+      for (const client of clients) client.end();
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const client of clients) client.end();
+      await new Promise((resolve) => server.close(resolve));
+      await endUnits(folder);
+    },
+  };
+}
+
+const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1)\//g;
+const rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** Paths of commands and of scripts that come by stdin mean the machine's own; what is uploaded stays as it is. */
+export function intoFolder(text: string, folder: string): string {
+  return text.replaceAll(rootPaths, `${folder}/$1/`).replaceAll(rootPath, `${folder}/bin:/usr/bin:/bin`);
+}
+
+function runInFolder(channel: ServerChannel, command: string, folder: string): void {
+  const isUpload = command.includes("e2e-receive");
+  const child = spawn("/bin/sh", ["-c", intoFolder(command, folder)], {
+    cwd: folder,
+    // A session of its own, as sshd makes it: so it can be ended with all that it began.
+    detached: true,
+    env: { PATH: `${folder}/bin:/usr/bin:/bin`, MACHINE: folder },
+  });
+  child.stdin.on("error", () => {});
+  if (isUpload) channel.pipe(child.stdin);
+  else {
+    const chunks: Buffer[] = [];
+    channel.on("data", (chunk: Buffer) => chunks.push(chunk));
+    channel.on("end", () => child.stdin.end(intoFolder(Buffer.concat(chunks).toString(), folder)));
+  }
+  child.stdout.on("data", (chunk: Buffer) => channel.write(chunk));
+  child.stderr.on("data", (chunk: Buffer) => channel.stderr.write(chunk));
+  child.on("close", (status) => {
+    channel.exit(status ?? 255);
+    channel.end();
+  });
+  channel.on("error", () => {});
+}
+
+/** The pids of what the machine's systemd began stand in its run folder. */
+async function endUnits(folder: string): Promise<void> {
+  for (const file of new Bun.Glob("*.pid").scanSync(join(folder, "run"))) {
+    const pid = Number(await readFile(join(folder, "run", file), "utf8"));
+    try {
+      // Each leads a session of its own.
+      if (pid > 1) process.kill(-pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+/** Checks at import that ssh2 reads our keys; a failure here names itself, not a login. */
+if (utils.parseKey(hostKey.privateKey) instanceof Error) throw new Error("ssh2 does not read the host key");

@@ -1,0 +1,66 @@
+import type { Context, Result } from "../../src/cli/context.ts";
+import { flagNames } from "../../src/cli/options/flag-names.ts";
+import { parseCommandLine } from "../../src/cli/options/parse.ts";
+import { Problems } from "../../src/cli/options/problems.ts";
+import type { Driver } from "../../src/commands/driver.ts";
+import { programFor } from "../../src/commands/program.ts";
+import type { Backend } from "../../src/model/backend.ts";
+import { silentProgress } from "../../src/system/runtime.ts";
+
+interface CommandRun {
+  readonly status: number;
+  readonly stdout: string;
+  readonly data: Result["data"] | undefined;
+  /** Notes and warnings, in order. */
+  readonly told: readonly string[];
+  readonly asked: readonly string[];
+}
+
+interface CommandSetting {
+  readonly driver: Driver;
+  readonly backend: Partial<Backend<unknown>>;
+  readonly nowMs: number;
+  /** The answer to each question; undefined where there is no terminal to ask on. */
+  readonly answer?: boolean;
+}
+
+/** Runs a command of a driver's program in this process, on a backend of the test's. Problems of usage are thrown. */
+export async function runCommandLine(line: string, setting: CommandSetting): Promise<CommandRun> {
+  const { driver, backend, nowMs, answer } = setting;
+  const program = programFor({ ...driver, open: async () => backend as Backend<unknown> });
+  const [name, ...argv] = line.split(" ");
+  const command = program.commands.find((each) => each.name === name);
+  if (command === undefined) throw new Error(`no command ${name}`);
+  const [results, told, asked]: [Result[], string[], string[]] = [[], [], []];
+  const problems = new Problems("", flagNames(program));
+  const invocation = { cwd: "/tmp", environment: {} };
+  const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+  const format = values["output"];
+  const confirm = async (question: string): Promise<boolean> => {
+    asked.push(question);
+    return answer === true;
+  };
+  const context = {
+    ...invocation,
+    programName: program.name,
+    nameFlags: flagNames(program),
+    clock: { now: () => nowMs, sleep: async () => {} },
+    signal: new AbortController().signal,
+    progress: {
+      ...silentProgress,
+      note: (text: string) => void told.push(text),
+      warn: (text: string) => void told.push(`Warning: ${text}`),
+    },
+    output: {
+      format: typeof format === "string" ? format : "text",
+      result: (result: Result) => void results.push(result),
+    },
+    stdin: { confirm },
+    isTerminal: { stdin: answer !== undefined, stdout: false, stderr: answer !== undefined },
+    verbosity: 0,
+  } as unknown as Context;
+  await command.check?.(values, problems, context);
+  problems.throwIfAny();
+  const status = (await command.run(values, context)) ?? 0;
+  return { status, stdout: results[0]?.text ?? "", data: results[0]?.data, told, asked };
+}

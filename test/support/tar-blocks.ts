@@ -1,0 +1,50 @@
+/** Archives as no honest writer would write them, entry by entry. */
+export interface RawEntry {
+  readonly name: string;
+  /** Default: a regular file. */
+  readonly type?: string;
+  readonly mode?: number;
+  readonly linkTarget?: string;
+  readonly contents?: string | Uint8Array;
+  /** What the header says instead of the real size. */
+  readonly claimedSize?: number;
+}
+
+export function rawEntry({
+  name,
+  type = "0",
+  mode = 0o644,
+  linkTarget = "",
+  contents = "",
+  ...more
+}: RawEntry): Buffer {
+  const block = Buffer.alloc(512);
+  const body = Buffer.from(contents);
+  const octal = (value: number, offset: number, digits: number): void => {
+    block.write(value.toString(8).padStart(digits, "0"), offset, "latin1");
+  };
+  block.write(name, 0, 100);
+  octal(mode, 100, 7);
+  octal(more.claimedSize ?? body.length, 124, 11);
+  block.write(type, 156, "latin1");
+  block.write(linkTarget, 157, 100);
+  block.write("ustar\u000000", 257, "latin1");
+  block.fill(" ", 148, 156);
+  octal(
+    block.reduce((sum, byte) => sum + byte, 0),
+    148,
+    6,
+  );
+  return Buffer.concat([block, body, Buffer.alloc((512 - (body.length % 512)) % 512)]);
+}
+
+export const endOfArchive = Buffer.alloc(1024);
+
+export const rawArchive = (...entries: readonly RawEntry[]): Buffer =>
+  Buffer.concat([...entries.map(rawEntry), endOfArchive]);
+
+export function paxRecord(key: string, value: string): string {
+  const rest = ` ${key}=${value}\n`;
+  const digits = String(Buffer.byteLength(rest) + 2).length;
+  return `${Buffer.byteLength(rest) + digits}${rest}`;
+}

@@ -1,0 +1,20 @@
+/** Waits until something is so, and throws when it takes longer than the limit. A check that throws counts as not yet. */
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  { limitMs = 10_000, everyMs = 10 } = {},
+): Promise<void> {
+  const end = Date.now() + limitMs;
+  while (!(await answerOf(isSo))) {
+    if (Date.now() > end) throw new Error(`not in ${limitMs / 1000} s: ${what}`);
+    await Bun.sleep(everyMs);
+  }
+}
+
+async function answerOf(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
+  try {
+    return await isSo();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,139 @@
+import { expect, test } from "bun:test";
+import {
+  callFailure,
+  encodedMessage,
+  failureCode,
+  wasRefused,
+} from "../../../../../src/backend/cloud/api/api-errors.ts";
+
+const context = {
+  action: "RunInstances",
+  region: "us-west-2",
+  credentialSource: 'profile "dev" (CLOUD_PROFILE)',
+  profile: "dev",
+  clockOffSeconds: 2,
+  endpoint: undefined,
+};
+
+function answer(code: string, message: string, httpStatusCode = 400): Error {
+  return Object.assign(new Error(message), { name: code, $metadata: { httpStatusCode, requestId: "r-1" } });
+}
+
+test.each([
+  ["AuthFailure", "credentials-refused"],
+  ["InvalidClientTokenId", "credentials-refused"],
+  ["SignatureDoesNotMatch", "credentials-refused"],
+  ["ExpiredToken", "credentials-refused"],
+  ["RequestExpired", "credentials-refused"],
+  ["UnauthorizedOperation", "not-permitted"],
+  ["OptInRequired", "region-not-enabled"],
+  ["VcpuLimitExceeded", "capacity-lacking"],
+  ["InstanceLimitExceeded", "capacity-lacking"],
+  ["InsufficientInstanceCapacity", "capacity-lacking"],
+  ["InvalidAMIID.NotFound", "image-not-found"],
+  ["InvalidAMIID.Malformed", "image-not-found"],
+  ["VPCIdNotSpecified", "no-default-network"],
+  ["InvalidSubnetID.NotFound", "no-default-network"],
+  ["RequestLimitExceeded", "cloud-failed"],
+  ["InvalidParameterValue", "cloud-failed"],
+  ["SomethingNew", "cloud-failed"],
+] as const)("%s becomes %s", (code, id) => {
+  const failure = callFailure(answer(code, "Said so."), context);
+  expect(failure.id).toBe(id);
+  expect(failure.message).toContain(`Said so (${code}).`);
+  expect(failure.facts).toEqual({ code, action: "RunInstances", region: "us-west-2", requestId: "r-1" });
+  expect(failureCode(failure)).toBe(code);
+});
+
+test("an image of the marketplace asks for a subscription at the address that the API names", () => {
+  const said = (address: string) =>
+    `In order to use this AWS Marketplace product you need to accept terms and subscribe. To do so please visit ${address}`;
+  const address = "https://aws.amazon.com/marketplace/pp?sku=aw0evgkw8e5c1q413zgy5pjce";
+  const failure = callFailure(answer("OptInRequired", said(address), 401), context);
+  expect(failure.id).toBe("not-permitted");
+  expect(failure.message).toStartWith("The account has no subscription to the image: ");
+  expect(failure.hint).toBe(
+    `Accept the image's terms in the cloud's marketplace (${address}), or choose another \`linuxDistribution\` or \`image\`.`,
+  );
+  const elsewhere = callFailure(answer("OptInRequired", said("https://example.com/marketplace/pp"), 401), context);
+  expect(elsewhere.hint).not.toContain("example.com");
+});
+
+test("refused credentials are named by their source", () => {
+  const failure = callFailure(
+    answer("AuthFailure", "AWS was not able to validate the provided access credentials"),
+    context,
+  );
+  expect(failure.message).toMatchInlineSnapshot(
+    `"The cloud refused the credentials from profile "dev" (CLOUD_PROFILE): AWS was not able to validate the provided access credentials (AuthFailure)."`,
+  );
+  expect(failure.hint).toMatchInlineSnapshot(
+    `"Check that the key and the secret belong together, are active, and may be used in this region."`,
+  );
+});
+
+test("an expired session is renewed by the profile's login, unless the clock is off", () => {
+  expect(callFailure(answer("ExpiredToken", "x"), context).hint).toBe(
+    "Renew the session with: aws sso login --profile dev",
+  );
+  expect(callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: -900 }).hint).toBe(
+    "This machine's clock is 900 s ahead of the API's: correct it.",
+  );
+});
+
+test("a missing permission names the action; the encoded part goes elsewhere", () => {
+  const error = answer(
+    "UnauthorizedOperation",
+    "You are not authorized. Encoded authorization failure message: abcDEF-123",
+    403,
+  );
+  const failure = callFailure(error, context);
+  expect(failure.message).toMatchInlineSnapshot(
+    `"The account may not call ec2:RunInstances with the credentials from profile "dev" (CLOUD_PROFILE): You are not authorized (UnauthorizedOperation)."`,
+  );
+  expect(encodedMessage(error)).toBe("abcDEF-123");
+});
+
+test("only a definite no means that nothing was done", () => {
+  expect(wasRefused(callFailure(answer("InvalidParameterValue", "x", 400), context))).toBe(true);
+  expect(wasRefused(callFailure(answer("InternalError", "x", 500), context))).toBe(false);
+  expect(wasRefused(callFailure(new TypeError("socket closed"), context))).toBe(false);
+});
+
+test("an answer with a success's status is no refusal, whatever the SDK makes of it", () => {
+  const unread = Object.assign(new SyntaxError("Unexpected token"), { $metadata: { httpStatusCode: 200 } });
+  expect(wasRefused(callFailure(unread, context))).toBe(false);
+});
+
+test("credentials that can't be renewed are final", () => {
+  const expired = Object.assign(new Error("The SSO session has expired."), { name: "CredentialsProviderError" });
+  const failure = callFailure(expired, context);
+  expect(failure).toMatchObject({ id: "no-credentials", transient: false });
+  expect(failure.message).toBe(
+    'The credentials from profile "dev" (CLOUD_PROFILE) cannot be renewed for ec2:RunInstances: The SSO session has expired.',
+  );
+  expect(failure.hint).toBe("Renew the session with: aws sso login --profile dev");
+});
+
+test("no answer at all is a passing failure", () => {
+  const failure = callFailure(Object.assign(new TypeError("Unable to connect"), { code: "ECONNREFUSED" }), context);
+  expect(failure).toMatchObject({ id: "cloud-failed", transient: true, facts: { code: "ECONNREFUSED" } });
+  expect(failure.message).toBe("The API in region us-west-2 did not answer ec2:RunInstances: Unable to connect.");
+  const elsewhere = callFailure(new TypeError("Is it on?"), { ...context, endpoint: "http://127.0.0.1:9" });
+  expect(elsewhere.message).toBe(
+    "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:RunInstances: Is it on.",
+  );
+});
+
+test("a missing parameter is a missing network only where the API says so", () => {
+  expect(callFailure(answer("MissingParameter", "No default VPC for this user"), context).id).toBe(
+    "no-default-network",
+  );
+  expect(callFailure(answer("MissingParameter", "The request must contain ImageId"), context).id).toBe("cloud-failed");
+});
+
+test("a code that nobody knows is told with the request that support can look up", () => {
+  expect(callFailure(answer("SomethingNew", "x"), context).hint).toBe(
+    "The cloud's support can look up the request r-1.",
+  );
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { assertIdIsFree, clusterExists } from "../../../../../src/backend/cloud/launch/cluster-exists.ts";
+import type { MachineReading } from "../../../../../src/backend/cloud/records/read-machines.ts";
+
+const nowMs = Date.parse("2026-01-01T12:00:00Z");
+const after = (ms: number): Date => new Date(nowMs + ms);
+
+test.each([
+  ["in an hour and a second", 3_601_000, ", in 61 min."],
+  ["now", 0, "2026-01-01T12:00:00.000Z."],
+  ["a minute ago", -60_000, "2026-01-01T11:59:00.000Z."],
+])("of a cluster that ends %s, the time left is told only where there is some", (_, leftMs, end) => {
+  const { message } = clusterExists({ clusterId: "a", region: "us-west-2", expiresAt: after(leftMs), nowMs });
+  expect(message).toEndWith(end);
+});
+
+const machine = {
+  clusterId: "a",
+  creationId: "one",
+  state: "running",
+  isShuttingDown: false,
+  expiresAt: after(60_000),
+};
+
+test.each([
+  ["runs", {}, true],
+  ["ends this very moment", { expiresAt: after(0) }, true],
+  ["has no deadline", { expiresAt: undefined }, true],
+  ["is of another cluster", { clusterId: "b" }, false],
+  ["is about to be removed", { creationId: "leaving" }, false],
+  ["has ended", { state: "ended" }, false],
+  ["is shutting down", { isShuttingDown: true }, false],
+  ["is past its deadline", { expiresAt: after(-1) }, false],
+])("a machine that %s holds the id: %p", (_, changes, isHeld) => {
+  const machines = [{ ...machine, ...changes }] as unknown as MachineReading["machines"];
+  const check = () => assertIdIsFree({ machines }, { clusterId: "a", region: "r", nowMs, leaving: ["leaving"] });
+  if (isHeld) expect(check).toThrow('"a"');
+  else expect(check).not.toThrow();
+});

@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import type { Group } from "../../../../../src/backend/cloud/records/read-groups.ts";
+import type { Machine } from "../../../../../src/backend/cloud/records/read-machines.ts";
+import { findLeftovers } from "../../../../../src/backend/cloud/removal/sweep.ts";
+
+const nowMs = Date.parse("2026-01-01T12:00:00Z");
+const inMs = (ms: number): Date => new Date(nowMs + ms);
+
+const machine = {
+  id: "i-1",
+  state: "running",
+  isShuttingDown: false,
+  isInItsGroup: true,
+  groupIds: ["sg-1"],
+  expiresAt: inMs(-1),
+};
+const group = { id: "sg-2", expiresAt: inMs(-1) };
+
+function leftovers(machines: readonly object[], groups: readonly object[]): readonly string[] {
+  // Only what the sweep reads.
+  const inventory = { machines: machines as unknown as Machine[], groups: groups as unknown as Group[] };
+  const left = findLeftovers(inventory, nowMs);
+  return [...left.machines, ...left.groups].map(({ id }) => id);
+}
+
+// Shows R104.
+test.each([
+  ["is past its deadline", true, {}],
+  ["was stopped after its deadline", true, { state: "stopped" }],
+  // At that moment it still holds its cluster's id.
+  ["is just at its deadline", false, { expiresAt: inMs(0) }],
+  ["has time left", false, { expiresAt: inMs(1) }],
+  ["has no deadline", false, { expiresAt: undefined }],
+  ["is terminating already", false, { isShuttingDown: true }],
+  ["has ended", false, { state: "ended" }],
+  ["isn't in its cluster's security group", false, { isInItsGroup: false }],
+])("the sweep ends a machine that %s: %p", (_, isSwept, changes) => {
+  expect(leftovers([{ ...machine, ...changes }], [])).toEqual(isSwept ? ["i-1"] : []);
+});
+
+// Shows R104.
+test.each([
+  ["is past its deadline", true, {}, []],
+  ["is just at its deadline", false, { expiresAt: inMs(0) }, []],
+  ["has no deadline", false, { expiresAt: undefined }, []],
+  ["is used by a machine", false, {}, [{ ...machine, groupIds: ["sg-0", "sg-2"], isShuttingDown: true }]],
+  ["was used by a machine that has ended", true, {}, [{ ...machine, groupIds: ["sg-2"], state: "ended" }]],
+])("the sweep deletes a security group that %s: %p", (_, isSwept, changes, machines) => {
+  expect(leftovers(machines, [{ ...group, ...changes }])).toEqual(isSwept ? ["sg-2"] : []);
+});

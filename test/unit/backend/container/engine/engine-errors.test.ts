@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import { engineFailure, isNameTaken, means } from "../../../../../src/backend/container/engine/engine-errors.ts";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+
+const said = (stderr: string) => ({ status: 1, stdout: "", stderr });
+const failure = (stderr: string) => engineFailure(engineKinds.docker, ["create", "--name=x"], said(stderr));
+const podmanFailure = (stderr: string) => engineFailure(engineKinds.podman, ["create", "--name=x"], said(stderr));
+
+test.each([
+  [
+    "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: dial unix /var/run/docker.sock: connect: permission denied",
+    "machine-not-set-up",
+    "You may not use Docker on this machine",
+  ],
+  [
+    "Cannot connect to the Docker daemon at unix:///nope. Is the docker daemon running?",
+    "machine-not-set-up",
+    "Docker does not answer: Cannot connect to the Docker daemon at unix:///nope.",
+  ],
+  [
+    "Error response from daemon: could not find an available, non-overlapping IPv4 address pool among the defaults",
+    "capacity-lacking",
+    "no free addresses",
+  ],
+  ["Error response from daemon: write /var/lib/docker/x: no space left on device", "capacity-lacking", "disk is full"],
+  [
+    "Error response from daemon: OCI runtime create failed: no such cgroup\nError: failed to start containers: 0123",
+    "engine-failed",
+    "docker create failed: OCI runtime create failed: no such cgroup.",
+  ],
+  ["", "engine-failed", "docker create failed: it exited with status 1."],
+])("what the engine says is told with its meaning: %#", (stderr, id, message) => {
+  const error = failure(stderr);
+  expect(error.id as string).toBe(id);
+  expect(error.message).toContain(message);
+  expect(error.hint).toBeDefined();
+});
+
+test("a name that is taken is told apart", () => {
+  const taken = 'Error response from daemon: Conflict. The container name "/x" is already in use by container "0123".';
+  expect(isNameTaken(failure(taken))).toBe(true);
+  expect(isNameTaken(failure("Error response from daemon: no such image"))).toBe(false);
+  expect(isNameTaken(new Error("is already in use by container"))).toBe(false);
+});
+
+test.each([
+  [
+    'Error: unable to connect to Podman socket: Get "http://d/v4.3.1/libpod/_ping": dial unix ///run/podman/podman.sock: connect: permission denied',
+    "machine-not-set-up",
+    "You may not use Podman on this machine",
+    "sudo cluster-container",
+  ],
+  [
+    'Cannot connect to Podman. Please verify your connection to the Linux system using `podman system connection list`, or try `podman machine init` and `podman machine start` to manage a new Linux VM\nError: unable to connect to Podman socket: Get "http://d/v4.3.1/libpod/_ping": dial unix ///nope.sock: connect: no such file or directory',
+    "machine-not-set-up",
+    "Podman does not answer: unable to connect to Podman socket",
+    "podman machine start",
+  ],
+  [
+    "Error: could not find free subnet from subnet pools",
+    "capacity-lacking",
+    "Podman has no free addresses",
+    "podman network prune",
+  ],
+  ["Error: write /x: no space left on device", "capacity-lacking", "Podman's disk is full", "podman system prune"],
+  [
+    'time="2026-01-01T00:00:00Z" level=warning msg="odd"\nError: runc: runc create failed: error setting rlimit type 7: operation not permitted: OCI permission denied\ntime="2026-01-01T00:00:00Z" level=warning msg="late"',
+    "engine-failed",
+    "podman create failed: runc: runc create failed: error setting rlimit type 7: operation not permitted: OCI permission denied.",
+    "-vv",
+  ],
+])("what Podman says is told with its meaning: %#", (stderr, id, message, hint) => {
+  const error = podmanFailure(stderr);
+  expect(error.id as string).toBe(id);
+  expect(error.message).toContain(message);
+  expect(error.hint).toContain(hint);
+});
+
+test.each([
+  'Error: creating container storage: the container name "cluster-e2e-x-master_0" is already in use by 1b846baf23f2. You have to remove that container to be able to reuse that name: that name is already in use',
+  "Error: network name cluster-e2e-x-c1 already used: network already exists",
+])("a name that Podman says is taken is told apart: %#", (stderr) => {
+  expect(isNameTaken(podmanFailure(stderr))).toBe(true);
+});
+
+test.each([
+  "Error: inspecting object: no such container nope",
+  'Error: no container with name or ID "nope" found: no such container',
+  'Error: container "nope" does not exist',
+  "Error: inspecting object: localhost/nope:1: image not known",
+  "Error: inspecting object: network nope: unable to find network with name or ID nope: network not found",
+  "Error: can only kill running containers. f21882d9a1df is in state exited: container state improper",
+])("what Podman says of things that are gone is understood: %#", (stderr) => {
+  expect(means(stderr, "gone")).toBe(true);
+});

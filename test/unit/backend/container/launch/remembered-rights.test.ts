@@ -1,0 +1,78 @@
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { rememberedRights } from "../../../../../src/backend/container/launch/system-flags.ts";
+import { ClusterError, type ErrorId } from "../../../../../src/errors.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+
+interface Told {
+  /** What its bridge is; another one each time that Docker is started. */
+  readonly bridge: string;
+  readonly allows: boolean;
+  /** What it fails with where it doesn't allow. */
+  readonly failure?: ErrorId;
+}
+
+/** Answers what its bridge is, and counts what is tried. */
+function engineOf({ bridge, allows, failure = "engine-failed" }: Told, kind = engineKinds.docker) {
+  const tried: string[] = [];
+  const engine: Engine = {
+    kind,
+    option: "",
+    ask: async () => Promise.resolve(bridge),
+    defer: () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
+    change: async ({ words }) => {
+      tried.push(words.join(" "));
+      return allows ? Promise.resolve("") : Promise.reject(new ClusterError(failure, "operation not permitted"));
+    },
+  };
+  const facts = kind.readFacts({});
+  const isPrivileged = async (memory: string): Promise<boolean> =>
+    (await rememberedRights(engine, { facts, image: "debian", memory }, new AbortController().signal)).isPrivileged;
+  return { tried, isPrivileged };
+}
+
+test("what containers are allowed is tried once for each start of the engine", async () => {
+  await using folder = await scratchFolder();
+  const memory = join(folder.path, "memory");
+  const first = engineOf({ bridge: "one", allows: false });
+  expect([await first.isPrivileged(memory), await first.isPrivileged(memory)]).toEqual([false, false]);
+  expect(first.tried).toEqual(["run --rm --privileged --network=none --entrypoint=/bin/true debian"]);
+  const restarted = engineOf({ bridge: "two", allows: true });
+  expect([await restarted.isPrivileged(memory), await restarted.isPrivileged(memory)]).toEqual([true, true]);
+  expect(restarted.tried).toHaveLength(1);
+});
+
+test("it is tried each time where the engine's run has no name, nothing can be kept, or what was kept is torn", async () => {
+  await using folder = await scratchFolder();
+  const memory = join(folder.path, "memory");
+  const unnamed = engineOf({ bridge: "", allows: true });
+  expect([await unnamed.isPrivileged(memory), await unnamed.isPrivileged(memory)]).toEqual([true, true]);
+  expect(unnamed.tried).toHaveLength(2);
+  const podman = engineOf({ bridge: "one", allows: true }, engineKinds.podman);
+  expect([await podman.isPrivileged(memory), await podman.isPrivileged(memory)]).toEqual([true, true]);
+  expect(podman.tried).toHaveLength(2);
+  const unkept = engineOf({ bridge: "one", allows: true });
+  const nowhere = join(folder.path, "missing", "memory");
+  expect([await unkept.isPrivileged(nowhere), await unkept.isPrivileged(nowhere)]).toEqual([true, true]);
+  expect(unkept.tried).toHaveLength(2);
+  await writeFile(memory, '{"run":"one","wor');
+  expect(await unkept.isPrivileged(memory)).toBe(true);
+  expect(unkept.tried).toHaveLength(3);
+});
+
+test.each(["deadline-passed", "capacity-lacking", "machine-not-set-up"] as const)(
+  "a trial that ends as %s tells nothing of what is allowed: it is thrown, and nothing is kept",
+  async (failure) => {
+    await using folder = await scratchFolder();
+    const memory = join(folder.path, "memory");
+    const troubled = engineOf({ bridge: "one", allows: false, failure });
+    expect((await failureOf(troubled.isPrivileged(memory))).id).toBe(failure);
+    const well = engineOf({ bridge: "one", allows: true });
+    expect(await well.isPrivileged(memory)).toBe(true);
+    expect(well.tried).toHaveLength(1);
+  },
+);

@@ -1,0 +1,149 @@
+import { expect, test } from "bun:test";
+import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
+import { readContainers } from "../../../../../src/backend/container/records/read-containers.ts";
+import { toClusters } from "../../../../../src/backend/container/records/records.ts";
+import { nodeReference } from "../../../../../src/model/cluster-record.ts";
+
+interface Sketch {
+  readonly role?: string;
+  readonly index?: string;
+  readonly status?: string;
+  readonly exitCode?: number;
+  readonly outOfMemory?: boolean;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly address?: string;
+  readonly ports?: object;
+  readonly creationId?: string;
+}
+
+const first = "00000000000000c1";
+const second = "00000000000000c2";
+
+const shared = (creationId: string) => ({
+  [labelNames.clusterId]: "default",
+  [labelNames.creationId]: creationId,
+  [labelNames.counts]: "master=1 agent=1 public_agent=0",
+  [labelNames.variant]: "enterprise",
+  [labelNames.distribution]: "debian-12",
+});
+
+/** As Docker describes it. */
+function container(sketch: Sketch) {
+  const { role = "master", index = "0", status = "running", address = "172.18.0.2", creationId = first } = sketch;
+  return {
+    Id: Buffer.from(`${creationId}${role}${index}`).toString("hex").padEnd(64, "0").slice(-64),
+    Name: `/cluster-e2e-default-${role}_${index}`,
+    Created: "2026-01-01T00:00:00.5Z",
+    State: { Status: status, ExitCode: sketch.exitCode ?? 0, OOMKilled: sketch.outOfMemory ?? false, Error: "" },
+    Config: {
+      Labels: { ...shared(creationId), [labelNames.role]: role, [labelNames.index]: index, ...sketch.labels },
+    },
+    NetworkSettings: {
+      Networks: { [`cluster-e2e-default-${creationId}`]: { IPAddress: address } },
+      Ports: sketch.ports ?? {},
+    },
+  };
+}
+
+const network = (creationId: string) => ({
+  id: "0123456789abcdef".repeat(4),
+  name: `cluster-e2e-default-${creationId}`,
+  labels: shared(creationId),
+});
+
+const inventory = (containers: readonly object[], abandoned: readonly string[] = []) => {
+  const networks = [network(first), network(second)].filter(({ name }) =>
+    containers.some((one) => JSON.stringify(one).includes(name)),
+  );
+  return { ...readContainers({ containers, networks }), abandoned: new Set(abandoned) };
+};
+
+const read = (...containers: readonly object[]) => toClusters(inventory(containers), "/state/container");
+
+test("reads a cluster back from labels, its nodes in order, at their own addresses", () => {
+  const [cluster, ...others] = read(container({ role: "agent", address: "172.18.0.3" }), container({}));
+  expect(others).toEqual([]);
+  expect(cluster).toMatchObject({
+    id: "default",
+    creationId: first,
+    backend: "container",
+    variant: "enterprise",
+    distribution: "debian-12",
+    state: "running",
+    createdAt: new Date("2026-01-01T00:00:00.500Z"),
+    expiresAt: undefined,
+    directory: "/state/container/default-00000000000000c1",
+  });
+  expect(cluster!.nodes.map(nodeReference)).toEqual(["master_0", "agent_0"]);
+  expect(cluster!.nodes[1]).toMatchObject({
+    publicAddress: "172.18.0.3",
+    privateAddress: "172.18.0.3",
+    ssh: { host: "172.18.0.3", port: 22, user: "root" },
+    web: { host: "172.18.0.3", httpPort: 80, httpsPort: 443 },
+  });
+});
+
+test("where ports are published, they are the way in, and the node has no public address", () => {
+  const ports = { "22/tcp": [{ HostPort: "32768" }], "80/tcp": [{ HostPort: "32769" }], "443/tcp": null };
+  const [node] = read(container({ ports, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
+  expect(node).toMatchObject({
+    publicAddress: undefined,
+    privateAddress: "172.18.0.2",
+    ssh: { host: "127.0.0.1", port: 32768 },
+    web: { host: "127.0.0.1", httpPort: 32769, httpsPort: 0 },
+  });
+  const [early] = read(container({ ports: {}, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
+  expect(early!.ssh.host).toBe("");
+});
+
+test.each([
+  ["running", "running"],
+  ["paused", "running"],
+  ["created", "starting"],
+  ["initialized", "starting"],
+  ["stopping", "ending"],
+  ["stopped", "ended"],
+  ["removing", "ending"],
+  ["exited", "ended"],
+  ["dead", "ended"],
+])("a container that is %s is a node that is %s", (status, state) => {
+  expect(read(container({ status }))[0]!.nodes[0]!.state as string).toBe(state);
+});
+
+test("a stopped container says why, and its cluster is incomplete", () => {
+  const [cluster] = read(
+    container({}),
+    container({ role: "agent", status: "exited", exitCode: 137, outOfMemory: true }),
+  );
+  expect(cluster!.state).toBe("incomplete");
+  expect(cluster!.nodes[1]!.stateReason).toBe(
+    "the container stopped with status 137 (a process in it was killed because memory ran out)",
+  );
+});
+
+test("where all have stopped there still is a cluster to destroy", () => {
+  expect(read(container({ status: "exited" }))[0]!.state).toBe("incomplete");
+});
+
+test("a network alone is a cluster without nodes", () => {
+  const reading = readContainers({ containers: [], networks: [network(first)] });
+  const clusters = toClusters({ ...reading, abandoned: new Set() }, "/state");
+  expect(clusters).toMatchObject([{ id: "default", creationId: first, state: "incomplete", nodes: [] }]);
+});
+
+test("two creations of one id are two clusters", () => {
+  const clusters = read(container({}), container({ creationId: second }));
+  expect(clusters.map(({ creationId }) => creationId)).toEqual([first, second]);
+});
+
+test("what a create that was cut short never started is over, and what it started runs", () => {
+  const containers = [container({}), container({ role: "agent", status: "created" })];
+  const [cluster] = toClusters(inventory(containers, [first]), "/state");
+  expect(cluster!.state).toBe("incomplete");
+  expect(cluster!.nodes.map(({ state, stateReason }) => [state, stateReason])).toEqual([
+    ["running", undefined],
+    ["ended", "the container was never started: its create was interrupted"],
+  ]);
+  const [other] = toClusters(inventory(containers, [second]), "/state");
+  expect(other!.state).toBe("starting");
+});

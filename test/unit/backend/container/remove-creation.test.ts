@@ -1,0 +1,84 @@
+import { expect, test } from "bun:test";
+import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { removeCreation, stopCreation } from "../../../../src/backend/container/remove-creation.ts";
+
+const { signal } = new AbortController();
+const creation = { clusterId: "default", creationId: "0123456789abcdef" };
+const networkName = `cluster-e2e-default-${creation.creationId}`;
+const networkId = "ab".repeat(32);
+const idOf = (index: number): string => `c${index}`.padEnd(64, "0");
+
+const labels = { [labelNames.clusterId]: creation.clusterId, [labelNames.creationId]: creation.creationId };
+const describeContainer = (index: number, status: string) => ({
+  Id: idOf(index),
+  Name: `/cluster-e2e-default-agent_${index}`,
+  Created: "2026-01-01T00:00:00Z",
+  State: { Status: status, ExitCode: 0, OOMKilled: false, Error: "" },
+  Config: { Labels: { ...labels, [labelNames.role]: "agent", [labelNames.index]: String(index) } },
+  NetworkSettings: { Networks: { [networkName]: { IPAddress: "172.18.0.2" } }, Ports: {} },
+});
+
+/** An engine with containers of these states and their network. `isBusy` tells which removal fails, given how often it was tried. */
+function openEngine(states: readonly string[], isBusy: (id: string, attempt: number) => boolean = () => false) {
+  const containers = new Map(states.map((status, index) => [idOf(index), describeContainer(index, status)]));
+  const networks = new Set([networkId]);
+  const changes: string[] = [];
+  const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
+    if (words[0] === "ps") return [...containers.keys()].join("\n");
+    if (words[0] === "container") return JSON.stringify([...containers.values()]);
+    if (words[1] === "ls") return [...networks].join("\n");
+    return JSON.stringify([...networks].map((Id) => ({ Id, Name: networkName, Labels: labels })));
+  };
+  const change = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
+    changes.push(words.join(" "));
+    const id = words.at(-1) ?? "";
+    const attempt = changes.filter((each) => each.endsWith(id)).length;
+    if (isBusy(id, attempt)) throw new Error(`busy, attempt ${attempt}`);
+    if (words[0] !== "kill") containers.delete(id);
+    networks.delete(id);
+    return "";
+  };
+  const engine = { kind: engineKinds.docker, option: "", ask, change } as unknown as Engine;
+  return { engine, changes, containers, networks };
+}
+
+/** A clock that notes how long it was slept on. */
+function openClock() {
+  const pauses: number[] = [];
+  return { pauses, now: () => 0, sleep: async (ms: number) => void pauses.push(ms) };
+}
+
+test("containers go first, their network last", async () => {
+  const { engine, changes } = openEngine(["running", "exited"]);
+  const clock = openClock();
+  expect(await removeCreation(engine, creation, clock, signal)).toBeUndefined();
+  expect(changes.map((words) => words.split(" ").at(-1))).toEqual([idOf(0), idOf(1), networkId]);
+  expect(clock.pauses).toEqual([]);
+});
+
+test("a container that is busy is tried again, and its network waits for it", async () => {
+  const { engine, changes, networks } = openEngine(["running"], (id, attempt) => id === idOf(0) && attempt < 3);
+  const clock = openClock();
+  expect(await removeCreation(engine, creation, clock, signal)).toBeUndefined();
+  expect(changes.map((words) => words.split(" ").at(-1))).toEqual([idOf(0), idOf(0), idOf(0), networkId]);
+  expect(clock.pauses).toHaveLength(2);
+  expect(networks.size).toBe(0);
+});
+
+test("after eight tries it says what is left, with the last reason alone", async () => {
+  const { engine, changes } = openEngine(["running"], () => true);
+  const left = await removeCreation(engine, creation, openClock(), signal);
+  expect(left).toContain(idOf(0).slice(0, 12));
+  expect(left).toContain(networkId.slice(0, 12));
+  expect(left).toEndWith("(busy, attempt 8).");
+  expect(changes).toHaveLength(8);
+});
+
+test("stopping ends what runs or is paused, and removes nothing", async () => {
+  const { engine, changes, containers } = openEngine(["running", "exited", "paused", "created"]);
+  await stopCreation(engine, creation, signal);
+  expect(changes.toSorted()).toEqual([`kill ${idOf(0)}`, `kill ${idOf(2)}`]);
+  expect(containers.size).toBe(4);
+});

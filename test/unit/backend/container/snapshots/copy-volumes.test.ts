@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { refillVolumes, saveVolumes } from "../../../../../src/backend/container/snapshots/copy-volumes.ts";
+import type { SavedNode } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
+
+const node = { clusterId: "default", creationId: "0123456789abcdef", role: "agent", index: 0 } as const;
+const volumes = [{ name: "a1b2", path: "/var/lib/docker" }];
+
+test("the helper gets the node's own volumes and no folder of this machine", async () => {
+  const commands: (readonly string[])[] = [];
+  const engine = {
+    change: async ({ words }: { readonly words: readonly string[] }) => {
+      commands.push(words);
+      return Promise.resolve("4");
+    },
+  } as unknown as Engine;
+  await saveVolumes(engine, { ...node, imageId: "image", volumes }, { snapshot: "installed", rights: [] });
+  const saved = { ...node, image: "image", volume: "saved" } as unknown as SavedNode;
+  await refillVolumes(engine, { volumes }, { node: saved, rights: [] });
+  const mounts = commands.flat().filter((word) => /^--(?:volume|mount)/.test(word));
+  expect(mounts).toEqual([
+    "--volume=a1b2:/cluster-e2e-node/var/lib/docker:ro",
+    expect.stringMatching(/^--mount=type=volume,source=cluster-e2e-snapshot-\S+,target=\/cluster-e2e-snapshot$/),
+    "--volume=a1b2:/cluster-e2e-node/var/lib/docker",
+    "--volume=saved:/cluster-e2e-snapshot:ro",
+  ]);
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
+import { toSnapshots } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
+import { hostileTexts } from "../../../../support/hostile-text.ts";
+
+const creationId = "0123456789abcdef";
+const labelled = (values: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [labelNames[key as keyof typeof labelNames], value]));
+const part = { clusterId: "default", creationId, snapshot: "installed", role: "master", index: "0" };
+const settings = JSON.stringify({ volumes: ["/a:/b:ro"], memory: "1g" });
+const image = (more: Readonly<Record<string, string>> = {}, snapshot = "installed") => ({
+  Id: `sha256:${"ab".repeat(32)}`,
+  RepoTags: [`localhost/cluster-e2e-snapshot:${creationId}-${snapshot}-master_0`],
+  Created: "2026-01-01T00:00:00Z",
+  Config: {
+    Labels: labelled({
+      ...part,
+      counts: "master=1 agent=0 public_agent=0",
+      settings,
+      address: "172.18.0.2",
+      volumeSize: "4",
+      ...more,
+    }),
+  },
+});
+const volume = { Name: `cluster-e2e-snapshot-${creationId}-installed-master_0`, Labels: labelled(part) };
+
+test("a snapshot with every image and volume is complete, and tells what a restore needs", () => {
+  const [snapshot] = toSnapshots([image()], [volume]);
+  expect(snapshot).toMatchObject({ name: "installed", clusterId: "default", creationId });
+  expect(snapshot!.nodes).toMatchObject([
+    { address: "172.18.0.2", settings: { volumes: ["/a:/b:ro"], memory: "1g" }, volume: volume.Name, reach: "direct" },
+  ]);
+});
+
+test.each([
+  ["an image is missing", [image({ counts: "master=1 agent=1 public_agent=0" })], [volume]],
+  ["a volume is missing", [image()], []],
+  [
+    "an image is still a draft",
+    [{ ...image(), RepoTags: [`localhost/cluster-e2e-snapshot:${creationId}-installed-master_0-draft`] }],
+    [volume],
+  ],
+  ["only a volume is there", [], [volume]],
+  ["the address is no address", [image({ address: "--privileged" })], [volume]],
+  ["the settings hold something else", [image({ settings: '{"volumes":["--privileged"]}' })], [volume]],
+] as const)("it is incomplete where %s", (_, images, volumes) => {
+  expect(toSnapshots(images, volumes)).toMatchObject([{ name: "installed", nodes: undefined }]);
+});
+
+test("an image or volume whose name is not that of its labels is left alone", () => {
+  expect(toSnapshots([image({}, "other")], [{ ...volume, Name: "mine" }])).toEqual([]);
+  expect(toSnapshots([{ ...image(), RepoTags: ["registry.example.com/innocent:1"] }], [])).toEqual([]);
+});
+
+test("snapshots are sorted by age", () => {
+  const later = { ...image({ snapshot: "a" }, "a"), Created: "2026-01-02T00:00:00Z" };
+  expect(toSnapshots([later, image()], [volume]).map(({ name }) => name)).toEqual(["installed", "a"]);
+});
+
+test("a hostile label makes nothing of it ours", () => {
+  for (const text of hostileTexts(14, 200).filter((each) => !/^[a-z0-9]*$/.test(each))) {
+    for (const label of ["creationId", "snapshot", "role", "index"]) {
+      expect(toSnapshots([image({ [label]: text })], [])).toEqual([]);
+    }
+  }
+});

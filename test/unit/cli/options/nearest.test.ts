@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { nearest } from "../../../../src/cli/options/nearest.ts";
+
+const flags = ["--masters", "--agents", "--public-agents", "--cloud-region", "--verbose"];
+
+test.each([
+  ["--mastres", "--masters"],
+  ["--master", "--masters"],
+  ["--Masters", "--masters"],
+  ["--agent", "--agents"],
+  ["--region", "--cloud-region"],
+  ["--verbsoe", "--verbose"],
+])("%s was probably meant as %s", (word, meant) => {
+  expect(nearest(word, flags)).toBe(meant);
+});
+
+test.each([
+  ["lsit", "list"],
+  ["tset", "test"],
+  ["cerate", "create"],
+])("two letters in the wrong order, %s, are one mistake: %s", (word, meant) => {
+  expect(nearest(word, ["create", "list", "test", "wait"])).toBe(meant);
+});
+
+test("a doubled letter is no swap", () => {
+  expect(nearest("aab", ["abc"])).toBeUndefined();
+});
+
+test.each(["--x", "--colour", "--", ""])("%p is near to nothing", (word) => {
+  expect(nearest(word, flags)).toBeUndefined();
+});
+
+test("without candidates nothing is near", () => {
+  expect(nearest("create", [])).toBeUndefined();
+});

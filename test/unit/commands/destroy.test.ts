@@ -1,0 +1,64 @@
+import { expect, test } from "bun:test";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { runCommandLine } from "../../support/run-command.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+/** Clusters in a folder of the test's, which are forgotten when they are removed. */
+async function openClusters(ids: readonly string[]) {
+  const folder = await scratchFolder();
+  const standing = new Set(ids);
+  const record = (id: string) => ({ ...exampleCluster([], "oss"), id, directory: `${folder.path}/${id}` });
+  const backend = {
+    root: folder.path,
+    list: async () => [...standing].map(record),
+    find: async (id: string) => (standing.has(id) ? record(id) : undefined),
+    findElsewhere: async () => ({ places: [], silent: [] }),
+    remove: async ({ id }: { readonly id: string }) => {
+      standing.delete(id);
+      return undefined;
+    },
+  };
+  const run = (line: string, answer?: boolean) =>
+    runCommandLine(line, {
+      driver: containerDriver,
+      backend,
+      nowMs: 0,
+      ...(answer !== undefined && { answer }),
+    });
+  return { standing, run, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
+}
+
+test("--all asks first, names every cluster, and removes nothing without a yes", async () => {
+  await using clusters = await openClusters(["one", "two"]);
+  const refused = await clusters.run("destroy --all", false);
+  expect(refused.status).toBe(1);
+  expect(refused.asked).toEqual([expect.stringMatching(/2 clusters: one, two\?$/)]);
+  expect([...clusters.standing]).toEqual(["one", "two"]);
+  const agreed = await clusters.run("destroy --all", true);
+  expect(agreed).toMatchObject({ status: 0, stdout: "one\ntwo", data: { destroyed: ["one", "two"] } });
+  expect(clusters.standing.size).toBe(0);
+});
+
+test("--yes asks nothing", async () => {
+  await using clusters = await openClusters(["one"]);
+  const ran = await clusters.run("destroy --all --yes");
+  expect(ran).toMatchObject({ status: 0, stdout: "one", asked: [] });
+  expect(clusters.standing.size).toBe(0);
+});
+
+test("without a cluster, --all asks nothing and says so", async () => {
+  await using clusters = await openClusters([]);
+  expect(await clusters.run("destroy --all", false)).toMatchObject({ status: 0, asked: [], told: ["No clusters."] });
+});
+
+test("without a terminal --all needs --yes, and it never goes with an id", async () => {
+  await using clusters = await openClusters(["one"]);
+  const unasked = await failureOf(clusters.run("destroy --all"));
+  expect(unasked.id).toBe("bad-usage");
+  expect(unasked.message).toContain("--yes");
+  const both = await failureOf(clusters.run("destroy --all --yes -c one"));
+  expect(both.message).toContain("--cluster-id");
+  expect([...clusters.standing]).toEqual(["one"]);
+});

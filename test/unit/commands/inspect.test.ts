@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { programFor } from "../../../src/commands/program.ts";
+import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { runCommandLine } from "../../support/run-command.ts";
+
+const nowMs = Date.parse("2026-01-01T12:00:00Z");
+const master = {
+  id: "i-0",
+  role: "master",
+  index: 0,
+  state: "running",
+  publicAddress: "192.0.2.1",
+  privateAddress: "10.0.0.1",
+  ssh: { host: "192.0.2.1", port: 22, user: "admin" },
+  web: { host: "192.0.2.1", httpPort: 80, httpsPort: 443 },
+} as NodeRecord;
+const agent = {
+  ...master,
+  id: "i-1",
+  role: "agent",
+  publicAddress: undefined,
+  privateAddress: undefined,
+} as NodeRecord;
+const cluster: ClusterRecord = {
+  ...exampleCluster([master, agent], "oss"),
+  expiresAt: new Date(nowMs + 90 * 60_000),
+  maximumCost: 0.72,
+};
+
+const inspect = (record: ClusterRecord) =>
+  runCommandLine("inspect -c example", { driver: cloudDriver, backend: { find: async () => record }, nowMs });
+
+/** Label and value, or the cells of a node's line. */
+const linesOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
+
+test("shows time left, cost, and each node with its addresses", async () => {
+  const lines = linesOf((await inspect(cluster)).stdout);
+  expect(lines.slice(0, 5).map(([label]) => label)).toEqual(["Cluster", "State", "Variant", "Distribution", "Region"]);
+  expect(lines.find(([label]) => label === "State")![1]).toStartWith("running (");
+  expect(lines).toContainEqual(["Region", "us-west-2"]);
+  expect(lines).toContainEqual(["Time left", "1 h 30 min (ends 2026-01-01T13:30:00.000Z)"]);
+  expect(lines.find(([label]) => label === "Cost at most")![1]).toStartWith("$0.72");
+  expect(lines).toContainEqual(["master_0", "running", "192.0.2.1", "10.0.0.1", "admin", "i-0"]);
+  expect(lines).toContainEqual(["agent_0", "running", "–", "–", "admin", "i-1"]);
+});
+
+test("what a cluster does not have is left out, and a key that is elsewhere is no path", async () => {
+  const { stdout, data } = await inspect({
+    ...exampleCluster([agent], "oss"),
+    region: undefined,
+  });
+  const labels = linesOf(stdout).map(([label]) => label);
+  expect(labels).not.toContain("Region");
+  expect(labels).not.toContain("Time left");
+  expect(labels).not.toContain("Cost at most");
+  expect(stdout).not.toContain("/nowhere");
+  expect(data).toMatchObject({ cluster: { sshKey: { isHere: false } } });
+  expect(data!["cluster"]).not.toHaveProperty("webUi");
+});
+
+test("only programs whose clusters end by themselves speak of the time left", () => {
+  const [cloud, container] = [cloudDriver, containerDriver].map((driver) => {
+    const commands = programFor(driver).commands.filter(({ name }) => name === "inspect" || name === "list");
+    return commands.map(({ description }) => /time .*left/.test(description));
+  });
+  expect(cloud).toEqual([true, true]);
+  expect(container).toEqual([false, false]);
+});

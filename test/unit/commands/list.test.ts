@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import type { Backend } from "../../../src/model/backend.ts";
+import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { runCommandLine } from "../../support/run-command.ts";
+
+const nowMs = Date.parse("2026-01-01T12:00:00Z");
+const node = (role: string, index: number, state = "running") => ({ id: `i-${role}-${index}`, role, index, state });
+const nodes = [node("master", 0), node("agent", 0), node("agent", 1), node("agent", 2, "ended")];
+const cluster: ClusterRecord = {
+  ...exampleCluster(nodes as unknown as readonly NodeRecord[], "enterprise"),
+  createdAt: new Date(nowMs - 30 * 60_000),
+  expiresAt: new Date(nowMs + 90 * 60_000),
+  maximumCost: 0.72,
+};
+const timeless: ClusterRecord = { ...exampleCluster([], "oss"), id: "timeless", region: undefined };
+
+const list = (words: string, backend: Partial<Backend<unknown>>, driver = cloudDriver) =>
+  runCommandLine(`list${words}`, { driver, backend, nowMs });
+
+const rowsOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
+
+test("a line per cluster, with the machines that have not ended, its age, its time left and its cost", async () => {
+  const { stdout, data, told } = await list("", { list: async () => [cluster, timeless] });
+  expect(rowsOf(stdout)).toEqual([
+    ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"],
+    ["example", "running", "enterprise", "1", "2", "0", "30 min", "1 h 30 min", "$0.72"],
+    ["timeless", "running", "oss", "0", "0", "0", "–", "–", "–"],
+  ]);
+  expect(data).toMatchObject({
+    clusters: [{ id: "example", ageSeconds: 1800, secondsLeft: 5400 }, { id: "timeless" }],
+  });
+  expect(told).toEqual([]);
+});
+
+test("clusters without a lifetime have no columns for it", async () => {
+  const { stdout } = await list("", { list: async () => [cluster] }, containerDriver);
+  expect(rowsOf(stdout)[0]).toEqual(["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE"]);
+  expect(rowsOf(stdout)[1]).toHaveLength(7);
+});
+
+test("--quiet prints the ids alone", async () => {
+  expect((await list(" --quiet", { list: async () => [cluster, timeless] })).stdout).toBe("example\ntimeless");
+});
+
+test("where there is no cluster, nothing is printed, and a note says where there is none", async () => {
+  const place = { kind: "region", name: "us-west-2", option: "--cloud-region" };
+  const none = await list("", { list: async () => [], place });
+  expect(none).toMatchObject({ stdout: "", data: { clusters: [] }, told: ["No clusters in region us-west-2."] });
+  expect((await list("", { list: async () => [], place: undefined }, containerDriver)).told).toEqual(["No clusters."]);
+});
+
+test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
+  const silent = [{ place: "eu-west-1", reason: "it does not answer" }];
+  const listEverywhere = async () => ({ clusters: [cluster, timeless], silent });
+  const { stdout, told } = await list(" --all-regions", { listEverywhere, list: async () => [] });
+  expect(rowsOf(stdout).map(([first]) => first)).toEqual(["REGION", "us-west-2", "–"]);
+  expect(told).toHaveLength(1);
+  expect(told[0]).toMatch(/^Warning: .*eu-west-1: it does not answer/);
+});

@@ -1,0 +1,49 @@
+/** The recipes for CI: their files are valid YAML, and their commands are valid command lines. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
+import { parseCommandLine } from "../../../src/cli/options/parse.ts";
+import { Problems } from "../../../src/cli/options/problems.ts";
+import { programFor } from "../../../src/commands/program.ts";
+
+const page = readFileSync(join(import.meta.dir, "../../../src/backend/cloud/README.md"), "utf8");
+const recipes = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = ""]) => text);
+const values: Readonly<Record<string, string>> = {
+  CLUSTER: "ci-1-1",
+  ARTIFACT: "https://example.com/installer.sh",
+  AGE_RECIPIENT: "age1example",
+};
+
+/** The words of each command line of our program in a recipe, without its redirection. */
+const commandLines = (recipe: string): readonly (readonly string[])[] =>
+  [...recipe.matchAll(/\bcluster-cloud ((?:(?!>).)*)/g)].map(([, line = ""]) =>
+    line
+      .trim()
+      .split(" ")
+      .map((word) => word.replace(/^"\$(\w+)"$/, (_all, name: string) => values[name] ?? "unset")),
+  );
+
+// Shows R133.
+test("the recipes are a workflow of GitHub Actions and a pipeline of GitLab CI, of two jobs each", () => {
+  const [github, gitlab, ...others] = recipes.map((text): unknown => parse(text));
+  expect(others).toEqual([]);
+  expect(github).toMatchObject({ jobs: { create: { steps: expect.any(Array) }, test: { needs: "create" } } });
+  expect(gitlab).toMatchObject({ stages: ["create", "test"], create: { stage: "create" }, test: { stage: "test" } });
+});
+
+test("each command in the recipes is one that the program accepts", async () => {
+  const program = programFor(cloudDriver);
+  for (const recipe of recipes) {
+    const lines = commandLines(recipe);
+    expect(lines.map(([name]) => name)).toEqual(["create", "export", "admit", "import", "run"]);
+    for (const [name, ...argv] of lines) {
+      const problems = new Problems("");
+      const command = program.commands.find((each) => each.name === name)!;
+      const invocation = { cwd: "/", environment: { TMPDIR: "/tmp" } };
+      await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+      expect([name, ...problems.all]).toEqual([name]);
+    }
+  }
+});

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import type { Variant } from "../../../../src/model/cluster-record.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import { assertVariant, parseHead } from "../../../../src/platform/artifact/artifact-head.ts";
+
+const head = (text: string) =>
+  parseHead({ bytes: new TextEncoder().encode(text), sizeBytes: 9 }, "https://h.example/a?***");
+
+test.each([
+  ["#!/bin/bash\n# variant: oss\n", "oss", "cluster"],
+  ["#!/bin/bash\n# variant: enterprise\nset -e\n", "enterprise", "cluster"],
+  ["#!/usr/bin/env bash\r\n# variant: None\r\n", "oss", "dcos"],
+  ["#!/bin/bash\n# variant:   ee", "enterprise", "dcos"],
+  ["#!/bin/bash\n#\n# variant: oss\n", undefined, undefined],
+  ["#!/bin/bash\n# variant: constructor\n", undefined, undefined],
+  ["#!/bin/bash\n# variant: oss or so\n", undefined, undefined],
+  ["#!/bin/bash\n", undefined, undefined],
+  ["#!/bin/bash", undefined, undefined],
+] as const)("%j tells variant %p, layout %p", (text, variant, layout) => {
+  expect(head(text)).toEqual({ variant, layout, sizeBytes: 9 });
+});
+
+test.each([
+  ["", "it is empty."],
+  ["<!DOCTYPE html><html>", "it is a web page."],
+  ["\n <HTML><body>Sign in</body>", "it is a web page."],
+  ['{"error": "expired"}', "it does not begin like a script (#!)."],
+  ["\u007fELF", "it does not begin like a script (#!)."],
+])("%j is no artifact", (text, reason) => {
+  expect(() => head(text)).toThrow(
+    expect.objectContaining({
+      id: "artifact-invalid",
+      message: `https://h.example/a?*** is not a release artifact: ${reason}`,
+    }),
+  );
+});
+
+test("a mismatch of variants names both", () => {
+  const found: Variant = "enterprise";
+  expect(() => assertVariant(found, "oss", "a.sh")).toThrow(
+    new ClusterError("variant-mismatch", "The artifact a.sh is the enterprise variant, but `variant` is oss."),
+  );
+});
+
+test.each([undefined, "oss"] as const)("an artifact that says %p passes for oss", (found) => {
+  expect(() => assertVariant(found, "oss", "a.sh")).not.toThrow();
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { listCopyToMaster, parseCopyToMaster } from "../../../../src/platform/configuration/copy-to-master.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+test.each([
+  ["/a/key.pem:/var/lib/x/custom_ca.key", { source: "/a/key.pem", target: "/var/lib/x/custom_ca.key" }],
+  ["/a:b:/c", { source: "/a:b", target: "/c" }],
+  ["/a/with space:/c/", { source: "/a/with space", target: "/c/" }],
+  ["/a:/c/../d//e", { source: "/a", target: "/d/e" }],
+])("%s is read", (text, value) => {
+  expect(parseCopyToMaster(text)).toEqual({ value });
+});
+
+test.each([
+  ["a:/b", "a:/b: the local path must be absolute"],
+  [":/b", ":/b: the local path must be absolute"],
+  ["/a:b", "/a:b: the path on the master must be absolute"],
+  ["/a:", "/a:: the path on the master must be absolute"],
+  ["/a", "/a: use the form /local/path:/remote/path"],
+  ["", ": use the form /local/path:/remote/path"],
+])("%p is refused", (text, problem) => {
+  expect(parseCopyToMaster(text)).toEqual({ problems: [problem] });
+});
+
+test("a file keeps its mode; a target that ends with / is a folder", async () => {
+  await using folder = await scratchFolder();
+  const source = join(folder.path, "ca.key");
+  await Bun.write(source, "key");
+  await chmod(source, 0o400);
+  const file = { source, mode: 0o400, sizeBytes: 3 };
+  expect(await listCopyToMaster({ source, target: "/var/x" })).toEqual({ value: [{ ...file, target: "/var/x" }] });
+  expect(await listCopyToMaster({ source, target: "/var/x/" })).toEqual({
+    value: [{ ...file, target: "/var/x/ca.key" }],
+  });
+});
+
+test("the contents of a folder come to stand in the target folder", async () => {
+  await using folder = await scratchFolder();
+  await Bun.write(join(folder.path, "one"), "1");
+  await Bun.write(join(folder.path, "sub/two"), "22");
+  const listed = await listCopyToMaster({ source: folder.path, target: "/srv/x" });
+  expect(listed.value?.map((file) => [file.target, file.sizeBytes])).toEqual([
+    ["/srv/x/one", 1],
+    ["/srv/x/sub/two", 2],
+  ]);
+});
+
+test("a source that isn't there is refused", async () => {
+  expect(await listCopyToMaster({ source: "/nonexistent/key", target: "/x" })).toEqual({
+    problems: ["/nonexistent/key does not exist"],
+  });
+});

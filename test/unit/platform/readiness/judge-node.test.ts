@@ -1,0 +1,120 @@
+import { expect, test } from "bun:test";
+import { hostileOutputs } from "../../../support/hostile-output.ts";
+import { judgeNode } from "../../../../src/platform/readiness/judge-node.ts";
+import type { NodeReport } from "../../../../src/platform/readiness/node-report.ts";
+import { parseNodeReport } from "../../../../src/platform/readiness/node-report.ts";
+
+const installed: NodeReport = {
+  layout: "cluster",
+  status: "exit 0",
+  unit: "active",
+  setup: {},
+  checkStatus: 0,
+  checkOutput: "",
+  isTlsEnabled: false,
+  log: [],
+};
+const waiting = (reason: string): unknown => ({ kind: "waiting", reason });
+const failed = (reason: string): unknown => ({ kind: "failed", reason, log: [] });
+
+const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
+  ["a check that passes", {}, { kind: "ready" }],
+  [
+    "a check that passes under a platform that another program installed",
+    { status: "", unit: "inactive" },
+    { kind: "ready" },
+  ],
+  ["no layout", { layout: "", status: "", unit: "inactive", checkStatus: undefined }, waiting("not installed yet")],
+  ["an installer at work", { status: "running", checkStatus: undefined }, waiting("the installer is running")],
+  ["an installer that was just begun", { status: "", checkStatus: undefined }, waiting("the installer is running")],
+  ["an installer that failed", { status: "exit 7", unit: "failed" }, failed("the install script exited with status 7")],
+  ["an installer without its unit", { status: "running", unit: "inactive" }, failed("the installer was interrupted")],
+  [
+    "a unit at work after it",
+    { setup: { "dcos-setup": "activating" }, checkStatus: undefined },
+    waiting("dcos-setup is running"),
+  ],
+  ["a failed unit after it", { setup: { "dcos-setup": "failed" } }, failed("the unit dcos-setup failed")],
+  ["no check yet", { checkStatus: undefined }, waiting("the platform's own check is not installed yet")],
+  ["a check without end", { checkStatus: 124 }, waiting("the platform's own check does not finish")],
+  ["a warning", { checkStatus: 1, checkOutput: "a\nlow on disk\n" }, waiting("its check says: low on disk")],
+  [
+    "the first complaint among several lines",
+    { checkStatus: 2, checkOutput: "ok: a runs\ncritical: b is down\ncritical: c is down\nok: d runs\n" },
+    waiting("its check says: critical: b is down"),
+  ],
+  ["a mute check", { checkStatus: 2 }, waiting("its check says: status 2")],
+  [
+    "a check that answers in JSON",
+    {
+      checkStatus: 2,
+      checkOutput: JSON.stringify({
+        checks: { a: { output: "", status: 0 }, b: { output: "no leader\n", status: 2 } },
+      }),
+    },
+    waiting("its check says: b: no leader"),
+  ],
+];
+
+test.each(cases)("%s", (_name, changes, verdict) => {
+  expect(judgeNode({ ...installed, ...changes })).toEqual(verdict as ReturnType<typeof judgeNode>);
+});
+
+test("a report is read from its lines, whatever stands around them", () => {
+  const text = `motd without meaning
+layout=dcos
+status=exit 0
+unit=active
+setup.dcos-download=inactive
+setup.dcos-setup=activating
+config={"ssl_enabled": "true", "a": 1}
+check.status=2
+check=first = line
+check=second
+log=x=1
+`;
+  expect(parseNodeReport(text)).toEqual({
+    layout: "dcos",
+    status: "exit 0",
+    unit: "active",
+    setup: { "dcos-download": "inactive", "dcos-setup": "activating" },
+    checkStatus: 2,
+    checkOutput: "first = line\nsecond",
+    isTlsEnabled: true,
+    log: ["x=1"],
+  });
+});
+
+test("3000 hostile checks and logs say nothing but what a check and a log say", () => {
+  for (const text of hostileOutputs(12, 3000)) {
+    const lines = (key: string): string =>
+      text
+        .split("\n")
+        .map((line) => `${key}=${line}\n`)
+        .join("");
+    const head = "layout=cluster\nstatus=running\nunit=active\ncheck.status=7\n";
+    const { checkOutput, log, ...others } = parseNodeReport(`${head}${lines("check")}${lines("log")}`);
+    const said = { layout: "cluster", status: "running", unit: "active", setup: {}, checkStatus: 7 };
+    expect(others).toEqual({ ...said, isTlsEnabled: undefined });
+    expect([checkOutput.split("\n").length, log.length]).toEqual([text.split("\n").length, text.split("\n").length]);
+  }
+});
+
+test("3000 hostile reports: every value has its shape", () => {
+  for (const text of hostileOutputs(13, 3000)) {
+    const report = parseNodeReport(text.replaceAll(" ", "="));
+    expect(report.status).toMatch(/^(|running|exit \d+)$/);
+    for (const word of [report.layout, report.unit, ...Object.entries(report.setup).flat()])
+      expect(word).toMatch(/^[\w.@-]*$/);
+    expect(report.checkStatus ?? 0).toBeInteger();
+  }
+});
+
+test.each([
+  ["", undefined],
+  ['{"ssl_enabled": false}', false],
+  ['{"ssl_enabled": true}', true],
+  ['{"not_ssl_enabled": true}', false],
+])("TLS as %s says it: %s", (config, isEnabled) => {
+  expect(parseNodeReport(`config=${config}`).isTlsEnabled).toBe(isEnabled);
+});

@@ -1,0 +1,158 @@
+/** What scripts/structure.ts counts. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { parseFlows, readFlows } from "../../../scripts/structure/flows.ts";
+import { goFunctions } from "../../../scripts/structure/go-functions.ts";
+import { cyclesOf, resolveImports, upwardImports } from "../../../scripts/structure/import-graph.ts";
+import { readModule } from "../../../scripts/structure/read-module.ts";
+import { structureTable } from "../../../scripts/structure/table.ts";
+
+test("functions of TypeScript are counted however they are written, one-liners and bare signatures not", () => {
+  const text = `
+    export function declared(): void {
+      // } one
+    }
+    const arrow = (given: string) =>
+      given.trim();
+    const short = () => "function () {\\n}";
+    declare function signature(
+      given: string,
+    ): void;
+    class Holder {
+      method() {
+        return [1].map(function (each) {
+          return each;
+        });
+      }
+    }`;
+  expect(readModule("a.ts", text).functionLengths).toEqual([3, 2, 5, 3]);
+});
+
+test("imports are what is imported, re-exported, or loaded later, types included", () => {
+  const text = `
+    import type { A } from "./a.ts";
+    import { b, type B } from "./b.ts";
+    import "./c.ts";
+    export * from "./d.ts";
+    export { e } from "./e.ts";
+    type F = import("./f.ts").F;
+    const g = async () => await import("./g.ts");
+    // import { x } from "./x.ts";
+    const text = 'import { y } from "./y.ts"';
+    export const own = import(text);
+    import { again } from "./b.ts";`;
+  expect(readModule("z.ts", text).specifiers.toSorted()).toEqual(
+    ["a", "b", "c", "d", "e", "f", "g"].map((name) => `./${name}.ts`),
+  );
+});
+
+test("what cannot be parsed is named, not counted", () => {
+  expect(() => readModule("broken.ts", "export function {")).toThrow("broken.ts cannot be parsed");
+});
+
+test("functions of Go are counted, literals included, whatever their texts hold", () => {
+  const text = [
+    "package a",
+    "func one() {",
+    "\tprint(`",
+    "}",
+    "func no() {`)",
+    "}",
+    "func short() {}",
+    "func (r *Receiver) two(",
+    "\tname string,",
+    ") error {",
+    "\treturn run(func() error {",
+    '\t\treturn errors.New("func() {")',
+    "\t})",
+    "}",
+    "// func never() {",
+  ];
+  expect(goFunctions(text.join("\n"))).toEqual([5, 7, 3]);
+});
+
+const module = (path: string, ...specifiers: readonly string[]) => ({ path, specifiers });
+
+test("an import leads to the file that it means", () => {
+  const graph = resolveImports([
+    module("src/a.ts", "./b.ts", "./c.js", "./d", "./e", "./f.generated", "../lib/x.ts", "node:fs", "b"),
+    module("src/b.ts"),
+    module("src/c.ts"),
+    module("src/d.js"),
+    module("src/e/index.ts", "../a.ts"),
+    module("src/f.generated.ts"),
+  ]);
+  expect(graph.get("src/a.ts")).toEqual(["src/b.ts", "src/c.ts", "src/d.js", "src/e/index.ts", "src/f.generated.ts"]);
+  expect(graph.get("src/e/index.ts")).toEqual(["src/a.ts"]);
+});
+
+test("a cycle is a group of files that import each other, however far around", () => {
+  const graph = new Map([
+    ["a", ["b"]],
+    ["b", ["c"]],
+    ["c", ["a", "d"]],
+    ["d", ["e"]],
+    ["e", ["d"]],
+    ["f", ["a"]],
+    ["g", ["g"]],
+  ]);
+  expect(cyclesOf(graph)).toEqual([
+    ["a", "b", "c"],
+    ["d", "e"],
+  ]);
+});
+
+test("an import of a higher room is found where the rooms are known", () => {
+  const graph = new Map([
+    ["src/commands/run.ts", ["src/cluster/run.ts", "src/errors.ts"]],
+    ["src/cluster/run.ts", ["src/cluster/node.ts", "src/commands/run.ts"]],
+    ["src/errors.ts", ["src/model/node.ts"]],
+  ]);
+  expect(upwardImports(graph)).toEqual([
+    "src/cluster/run.ts → src/commands/run.ts",
+    "src/errors.ts → src/model/node.ts",
+  ]);
+  expect(upwardImports(new Map([["lib/pipe/a.js", ["lib/io/b.js"]]]))).toBeUndefined();
+});
+
+test("flows are read from their lists, each file once", () => {
+  const text = "# A\n\n1. `no.ts`\n\n### Follow `run` home\n\nFrom the top:\n\n1. `a.ts`: starts, see `x.ts`\n2. `b.ts`\n3. `a.ts`, again\n\n### Follow on\n\n1. `c.ts`\n\n## More\n\n1. `no.ts`\n"; // prettier-ignore
+  expect(parseFlows(text)).toEqual([
+    { title: "`run` home", files: ["a.ts", "b.ts"] },
+    { title: "on", files: ["c.ts"] },
+  ]);
+});
+
+test("this project's flows lead through files that are there", async () => {
+  const root = join(import.meta.dir, "..", "..", "..");
+  const flows = await readFlows(root);
+  expect(flows.map(({ title }) => title)).toContain("`run hostname`");
+  for (const path of flows.flatMap(({ files }) => files))
+    expect([path, await Bun.file(join(root, path)).exists()]).toEqual([path, true]);
+});
+
+test("the table has a column for each checkout, and a dash where nothing can be said", () => {
+  const fileLengths = Array.from({ length: 10 }, (_, index) => index + 1);
+  const small = { lines: 55, fileLengths, functionLengths: [], mostFilesInFolder: 4, flows: [{ title: "x", files: ["a"] }] }; // prettier-ignore
+  const imports = { perFile: 1.26, cycles: [["a", "b"]], upward: [] };
+  expect(
+    structureTable([
+      { name: "one", measures: { ...small, imports } },
+      { name: "two", measures: { ...small, flows: [] } },
+    ]),
+  ).toBe(
+    // prettier-ignore
+    [
+      "|  | one | two |",
+      "| --- | --- | --- |",
+      "| lines of source | 0.1k | 0.1k |",
+      "| file length p50 / p90 / max | 5 / 9 / 10 | 5 / 9 / 10 |",
+      "| function length p50 / p90 / max | – / – / – | – / – / – |",
+      "| most files in one folder | 4 | 4 |",
+      "| imports per file | 1.3 | – |",
+      "| import cycles | 1 | – |",
+      "| upward imports | 0 | – |",
+      "| files to open to follow x | 1 | – |",
+    ].join("\n"),
+  );
+});

@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { leadsOut } from "../../../../src/system/files/leads-out.ts";
+
+test.each([
+  ["a", { a: "b" }, false],
+  ["a", { a: "./b/../c" }, false],
+  ["d/a", { "d/a": "../b" }, false],
+  ["d/a", { "d/a": "../../b" }, true],
+  ["a", { a: "/" }, true],
+  ["a", { a: ".." }, true],
+  ["a", { a: "b/c", b: "d", "d/c": "../e" }, false],
+  ["a", { a: "b/c", b: "d", "d/c": "../../e" }, true],
+  ["d/e/a", { "d/e/a": "../up/..", "d/up": "../d" }, false],
+  ["a", { a: "d/l/../..", "d/l": ".." }, true],
+  ["a", { a: "b", b: "c", c: "a" }, true],
+])("link %s of %j leads out: %p", (link, links, expected) => {
+  expect(leadsOut(link, new Map(Object.entries(links)))).toBe(expected);
+});

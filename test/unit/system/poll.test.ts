@@ -1,0 +1,126 @@
+import { expect, test } from "bun:test";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { poll } from "../../../src/system/poll.ts";
+
+const never = new AbortController().signal;
+
+/** A clock on which only pauses take time. */
+function quickClock(): { now: () => number; sleep: (ms: number) => Promise<void>; readonly pauses: number[] } {
+  const pauses: number[] = [];
+  let nowMs = 0;
+  return {
+    now: () => nowMs,
+    sleep: async (ms) => {
+      pauses.push(ms);
+      nowMs += ms;
+    },
+    pauses,
+  };
+}
+
+test("looks again until there is a result", async () => {
+  const clock = quickClock();
+  const looks = [undefined, undefined, 0];
+
+  const result = await poll(async () => looks.shift(), { clock, pauseMs: (count) => count * 10 }, never);
+
+  expect(result).toBe(0);
+  expect(clock.pauses).toEqual([10, 20]);
+});
+
+test("looks a last time at the deadline, and then returns undefined", async () => {
+  const clock = quickClock();
+  const times: number[] = [];
+  const look = async (): Promise<undefined> => void times.push(clock.now());
+
+  expect(await poll(look, { clock, deadlineMs: 25, pauseMs: () => 10 }, never)).toBeUndefined();
+
+  expect(times).toEqual([0, 10, 20, 25]);
+});
+
+test("looks once if the deadline has passed before", async () => {
+  let looks = 0;
+  const look = async (): Promise<undefined> => {
+    looks += 1;
+  };
+
+  await poll(look, { clock: quickClock(), deadlineMs: 0, pauseMs: () => 10 }, never);
+
+  expect(looks).toBe(1);
+});
+
+test("tolerates the named failures until the deadline, and throws any other at once", async () => {
+  const clock = quickClock();
+  const rule = {
+    clock,
+    deadlineMs: 25,
+    pauseMs: () => 10,
+    tolerates: (error: unknown) => error instanceof RangeError,
+  };
+  const failing = (error: Error) => async (): Promise<undefined> => {
+    throw error;
+  };
+
+  expect(await poll(failing(new TypeError("other")), rule, never).catch(String)).toBe("TypeError: other");
+  expect(clock.pauses).toEqual([]);
+  expect(await poll(failing(new RangeError("busy")), rule, never).catch(String)).toBe("RangeError: busy");
+  expect(clock.pauses).toEqual([10, 10, 5]);
+});
+
+test("shows each change of what it waits for, and nothing once it is over", async () => {
+  const shown: string[] = [];
+  const left = [2, 1, 0];
+  const look = async (): Promise<true | undefined> => left.shift() === 0 || undefined;
+  const shows = {
+    progress: { waiting: (text: string) => void shown.push(text) },
+    waitingFor: () => (left.length === 1 ? "" : `${left.length} machines`),
+  };
+
+  await poll(look, { clock: quickClock(), pauseMs: () => 10, shows }, never);
+
+  expect(shown).toEqual(["waiting for 2 machines", ""]);
+});
+
+test("shows again what it waits for after a look that showed something else", async () => {
+  const shown: string[] = [];
+  const waiting = (text: string) => void shown.push(text);
+  const looks = [
+    () => undefined,
+    () => {
+      waiting("waiting for the API");
+      waiting("");
+    },
+    () => true,
+  ];
+  const shows = { progress: { waiting }, waitingFor: () => "2 machines" };
+
+  await poll(async () => looks.shift()?.() ?? undefined, { clock: quickClock(), pauseMs: () => 10, shows }, never);
+
+  const pollShows = "waiting for 2 machines";
+  expect(shown).toEqual([pollShows, "waiting for the API", "", pollShows, ""]);
+});
+
+test("ends with the reason of the signal, whatever it tolerates", async () => {
+  const abort = new AbortController();
+  const look = async (): Promise<undefined> => {
+    abort.abort(new Error("interrupted"));
+    throw new Error("because of that");
+  };
+
+  const failure = poll(look, { clock: quickClock(), pauseMs: () => 10, tolerates: () => true }, abort.signal);
+
+  expect(await failure.catch(String)).toBe("Error: interrupted");
+});
+
+test("looks again at once when it is woken", async () => {
+  const wake = new AbortController();
+  const looks = [undefined, "seen"];
+  const look = async (): Promise<string | undefined> => {
+    setTimeout(() => wake.abort(), 1);
+    return looks.shift();
+  };
+
+  expect(await poll(look, { clock: systemClock, pauseMs: () => 600_000, wakeUp: () => wake.signal }, never)).toBe(
+    "seen",
+  );
+});

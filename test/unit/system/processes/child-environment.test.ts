@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { environmentWithoutSecrets, minimalEnvironment } from "../../../../src/system/processes/child-environment.ts";
+
+const environment = {
+  PATH: "/bin",
+  HOME: "/root",
+  LC_ALL: "C",
+  TMPDIR: "/tmp",
+  LD_LIBRARY_PATH: "/opt/lib",
+  DOCKER_HOST: "unix:///socket",
+  AWS_SECRET_ACCESS_KEY: "aws",
+  CLOUD_SECRET_ACCESS_KEY: "cloud",
+  GITHUB_TOKEN: "token",
+  BUN_OPTIONS: "--preload=evil.ts",
+  BUN_BE_BUN: "1",
+  LD_PRELOAD: "evil.so",
+};
+
+test("a program that works for us alone gets what it needs to run, and nothing of the user's", () => {
+  expect(Object.keys(minimalEnvironment(environment)).toSorted()).toEqual([
+    "HOME",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "TMPDIR",
+  ]);
+});
+
+test("a container engine keeps the user's settings and registry logins, and gets nothing of ours", () => {
+  const kept = environmentWithoutSecrets(environment);
+  expect(kept).toMatchObject({ DOCKER_HOST: "unix:///socket", AWS_SECRET_ACCESS_KEY: "aws" });
+  expect(Object.keys(kept).filter((name) => /^(CLOUD|BUN)_/.test(name))).toEqual([]);
+});

@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { createSemaphore } from "../../../src/system/semaphore.ts";
+import { failureOf } from "../../support/failure-of.ts";
+
+const { signal } = new AbortController();
+
+test("never more than the limit run at once, and all come to their turn in order", async () => {
+  const semaphore = createSemaphore(3);
+  const running = { now: 0, most: 0 };
+  const begun: number[] = [];
+  const task = async (index: number): Promise<number> => {
+    begun.push(index);
+    running.now += 1;
+    running.most = Math.max(running.most, running.now);
+    await Bun.sleep(1);
+    running.now -= 1;
+    return index;
+  };
+  const indexes = Array.from({ length: 20 }, (_, index) => index);
+  expect(await Promise.all(indexes.map((index) => semaphore.run(() => task(index), signal)))).toEqual(indexes);
+  expect(running.most).toBe(3);
+  expect(begun).toEqual(indexes);
+});
+
+test("a failed task gives its turn back", async () => {
+  const semaphore = createSemaphore(1);
+  const failing = async (): Promise<never> => {
+    throw new Error("failed");
+  };
+  expect((await failureOf(semaphore.run(failing, signal))).message).toBe("failed");
+  expect(await semaphore.run(async () => "next", signal)).toBe("next");
+});
+
+test("who is aborted while waiting leaves the queue", async () => {
+  const semaphore = createSemaphore(1);
+  const first = Promise.withResolvers<string>();
+  const waiter = new AbortController();
+  const running = semaphore.run(() => first.promise, signal);
+  const waiting = semaphore.run(async () => "never", waiter.signal);
+  const last = semaphore.run(async () => "last", signal);
+  waiter.abort(new Error("given up"));
+  expect((await failureOf(waiting)).message).toBe("given up");
+  first.resolve("first");
+  expect(await Promise.all([running, last])).toEqual(["first", "last"]);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import { ClusterError } from "../../../src/errors.ts";
+import { watchdog, whileWaitingFor } from "../../../src/system/time-limit.ts";
+import { failureOf } from "../../support/failure-of.ts";
+
+test("it bites when nothing feeds it", async () => {
+  using dog = watchdog(20, new AbortController().signal);
+  await Bun.sleep(60);
+  expect([dog.signal.aborted, dog.hasExpired()]).toEqual([true, true]);
+});
+
+test("it doesn't bite while it is fed, nor after its end", async () => {
+  const { signal, hasExpired, feed, [Symbol.dispose]: end } = watchdog(60, new AbortController().signal);
+  for (let meals = 0; meals < 5; meals += 1) {
+    await Bun.sleep(20);
+    feed();
+  }
+  end();
+  await Bun.sleep(80);
+  expect([signal.aborted, hasExpired()]).toEqual([false, false]);
+});
+
+test("an outer abort is not its bite", () => {
+  const outer = new AbortController();
+  using dog = watchdog(1000, outer.signal);
+  outer.abort();
+  expect([dog.signal.aborted, dog.hasExpired()]).toEqual([true, false]);
+});
+
+const late = new ClusterError("deadline-passed", "It took too long.", { hint: "Be patient.", facts: { cluster: "c" } });
+
+test("a time limit says what was waited for, in the words of the innermost wait", async () => {
+  const signal = AbortSignal.abort(late);
+  const inner = async () =>
+    whileWaitingFor(
+      () => "the post",
+      async () => Promise.reject(late),
+      signal,
+    );
+  const failure = await failureOf(whileWaitingFor(() => "the morning", inner, signal));
+  expect(failure).toMatchObject({
+    id: "deadline-passed",
+    message: "It took too long. It was still waiting for the post.",
+    hint: "Be patient.",
+    facts: { cluster: "c", waitingFor: "the post" },
+  });
+});
+
+test.each([
+  ["a failure of the task", AbortSignal.abort(late), new Error("broken")],
+  ["an interruption", AbortSignal.abort(new Error("stop")), new Error("stop")],
+  ["another limit's error", new AbortController().signal, late],
+])("%s stays as it is", async (_, signal, error) => {
+  const reason = signal.aborted && error.message === "stop" ? (signal.reason as Error) : error;
+  const thrown = await whileWaitingFor(
+    () => "the post",
+    async () => Promise.reject(reason),
+    signal,
+  ).catch((caught: unknown) => caught);
+  expect(thrown).toBe(reason);
+});
