@@ -1,4 +1,4 @@
-/** Waits until something is so, and throws when it takes longer than the limit. A check that throws counts as not yet. */
+/** Waits until the condition holds. Throws if that takes longer than the limit. A check that throws counts as false. */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
