@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
-import { repository } from "./tidy-laws.ts";
+import { repository } from "./architecture-rules.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const paths = (await repository()).map(({ path }) => path);
