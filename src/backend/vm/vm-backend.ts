@@ -21,7 +21,7 @@ import type { VmOptions } from "./vm-options.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
 export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
-  const { clock, environment } = runtime;
+  const { environment } = runtime;
   const qemu = openQemu(runtime, hostArchitecture());
   const root = join(stateFolder(environment), "vm");
   return {
@@ -48,7 +48,7 @@ export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
     },
     findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
     list: async () => listClusters(root, runtime),
-    remove: async ({ directory }, signal) => removeCreation(directory, clock, signal),
+    remove: async ({ directory }, signal) => removeCreation(directory, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     snapshots: new VmSnapshots(qemu, runtime),
   };

@@ -134,10 +134,9 @@ export class VmCreation implements Creation {
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { clock, progress } = this.#runtime;
     const made = this.#claimed();
-    using step = progress.start("Start virtual machines");
-    await using _ = await lockMachines(made.directory, clock, signal);
+    using step = this.#runtime.progress.start("Start virtual machines");
+    await using _ = await lockMachines(made.directory, this.#runtime, signal);
     await readOwnCluster(made.directory);
     made.wires ??= await makeWires(made.directory);
     const plan = this.#launchPlan(made, { wires: made.wires, publicKey });
@@ -238,7 +237,7 @@ export class VmCreation implements Creation {
 
   async remove(signal: AbortSignal): Promise<undefined> {
     const { made } = this.#state;
-    if (made !== undefined) await removeCreation(made.directory, this.#runtime.clock, signal);
+    if (made !== undefined) await removeCreation(made.directory, this.#runtime, signal);
   }
 
   describeKept(): string {

@@ -36,7 +36,12 @@ export async function restoreMachines(qemu: Qemu, plan: RestorePlan, signal: Abo
   const { cluster, folder, saved, clock } = plan;
   const { directory, facts } = cluster;
   // The disks are copied while the machines still run, so that a full disk harms nobody.
-  await runAtOnce(facts.nodes, atOnce, async (node) => copyDisks(plan, node), signal);
+  try {
+    await runAtOnce(facts.nodes, atOnce, async (node) => copyDisks(plan, node), signal);
+  } catch (error) {
+    await Promise.all(facts.nodes.map(async (node) => removeDrafts(directory, node)));
+    throw error;
+  }
   await endMachines(await allProcessFiles(directory), clock, signal);
   await removeWires(directory);
   await runAtOnce(facts.nodes, atOnce, async (node) => swapDisks(directory, node), signal);
@@ -73,13 +78,17 @@ async function copyDisks({ cluster, folder, saved }: RestorePlan, node: NodeFact
     if (saved.files[files.variables] === undefined) return;
     await copyFile(join(folder, files.variables), draft(machine.flash.variables), constants.COPYFILE_FICLONE);
   } catch (error) {
-    for (const path of [machine.disk, machine.flash.variables]) await rm(draft(path), { force: true });
     if (errorCode(error) !== "ENOSPC") throw error;
     throw new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be restored.`, {
       hint: "Make room, or delete a snapshot. Nothing was stopped.",
       cause: error,
     });
   }
+}
+
+async function removeDrafts(directory: string, node: NodeFacts): Promise<void> {
+  const { disk, flash } = machineFiles(directory, node);
+  for (const path of [disk, flash.variables]) await rm(draft(path), { force: true });
 }
 
 async function swapDisks(directory: string, node: NodeFacts): Promise<void> {

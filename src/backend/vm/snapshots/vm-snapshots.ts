@@ -54,7 +54,7 @@ export class VmSnapshots implements Snapshots {
   async create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.#runtime;
     const { directory } = cluster;
-    await using _ = await lockMachines(directory, clock, signal);
+    await using _ = await lockMachines(directory, this.#runtime, signal);
     const existing = (await readSnapshotFolders(directory)).filter((each) => each.name === name);
     assertIncomplete(
       cluster,
@@ -101,7 +101,7 @@ export class VmSnapshots implements Snapshots {
   async restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.#runtime;
     const { directory } = cluster;
-    await using _ = await lockMachines(directory, clock, signal);
+    await using _ = await lockMachines(directory, this.#runtime, signal);
     const stored = await readOwnCluster(directory);
     const snapshot = await this.#find(cluster, name);
     if (!snapshot.isComplete) throw notWhole(cluster, name);
@@ -114,7 +114,7 @@ export class VmSnapshots implements Snapshots {
   }
 
   async delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void> {
-    await using _ = await lockMachines(cluster.directory, this.#runtime.clock, signal);
+    await using _ = await lockMachines(cluster.directory, this.#runtime, signal);
     const snapshot = await this.#find(cluster, name);
     const draft = draftFolder(cluster.directory, name);
     if (snapshot.isComplete) {

@@ -101,6 +101,24 @@ test("what is no range, not admitted, or everyone by mistake is refused before a
   expect(await admit(backend, "0.0.0.0/0")).toBe("0.0.0.0/0");
 }, 30_000);
 
+test("a removal is asked for again while the API doesn't answer, and while somebody else removes one of its rules", async () => {
+  await using clusters = await openClusters();
+  const { backend, cloud } = clusters;
+  const action = "RevokeSecurityGroupIngress";
+  await admit(backend, "198.51.100.7");
+  const before = rulesOf(cloud);
+  cloud.faults.add({ action, when: "before", times: 1, code: "Unavailable" });
+  cloud.faults.add({ action, when: "before", times: 1, lost: true });
+  cloud.faults.add({ action, when: "after", times: 1, lost: true });
+  await remove(backend, office);
+  const name = Object.keys(before).find((each) => each.includes("nightly"))!;
+  const remaining = before[name]!.filter((rule) => !rule.startsWith(office));
+  expect(rulesOf(cloud)).toEqual({ ...before, [name]: remaining });
+  cloud.faults.add({ action, when: "before", times: 1, code: "InvalidPermission.NotFound" });
+  await remove(backend, "198.51.100.7");
+  expect(rulesOf(cloud)[name]).toEqual(["other all"]);
+}, 60_000);
+
 test("a group with copied tags is left alone", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;

@@ -36,7 +36,7 @@ test.skipIf(lack !== undefined)(
       await arrives(third, "from the third", [again, second]);
     } finally {
       expect(await isRunning(networkFiles(directory))).toBe(true);
-      await removeCreation(directory, systemClock, never);
+      await removeCreation(directory, { clock: systemClock, progress: silentProgress }, never);
       expect(await isRunning(networkFiles(directory))).toBe(false);
     }
   },

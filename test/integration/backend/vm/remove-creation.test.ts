@@ -15,6 +15,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const never = new AbortController().signal;
+const silent = { clock: systemClock, progress: silentProgress };
 
 /** A running machine that nobody has written down. */
 async function machine(directory: string) {
@@ -31,7 +32,7 @@ test("machines are ended without the cluster's facts", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
-  await removeCreation(directory, systemClock, never);
+  await removeCreation(directory, silent, never);
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
   expect(await readdir(root.path)).toEqual(["one"]);
@@ -94,7 +95,7 @@ test("the wires that a killed create left are removed, and nothing else that lie
     await writeFile(join(folder, "wire-0"), "");
     await noteWires(directory, folder);
     if (folder === shared) await writeFile(join(folder, "wire-less"), "");
-    await removeCreation(directory, systemClock, never);
+    await removeCreation(directory, silent, never);
   }
   expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
   expect(await readdir(shared!)).toEqual(["wire-less"]);
@@ -105,16 +106,18 @@ test("nothing is removed while machines are being started", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
-  const launching = await lockMachines(directory, systemClock, never);
+  const launching = await lockMachines(directory, silent, never);
   const impatient = new AbortController();
-  const removal = failureOf(removeCreation(directory, systemClock, impatient.signal));
-  await Bun.sleep(400);
+  const { promise: told, resolve: note } = Promise.withResolvers<string>();
+  const waiting = { clock: systemClock, progress: { ...silentProgress, note } };
+  const removal = failureOf(removeCreation(directory, waiting, impatient.signal));
+  expect(await told).toBe("Waiting for another process that works on this cluster's machines.");
   impatient.abort(new Error("given up"));
   expect((await removal).message).toBe("given up");
   expect(child.exitCode).toBeNull();
   expect(await readdir(directory)).toEqual(["machines"]);
   await launching[Symbol.asyncDispose]();
-  await removeCreation(directory, systemClock, never);
+  await removeCreation(directory, silent, never);
   expect(await readdir(directory)).toEqual([]);
 });
 
@@ -124,7 +127,7 @@ test("a lock that nobody gives back is told, with the file that it is", async ()
   await writeFile(`${directory}.lock`, JSON.stringify({ host: "another-name", pid: 1, startedAt: "then" }));
   const time = { now: 0 };
   const clock: Clock = { now: () => time.now, sleep: async (ms) => void (await Promise.resolve((time.now += ms))) };
-  const failure = await failureOf(removeCreation(directory, clock, never));
+  const failure = await failureOf(removeCreation(directory, { clock, progress: silentProgress }, never));
   expect(failure.id).toBe("deadline-passed");
   expect(failure.hint).toContain(`remove ${directory}.lock`);
   expect(time.now).toBe(300_000);

@@ -8,6 +8,7 @@ import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machin
 import { endMachines, isRunning } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { queryRunState, runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { lockMachines } from "../../../../src/backend/lock-machines.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import type { Snapshots } from "../../../../src/model/snapshots.ts";
 import { systemClock, silentProgress, type Runtime } from "../../../../src/system/runtime.ts";
@@ -204,6 +205,26 @@ test.skipIf(mountLack !== undefined)(
   60_000,
 );
 
+test.skipIf(mountLack !== undefined)(
+  `a full disk ends a restore before anything is stopped, and no copied disk stays (${mountLack ?? "here"})`,
+  async () => {
+    const { folder, pid } = machineFiles(cluster().directory, nodes()[1]!);
+    const running = await readFile(pid, "utf8");
+    await Bun.$`mount -t tmpfs -o size=64k tmpfs ${folder}`.quiet();
+    try {
+      await writeFile(pid, running);
+      const failure = await failureOf(snapshots().restore(await record(), "counted", never));
+      expect(failure).toMatchObject({ id: "capacity-lacking", message: expect.stringContaining("The disk is full") });
+      const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
+      expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
+    } finally {
+      await Bun.$`umount ${folder}`.quiet();
+    }
+    expect(await states()).toEqual(["running", "running"]);
+  },
+  60_000,
+);
+
 checks(
   "two restores at once take turns",
   async () => {
@@ -231,13 +252,17 @@ checks(
 );
 
 checks(
-  "machines that a killed program left paused go on as soon as anything looks at the cluster",
+  "machines that a killed program left paused go on as soon as anything looks at the cluster, unless another works on them",
   async () => {
     const { directory } = cluster();
     await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], never)));
     await mkdir(join(snapshotsFolder(directory), ".cut"));
-    await writeFile(join(directory, "paused"), JSON.stringify({ pid: 999_999_999 }));
-    expect(await states()).toEqual(["paused", "paused"]);
+    await writeFile(join(directory, "paused"), "");
+    {
+      await using _ = await lockMachines(directory, { clock: systemClock, progress: silentProgress }, never);
+      await record();
+      expect(await states()).toEqual(["paused", "paused"]);
+    }
     expect((await snapshots().list(await record(), never)).find(({ name }) => name === "cut")?.isComplete).toBe(false);
     expect(await states()).toEqual(["running", "running"]);
     expect(await failureOf(snapshots().restore(await record(), "cut", never))).toMatchObject({

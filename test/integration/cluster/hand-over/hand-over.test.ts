@@ -11,6 +11,7 @@ import { CloudBackend, Cluster } from "../../../../src/index.ts";
 import type { Backend } from "../../../../src/model/backend.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import { parseKnownHosts } from "../../../../src/ssh/known-hosts.ts";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
 import type { Runtime } from "../../../../src/system/runtime.ts";
 import { type CloudFixture, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
@@ -102,6 +103,16 @@ test("a key that the nodes refuse ends the import, and nothing is kept", async (
   const failure = await failureOf(importThere(handedOver, { ...handedOver.handOver, privateKey }));
   expect(failure).toMatchObject({ id: "connection-failed", message: expect.stringContaining("refused the login") });
   await expectUntouched(handedOver);
+}, 30_000);
+
+test("host keys of other hosts in the file are not kept", async () => {
+  await using handedOver = await openHandOver();
+  const { handOver } = handedOver;
+  const foreign = wireKey(generateKeyPair("foreign").publicKey);
+  const hostKeys = new Map([...handOver.hostKeys, ["git.example.com", foreign], ["*", foreign]]);
+  const imported = await importThere(handedOver, { ...handOver, hostKeys });
+  const kept = parseKnownHosts(await readFile(creationFiles(imported.directory).knownHosts, "utf8"));
+  expect(new Set(kept.map(([name]) => name))).toEqual(new Set(handOver.hostKeys.keys()));
 }, 30_000);
 
 test("a node without a host key in the file is reported, and the others can be used", async () => {
