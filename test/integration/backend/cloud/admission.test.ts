@@ -1,4 +1,4 @@
-/** Who may reach a cluster, and that nothing changes but the rules of its own security group. */
+/** Admission: who may reach a cluster. Only the rules of its own security group change. */
 import { expect, test } from "bun:test";
 import {
   AuthorizeSecurityGroupIngressCommand,
@@ -16,7 +16,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 
 const office = "192.0.2.0/24";
 
-/** Two clusters that only the office may reach. */
+/** Two clusters that only the office's range may reach. */
 async function openClusters(): Promise<CloudFixture & { readonly backend: Backend<unknown> }> {
   const fixture = await openFixture({});
   const backend = await fixture.open(region);
@@ -33,7 +33,7 @@ const admit = (backend: Backend<unknown>, range?: string): Promise<string> =>
 const remove = (backend: Backend<unknown>, range: string): Promise<string> =>
   removeRange(backend, { clusterId: "nightly", range }, neverAborted);
 
-/** Each group's rules as `source port`. */
+/** The rules of each group as `source port`. */
 const rulesOf = (cloud: LocalCloud): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries(
     cloud
@@ -49,7 +49,7 @@ const rulesOf = (cloud: LocalCloud): Readonly<Record<string, readonly string[]>>
 const opened = (range: string): readonly string[] => ["22", "443", "80"].map((port) => `${range} ${port}`);
 
 // Shows R132.
-test("this machine's address or a given range is admitted to the ports of the others, to one cluster only", async () => {
+test("admits this machine's address or a given range to the same ports as the others, on one cluster only", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;
   const before = rulesOf(cloud);
@@ -70,7 +70,7 @@ test("this machine's address or a given range is admitted to the ports of the ot
   expect(rulesOf(cloud)).toEqual(before);
 }, 30_000);
 
-test("a range is completed if some of its rules exist, and the first range opens the platform's ports", async () => {
+test("adds the missing rules of a range, and opens the platform's ports for the first range", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;
   const { groupId: GroupId } = cloud.groups().find(({ groupName }) => groupName.includes("nightly"))!;
@@ -85,7 +85,7 @@ test("a range is completed if some of its rules exist, and the first range opens
   expect({ range, ports }).toEqual({ range: office, ports: expect.arrayContaining(["22", "80", "443"]) });
 }, 30_000);
 
-test("what is no range, not admitted, or everyone by mistake is refused before anything changes", async () => {
+test("an invalid range, one that is not admitted, or an accidental 0.0.0.0/0 is rejected before anything changes", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;
   const before = rulesOf(cloud);
@@ -119,7 +119,7 @@ test("a removal is asked for again while the API doesn't answer, and while someb
   expect(rulesOf(cloud)[name]).toEqual(["other all"]);
 }, 60_000);
 
-test("a group with copied tags is left alone", async () => {
+test("a group with copied tags is not changed", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;
   const own = cloud.groups().find(({ groupName }) => groupName.includes("nightly"))!;
@@ -132,7 +132,7 @@ test("a group with copied tags is left alone", async () => {
   expect(rulesOf(cloud)["copy"]).toEqual([]);
 }, 30_000);
 
-test("a group without the rule for its own nodes is still being set up, and a missing permission is named", async () => {
+test("a group without the rule for its own nodes counts as being set up; a missing permission is named", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;
   cloud.faults.add({
@@ -152,7 +152,7 @@ test("a group without the rule for its own nodes is still being set up, and a mi
 
 const program = join(import.meta.dir, "..", "..", "..", "..", "src", "bin", "cluster-cloud.ts");
 
-test("the program admits, lists and removes", async () => {
+test("the command admits, lists and removes ranges", async () => {
   await using clusters = await openClusters();
   const { environment } = clusters.runtime;
   const run = async (...words: readonly string[]): Promise<string> => {

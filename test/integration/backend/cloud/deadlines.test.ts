@@ -1,4 +1,4 @@
-/** An API that doesn't answer: create and wait end at their deadline, and say which call they waited for. */
+/** If the API doesn't answer, create and wait end at their deadline, and name the call that they waited for. */
 import { expect, test } from "bun:test";
 import { waitForCluster } from "../../../../src/cluster/wait-for-cluster.ts";
 import type { Fault } from "../../../local-cloud/endpoint/faults.ts";

@@ -1,4 +1,4 @@
-/** Roll-backs that meet trouble themselves: nothing is forgotten that may still be there. */
+/** Roll-backs that fail themselves: nothing is forgotten that may still exist. */
 import { expect, test } from "bun:test";
 import { access, readFile } from "node:fs/promises";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
@@ -12,7 +12,7 @@ test.each([
   ["TerminateInstances", "to terminate the machines"],
   ["DescribeSecurityGroups", "to remove the rest"],
 ])(
-  "while %s stays unanswered the roll-back waits, says so, and then leaves nothing",
+  "while %s gets no answer, the roll-back waits and says so; in the end it leaves nothing",
   async (action, aim) => {
     await using fixture = await openFixture({});
     const { cloud, told } = fixture;
@@ -20,7 +20,7 @@ test.each([
     const request = fixture.request("default", {
       ...oneNode,
       complete: async () => {
-        // More than one request is tried.
+        // It sends more than one request.
         cloud.faults.add({ action, when: "before", times: 10, lost: true });
         throw failure;
       },
@@ -35,7 +35,7 @@ test.each([
 );
 
 // Shows R100.
-test("a launch whose answer stays lost is asked for again by the roll-back until there is one", async () => {
+test("the roll-back repeats a launch whose answer is lost, until it gets one", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   cloud.behaviour.change({ instancesVisibleAfterMs: 3000, tagsVisibleAfterMs: 3500 });
@@ -51,7 +51,7 @@ test("a launch whose answer stays lost is asked for again by the roll-back until
 }, 60_000);
 
 // Shows R100.
-test("credentials that end at the launch: what may be left is told, its folder is kept, and the next create removes it", async () => {
+test("if credentials expire at the launch, possible remains are reported, the folder is kept, and the next create removes them", async () => {
   await using fixture = await openFixture({});
   const { cloud, told } = fixture;
   const backend = await fixture.open(region);
@@ -86,7 +86,7 @@ test.each([
   ["the account may not delete it", true, "UnauthorizedOperation"],
   ["somebody else deleted it", false, "InvalidGroup.NotFound"],
 ])(
-  "a security group that cannot be deleted because %s is reported as left: %p",
+  "a security group that cannot be deleted because %s is reported as a remainder: %p",
   async (_, isReported, code) => {
     await using fixture = await openFixture({});
     const { cloud, told } = fixture;

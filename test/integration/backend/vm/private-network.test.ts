@@ -20,7 +20,7 @@ const qemu = openQemu({ environment, progress: silentProgress }, hostArchitectur
 const lack = Bun.which(qemu.systemName) === null ? `no ${qemu.systemName} here` : undefined;
 
 test.skipIf(lack !== undefined)(
-  `no machine's end is the end of the others' network (${lack ?? "here"})`,
+  `if a machine ends, the others keep their network (${lack ?? "here"})`,
   async () => {
     await using folder = await scratchFolder();
     const directory = folder.path;

@@ -5,7 +5,7 @@ import { machinesLack, startMachines } from "../../../support/install-machine.ts
 
 const { signal } = new AbortController();
 
-test.skipIf(machinesLack !== undefined)("a node tells its layout by what stands on it", async () => {
+test.skipIf(machinesLack !== undefined)("detects the layout from a node's files", async () => {
   await using machines = await startMachines({ roles: ["master"] });
   const machine = machines.machines[0]!;
   const connection = await machines.connections.connect(machine.node, signal);

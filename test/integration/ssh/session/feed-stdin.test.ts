@@ -21,12 +21,12 @@ function readersOf(path: string): readonly string[] {
 }
 
 test.skipIf(process.platform !== "linux")(
-  "when the receiver has gone, nobody goes on reading what the user types",
+  "after the receiver has ended, nothing reads what the user types",
   async () => {
     await using folder = await scratchFolder();
     const path = join(folder.path, "typed");
     spawnSync("sh", ["-c", 'mkfifo "$0"', path]);
-    // Open for writing too, as a terminal is: it never ends.
+    // Also open for writing, like a terminal, so that it never ends.
     const source = openSync(path, "r+");
     try {
       await using receiver = Bun.spawn(["head", "-c", "1"], { stdin: "pipe", stdout: "ignore" });
