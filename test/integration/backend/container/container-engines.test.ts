@@ -162,10 +162,10 @@ test("the doctor says in Docker's own words that it hangs, after having tried Po
     neverAborted,
   );
   expect(outcomeText(engine!)).toContain(
-    "docker version exceeded its limit of 8 s. There is no executable program podman",
+    "docker version exceeded its limit of 15 s. There is no executable program podman",
   );
   expect(outcomeText(engine!)).toContain("docker info");
-}, 30_000);
+}, 60_000);
 
 test("a doctor that is interrupted while a container is tried leaves no folder in the home", async () => {
   // Until the machine is disposed of.
