@@ -162,10 +162,10 @@ test("doctor reports with Docker's message that it hangs, after trying Podman", 
     neverAborted,
   );
   expect(outcomeText(engine!)).toContain(
-    "docker version exceeded its limit of 8 s. There is no executable program podman",
+    "docker version exceeded its limit of 15 s. There is no executable program podman",
   );
   expect(outcomeText(engine!)).toContain("docker info");
-}, 30_000);
+}, 60_000);
 
 test("doctor leaves no folder in the home if it is interrupted while it tries a container", async () => {
   // Exists until the machine is disposed of.
