@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterError } from "../../../../src/errors.ts";
 import type { DownloadRequest } from "../../../../src/platform/artifact/artifact-download.ts";
@@ -95,6 +95,29 @@ test.each([
   expect(artifact.sizeBytes).toBe(bytes.length);
   expect(server.requests.join("")).not.toMatch(/^(if-)?range:/im);
 });
+
+const mountLack =
+  process.getuid?.() === 0 && process.platform === "linux" ? undefined : "only root on Linux can mount a small disk";
+
+test.skipIf(mountLack !== undefined)(
+  `the rest of a transfer only needs space for the rest (${mountLack ?? "here"})`,
+  async () => {
+    await using scratch = await scratchFolder();
+    const workspace = join(scratch.path, "workspace");
+    await mkdir(workspace);
+    await Bun.$`mount -t tmpfs -o size=512k tmpfs ${workspace}`.quiet();
+    try {
+      const headers = 'ETag: "v1"\r\n';
+      await using server = await rawServer((asked, count) =>
+        cutAnswer(bytes, count === 1 ? 250_000 : Infinity, { headers, request: asked }),
+      );
+      await using artifact = await download(server.origin, request(workspace));
+      expect(artifact.sizeBytes).toBe(bytes.length);
+    } finally {
+      await Bun.$`umount --lazy ${workspace}`.quiet();
+    }
+  },
+);
 
 test("if the file has changed meanwhile, the new one is downloaded completely", async () => {
   await using workspace = await scratchFolder();
