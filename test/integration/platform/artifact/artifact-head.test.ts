@@ -84,17 +84,6 @@ test.each([301, 302, 303, 307, 308])(
   },
 );
 
-test.each([
-  ["", null],
-  ["me@", `Basic ${btoa("me:")}`],
-  [`:${secret}@`, `Basic ${btoa(`:${secret}`)}`],
-  ["a%40b:c%3Ad@", `Basic ${btoa("a@b:c:d")}`],
-])("the user part %j of a URL is sent as %j", async (user, authorization) => {
-  await using server = webServer((request) => rangeAnswer(request, artifactBytes(5000), {}));
-  await read(server.origin.replace("//", `//${user}`));
-  expect(server.requests.map((request) => request.headers.get("authorization"))).toEqual([authorization]);
-});
-
 test("a loop of redirects ends", async () => {
   await using server = webServer(() => new Response(null, { status: 302, headers: { location: `/?${secret}` } }));
   const error = await failure(`${server.origin}/a?${secret}`);
