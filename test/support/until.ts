@@ -2,7 +2,7 @@
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
-  { limitMs = 10_000, everyMs = 10 } = {},
+  { limitMs = 30_000, everyMs = 10 } = {},
 ): Promise<void> {
   const end = Date.now() + limitMs;
   while (!(await answerOf(isSo))) {

@@ -89,7 +89,7 @@ test("of two concurrent installations, one is rejected before it changes anythin
   expect((await here.sh("prefix/bin/cluster-cloud; prefix/bin/cluster-vm")).output).toBe(`${newer}\n${newer}\n`);
   await here.sh(`${installed(newer)} --uninstall`);
   expect(await here.census()).toBe("");
-}, 20_000);
+}, 120_000);
 
 test.skipIf(process.getuid?.() !== 0)(
   "an error says that the prefix is not writable, before anything is downloaded",
@@ -143,7 +143,7 @@ test("an interrupted download, of the script or of an archive, installs nothing"
   expect(output).toContain(".tar.xz\n");
   expect(output).toMatch(/install.sh: cannot download http:.*\.tar\.xz\n$/);
   expect([status, await here.census()]).toEqual([1, ""]);
-}, 60_000);
+}, 120_000);
 
 const common = "sh bash uname mktemp mkdir rm rmdir mv cp sed grep tar gzip find sort tr chmod dirname cat";
 

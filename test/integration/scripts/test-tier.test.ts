@@ -50,6 +50,18 @@ test.each(["unit", "integration"])("a failure is counted in the tier %s", async 
   expect((await runTier(tier, { "deeper/b.test.ts": b, "c.test.ts": c })).stdout).toBe("2 1 0\n");
 });
 
+test.each(["integration", "e2e"])("a file that fails once runs again and is named, in the tier %s", async (tier) => {
+  const once = `
+    import { existsSync, writeFileSync } from "node:fs";
+    test("passes the second time", () => {
+      const isFirst = !existsSync("marker");
+      writeFileSync("marker", "");
+      expect(isFirst).toBe(false);
+    });`;
+  const { stdout } = await runTier(tier, { "a.test.ts": files["a.test.ts"], "once.test.ts": once });
+  expect(stdout).toBe(`2 1 1\ntest/${tier}/once.test.ts\n`);
+});
+
 test("the output of each file is in one piece, whichever files run at the same time", async () => {
   const { stderr } = await runTier("e2e", files);
   const order = ["(pass) passes [", "(fail) fails [", "(skip) is skipped", "test/e2e/a.test.ts: ended with 1 after"];
@@ -108,7 +120,7 @@ test("an interrupt ends the tests, and shows which files were running, with thei
   };
   for (let tries = 0; tries < 100 && isRunning(); tries += 1) await Bun.sleep(50);
   expect(isRunning()).toBe(false);
-}, 30_000);
+}, 120_000);
 
 test("an empty tier counts as not run", async () => {
   expect(await runTier("e2e", {})).toMatchObject({ status: 0, stdout: "0 0 0\n" });

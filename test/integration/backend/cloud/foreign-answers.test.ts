@@ -68,7 +68,7 @@ test("if such answers continue, the error is cloud-failed and shows the answer",
     `The API in region us-west-2 (at ENDPOINT) did not answer ec2:DescribeInstances: ${what}.`,
   ]);
   expect(await Promise.all(outcomes)).toEqual(expected);
-}, 40_000);
+}, 120_000);
 
 test.each([
   ["CreateSecurityGroup", page],
@@ -126,4 +126,4 @@ test("a launch whose answer never names its machines is rolled back; its token f
   expect(failure.message).toContain("did not answer ec2:RunInstances: its answer lacks 1 of 1 instances.");
   expect(leftIn(cloud)).toEqual(nothing);
   expect(cloud.instances()).toHaveLength(1);
-}, 60_000);
+}, 120_000);

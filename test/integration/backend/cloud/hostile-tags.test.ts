@@ -77,7 +77,7 @@ test("an instance with broken tags and a copied creation id is not terminated wi
   expect(fixture.told.join("\n")).toContain(`instance ${foreign}: its tag cluster-e2e:ssh-user is malformed`);
   await backend.remove(cluster, neverAborted);
   expect(stateOf(fixture, foreign)).toBe("running");
-}, 30_000);
+}, 120_000);
 
 // Shows R122.
 test("the roll-back terminates this creation's instances, even if their tags have changed", async () => {
@@ -97,7 +97,7 @@ test("the roll-back terminates this creation's instances, even if their tags hav
   expect(leftIn(fixture.cloud)).toEqual({ machines: 0, groups: 0 });
   // Their ids find them, so they don't count as invisible after two minutes.
   expect(Date.now() - startMs).toBeLessThan(20_000);
-}, 60_000);
+}, 120_000);
 
 test("the library ignores an instance with a broken tag, and changes no folder", async () => {
   await using fixture = await openFixture({});

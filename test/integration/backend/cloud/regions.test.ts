@@ -70,7 +70,7 @@ test("an endpoint where nothing listens is an error after some attempts", async 
   expect((error as ClusterError).message).toStartWith(
     "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:DescribeInstances: ",
   );
-}, 60_000);
+}, 120_000);
 
 test("an aborted call rejects at once with the signal's reason", async () => {
   await using fixture = await openFixture({});

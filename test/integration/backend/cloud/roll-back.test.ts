@@ -48,7 +48,7 @@ test("the roll-back repeats a launch whose answer is lost, until it gets one", a
   expect(await creating.catch((error: unknown) => error)).toBe(failure);
   expect(cloud.instances()).toHaveLength(1);
   expect(leftIn(cloud)).toEqual(nothing);
-}, 60_000);
+}, 120_000);
 
 // Shows R100.
 test("if credentials expire at the launch, possible remains are reported, the folder is kept, and the next create removes them", async () => {
@@ -78,7 +78,7 @@ test("if credentials expire at the launch, possible remains are reported, the fo
   expect(next.state).toBe("running");
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
   expect(await access(directory).catch(() => "gone")).toBe("gone");
-}, 60_000);
+}, 120_000);
 
 // Shows R100.
 test.each([
@@ -123,4 +123,4 @@ test("a node that cannot be prepared ends the creation while others still start"
   expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
   expect(disposed).toEqual(["installer"]);
   expect(leftIn(cloud)).toEqual(nothing);
-}, 30_000);
+}, 120_000);

