@@ -20,6 +20,7 @@ export const vmDriver = defineDriver({
   canHandOver: false,
   snapshots:
     "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes run, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also brings back machines that were stopped, and works after this computer was restarted.",
+  canCopy: true,
   doctorSubject: "this machine and QEMU",
   selinuxProblem: (distribution) =>
     /^(?:rocky|almalinux)-/.test(distribution)

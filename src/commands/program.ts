@@ -1,6 +1,6 @@
 import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion/completion-command.ts";
-import { createCommand } from "./create.ts";
+import { createCommand } from "./create/create.ts";
 import { destroyCommand } from "./destroy.ts";
 import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";

@@ -1,24 +1,23 @@
-import type { Context } from "../cli/context.ts";
-import type { ValuesOf } from "../cli/options/option.ts";
-import type { InstalledCluster } from "../cluster/create-installed-cluster.ts";
-import { createInstalledCluster, summarizeCreation } from "../cluster/create-installed-cluster.ts";
-import type { CheckedInstallation, InstallationRequest } from "../cluster/plan-installation.ts";
-import { assertWorkspace, checkInstallation } from "../cluster/plan-installation.ts";
-import type { SuperuserLogin } from "../cluster/superuser-login.ts";
-import { superuserLogin } from "../cluster/superuser-login.ts";
-import { creationTooSlow } from "../cluster/create-cluster.ts";
-import { timeLimit, whileWaitingFor } from "../system/time-limit.ts";
-import { waitForCluster } from "../cluster/wait-for-cluster.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
-import type { ArtifactLocation } from "../platform/artifact/artifact-location.ts";
-import { accepted } from "../system/checked.ts";
-import { clusterView, durationText, nodeView, numbered, tableText } from "./cluster-view.ts";
-import type { createOptions } from "./create-options.ts";
-import type { Driver } from "./driver.ts";
-import { renderCluster } from "./summary/render-summary.ts";
-import { appendSummary } from "./summary/step-summary.ts";
-
-export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
+import type { Context } from "../../cli/context.ts";
+import type { InstalledCluster } from "../../cluster/create-installed-cluster.ts";
+import type { CreationRules } from "../../cluster/create-installed-cluster.ts";
+import { createFromSnapshot, summarizeCopy } from "../../cluster/create-from-snapshot.ts";
+import { createInstalledCluster, summarizeCreation } from "../../cluster/create-installed-cluster.ts";
+import type { CheckedInstallation, InstallationRequest } from "../../cluster/plan-installation.ts";
+import { assertWorkspace, checkInstallation } from "../../cluster/plan-installation.ts";
+import type { SuperuserLogin } from "../../cluster/superuser-login.ts";
+import { superuserLogin } from "../../cluster/superuser-login.ts";
+import { creationTooSlow } from "../../cluster/create-cluster.ts";
+import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
+import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
+import type { SnapshotName } from "../../cluster/snapshots.ts";
+import type { Backend } from "../../model/backend.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { accepted } from "../../system/checked.ts";
+import { tableText } from "../cluster-view.ts";
+import type { CreateInput } from "./create-options.ts";
+import type { Driver } from "../driver.ts";
+import { reportCreated, summarizeCreated } from "./report-created.ts";
 
 /** Checks everything that can be checked locally before the first request that costs money. */
 export async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
@@ -38,26 +37,65 @@ export async function runCreate(driver: Driver, input: CreateInput, context: Con
     context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
     return;
   }
-  const onAbandon = (describe: () => string): Disposable => context.onAbandon(describe);
-  const rules = { ownKey: input.sshKey, keepOnFailure: input.keepOnFailure, deadlineMs, onAbandon };
+  const rules = creationRules(input, deadlineMs, context);
   const cluster = await createInstalledCluster(backend, { ...request, ...rules }, context, context.signal);
-  report(cluster, { driver, input }, context);
-  await summarize("Cluster created", { cluster, input }, context);
+  const happened = "The installation has started";
+  await finish(backend, cluster, { driver, input, happened, login, deadlineMs }, context);
+}
+
+/** Creates a cluster from a snapshot. */
+export async function runCreateFrom(
+  driver: Driver,
+  input: CreateInput & { readonly from: SnapshotName },
+  context: Context,
+): Promise<void> {
+  const { clusterId, from } = input;
+  // The snapshot's variant isn't known yet. Only an enterprise cluster's wait uses the login.
+  const login = await readLogin({ ...input, variant: "enterprise" }, context);
+  const deadlineMs = context.clock.now() + input.timeout;
+  using limit = timeLimit(input.timeout, creationTooSlow(clusterId));
+  const signal = AbortSignal.any([context.signal, limit.signal]);
+  const backend = await driver.open(input, context, signal);
+  if (input.dryRun) {
+    const summary = await summarizeCopy(backend, { clusterId, from }, signal);
+    context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
+    return;
+  }
+  const copy = { clusterId, from, ...creationRules(input, deadlineMs, context) };
+  const cluster = await createFromSnapshot(backend, copy, context, context.signal);
+  const happened = `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
+  await finish(backend, cluster, { driver, input, happened, login, deadlineMs }, context);
+}
+
+const creationRules = (input: CreateInput, deadlineMs: number, context: Context): CreationRules => ({
+  ownKey: input.sshKey,
+  keepOnFailure: input.keepOnFailure,
+  deadlineMs,
+  onAbandon: (describe) => context.onAbandon(describe),
+});
+
+interface Finish {
+  readonly driver: Driver;
+  readonly input: CreateInput;
+  readonly happened: string;
+  readonly login: SuperuserLogin | undefined;
+  readonly deadlineMs: number;
+}
+
+/** Reports the cluster, and waits until it is ready if that was requested. */
+async function finish(
+  backend: Backend<unknown>,
+  cluster: ClusterRecord,
+  { driver, input, happened, login, deadlineMs }: Finish,
+  context: Context,
+): Promise<void> {
+  reportCreated(cluster, { driver, input, happened }, context);
+  await summarizeCreated("Cluster created", { cluster, input }, context);
   if (!input.wait) return;
   const wait = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs };
   await waitForCluster(backend, wait, context, context.signal);
   context.progress.note(`Cluster "${cluster.id}" is ready.`);
-  await summarize("Cluster ready", { cluster, input }, context);
-}
-
-async function summarize(
-  title: string,
-  { cluster, input }: { readonly cluster: ClusterRecord; readonly input: CreateInput },
-  context: Context,
-): Promise<void> {
-  const phases = context.progress.timings().map(({ title: phase, ms }) => `${phase} ${(ms / 1000).toFixed(1)} s`);
-  const markdown = renderCluster(title, clusterView(cluster, context.clock.now()), [["Phases", phases.join(", ")]]);
-  await appendSummary(input.summary, markdown, context);
+  await summarizeCreated("Cluster ready", { cluster, input }, context);
 }
 
 /** Asks for the password before anything else, so that nobody has to come back to type it. */
@@ -95,38 +133,3 @@ const clusterRequest = (
   counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
   options: driver.creation(input),
 });
-
-function report(
-  cluster: ClusterRecord,
-  { driver, input }: { readonly driver: Driver; readonly input: CreateInput },
-  { output, progress, clock }: Context,
-): void {
-  const facts = clusterView(cluster, clock.now());
-  const { masters, agents, publicAgents } = facts.counts;
-  progress.note(
-    `The installation has started: ${numbered(masters, "master")}, ${numbered(agents, "agent")}, ${numbered(publicAgents, "public agent")}.`,
-  );
-  if (facts.secondsLeft !== undefined)
-    progress.note(`The machines terminate automatically in ${durationText(facts.secondsLeft)}, at ${facts.expiresAt}.`);
-  if (facts.maximumCostDollars !== undefined) {
-    progress.note(
-      `The cost is at most $${facts.maximumCostDollars.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
-    );
-  }
-  const phases = progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
-  progress.note(`Phases: ${phases.map(({ title, seconds }) => `${title} ${seconds.toFixed(1)} s`).join(", ")}.`);
-  const next = `${driver.program} wait --cluster-id ${cluster.id}${placeWords(driver, input)}`;
-  if (!input.wait) progress.note(`Next: ${next}`);
-  output.result({
-    text: cluster.id,
-    data: { cluster: { ...facts, nodes: cluster.nodes.map(nodeView) }, phases, next },
-  });
-}
-
-/** The options that name the place, unless it is the default one. */
-function placeWords(driver: Driver, input: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(driver.placeOptions).filter(
-    ([name, option]) => input[name] !== undefined && input[name] !== option.default,
-  );
-  return given.map(([name, option]) => ` ${option.flag} ${String(input[name])}`).join("");
-}

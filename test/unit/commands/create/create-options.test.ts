@@ -1,12 +1,16 @@
 import { expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
-import { parseCommandLine } from "../../../src/cli/options/parse.ts";
-import { Problems } from "../../../src/cli/options/problems.ts";
-import { createOptions } from "../../../src/commands/create-options.ts";
-import { programFor } from "../../../src/commands/program.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
+import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
+import { parseCommandLine } from "../../../../src/cli/options/parse.ts";
+import { Problems } from "../../../../src/cli/options/problems.ts";
+import { createOptions } from "../../../../src/commands/create/create-options.ts";
+import { completionOffer } from "../../../../src/cli/completion/completion-offer.ts";
+import { commandHelp } from "../../../../src/cli/help/help.ts";
+import { containerDriver } from "../../../../src/bin/container-driver.ts";
+import { vmDriver } from "../../../../src/bin/vm-driver.ts";
+import { programFor } from "../../../../src/commands/program.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 /** What `create` makes of these words, beside its required ones. */
 async function parsed(words: readonly string[], cwd: string) {
@@ -58,4 +62,51 @@ test.each([
 test("a checksum may be given in capital letters", async () => {
   const { values } = await parsed(["--artifact-sha256", "AB".repeat(32)], "/tmp");
   expect(values).toMatchObject({ artifactSha256: "ab".repeat(32), masters: 1, agents: 1, publicAgents: 1 });
+});
+
+/** What `cluster-vm create` makes of these words. */
+async function parsedForVms(words: string) {
+  const command = programFor(vmDriver).commands.find(({ name }) => name === "create")!;
+  const problems = new Problems("");
+  const invocation = { cwd: "/tmp", environment: {} };
+  const { values } = await parseCommandLine(command, words.split(" "), { invocation, problems, hide: () => {} });
+  return { values, problems: problems.all };
+}
+
+test("a snapshot takes the place of the artifact and of everything that is told with it", async () => {
+  const { values, problems } = await parsedForVms("--from default:installed -c copy --wait --timeout 5m");
+  expect(problems).toEqual([]);
+  expect(values).toMatchObject({ from: { clusterId: "default", name: "installed" }, clusterId: "copy", wait: true });
+  const words = "--variant oss --masters 3 --agents 2 --public-agents 0 --memory 4g --image /x --extra-config /y";
+  const all = [...words.split(" ").filter((word) => word.startsWith("--")), "ARTIFACT_URL"];
+  expect((await parsedForVms(`--from default:installed ${words} ./artifact.sh`)).problems.toSorted()).toEqual(
+    all.map((name) => `${name}: cannot be combined with --from`).toSorted(),
+  );
+});
+
+test.each(["default", "default:", ":installed", "default:Installed", "a/b:installed", "a:b:c"])(
+  "--from %s is no snapshot",
+  async (given) => {
+    expect((await parsedForVms(`--from ${given}`)).problems).toEqual([
+      `--from: "${given}" is not a cluster id and a snapshot's name, such as default:installed`,
+    ]);
+  },
+);
+
+test("help and completion know that a snapshot takes the artifact's place, on virtual machines only", () => {
+  const helpOf = (driver: typeof vmDriver): string => {
+    const program = programFor(driver);
+    return commandHelp(
+      program,
+      program.commands.find(({ name }) => name === "create")!,
+      400,
+    );
+  };
+  expect(helpOf(vmDriver)).toContain("Usage: cluster-vm create [OPTIONS] [ARTIFACT_URL]\n");
+  expect(helpOf(vmDriver)).toContain("(oss, enterprise) (required without --from)");
+  expect(helpOf(containerDriver)).not.toContain("--from");
+  const { lines } = completionOffer(programFor(vmDriver), ["zsh", "create", "--from", "default:installed", "--"]);
+  const offered = lines.map((line) => line.split("\t")[0]);
+  expect(offered).toContain("--wait");
+  expect(offered.filter((word) => /variant|masters|memory|from/.test(word!))).toEqual([]);
 });
