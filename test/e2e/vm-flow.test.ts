@@ -70,7 +70,7 @@ test("create prints the id on stdout; the machines outlive it", async () => {
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
   expect(created.stderr).toContain(`Next: cluster-vm wait --cluster-id ${id()}`);
   expect([...(await vms().machines(id())).keys()].toSorted()).toEqual(["agent_0", "master_0", "network"]);
-}, 900_000);
+}, 1_600_000);
 
 test("the same id again is refused, and the first cluster is untouched", async () => {
   const again = await vms().run(createWords());
@@ -81,10 +81,10 @@ test("the same id again is refused, and the first cluster is untouched", async (
 });
 
 test("wait returns when the platform is ready, and a job runs on the agent", async () => {
-  expect(await vms().run(["wait", "-c", id(), "--timeout", "8m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await vms().run(["wait", "-c", id(), "--timeout", "25m"])).toMatchObject({ status: 0, stdout: "" });
   const ran = await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"]);
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 0, stdout: "agent-0\n" });
-}, 600_000);
+}, 1_600_000);
 
 test("nodes see each other at their private addresses, and the first host key is gone from them", async () => {
   const { nodes } = await vms().inspect(id());
@@ -143,7 +143,7 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
   const seconds = Number(await onAgent("date +%s"));
   expect(Math.abs(seconds - Date.now() / 1000)).toBeLessThan(10);
   expect((await vms().run(["snapshot", "list", "-c", id()])).stdout).toMatch(/^installed +\S+Z +\d+ MB +complete$/m);
-}, 300_000);
+}, 600_000);
 
 test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {
   const copy = vms().id("copy");

@@ -20,11 +20,11 @@ interface CommandSetting {
   readonly driver: Driver;
   readonly backend: Partial<Backend<unknown>>;
   readonly nowMs: number;
-  /** The answer to each question; undefined where there is no terminal to ask on. */
+  /** The answer to every question; undefined if there is no terminal to ask on. */
   readonly answer?: boolean;
 }
 
-/** Runs a command of a driver's program in this process, on a backend of the test's. Problems of usage are thrown. */
+/** Runs a command of a driver's program in this process, with the test's backend. Throws usage errors. */
 export async function runCommandLine(line: string, setting: CommandSetting): Promise<CommandRun> {
   const { driver, backend, nowMs, answer } = setting;
   const program = programFor({ ...driver, open: async () => backend as Backend<unknown> });

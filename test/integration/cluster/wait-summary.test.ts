@@ -10,7 +10,7 @@ import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
-/** Time that passes twenty times as fast. */
+/** A clock that runs twenty times as fast. */
 const fastClock: Clock = {
   now: () => Date.now() * 20,
   sleep: async (ms, signal) => systemClock.sleep(ms / 20, signal),

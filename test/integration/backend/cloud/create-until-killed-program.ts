@@ -1,4 +1,4 @@
-/** Creates a cluster in the cloud that the environment names, and then stays in the last part of the creation: its parent kills it. */
+/** Creates a cluster in the cloud that the environment names, then stays in the last step of the creation until its parent kills it. */
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
 import { createCluster } from "../../../../src/cluster/create-cluster.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";

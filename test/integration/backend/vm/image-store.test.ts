@@ -1,4 +1,4 @@
-/** Disk images from web servers on loopback: verified, kept, gone on with after a cut. */
+/** Disk images from web servers on loopback are verified, kept, and resumed after an interruption. */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
@@ -34,7 +34,7 @@ const published = (origin: string): MachineImage => ({
   source: { url: `${origin}/disk.qcow2`, prefix: "debian-12-x86_64", sums: { listUrl: `${origin}/SHA512SUMS` } },
 });
 
-test("an image is verified by its publisher's sum, and found from then on", async () => {
+test("an image is verified with its publisher's checksum, and reused from then on", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
     request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
@@ -47,7 +47,7 @@ test("an image is verified by its publisher's sum, and found from then on", asyn
   expect(server.requests).toHaveLength(2);
 });
 
-test("a broken image is refused and thrown away", async () => {
+test("a broken image is rejected and deleted", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
     request.url.endsWith("SUMS") ? new Response(`${"0".repeat(64)}  disk.qcow2\n`) : new Response(bytes),
@@ -59,7 +59,7 @@ test("a broken image is refused and thrown away", async () => {
   expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([]);
 });
 
-test("a download that was cut off, also in an earlier run, goes on where it stopped", async () => {
+test("an interrupted download, even of an earlier run, resumes where it stopped", async () => {
   await using cache = await scratchFolder();
   const ranges: (string | null)[] = [];
   await using server = webServer((request) => {
@@ -94,7 +94,7 @@ test("two creates at once download an image once", async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test("an address without an image, and a list without its sum, say so", async () => {
+test("a URL without an image, or a list without its checksum, is an error that says so", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
     request.url.endsWith("SUMS") ? new Response("# none\n") : new Response("gone", { status: 404 }),
@@ -108,7 +108,7 @@ test("an address without an image, and a list without its sum, say so", async ()
   expect(failure.message).not.toContain("verysecret");
 });
 
-test("a file of the user's own is used where it lies, if it is there and has the sum that was given", async () => {
+test("the user's own file is used in place, if it exists and has the given checksum", async () => {
   await using cache = await scratchFolder();
   const source = join(cache.path, "own.qcow2");
   const find = (image: { readonly source: string; readonly sha256?: string }) =>

@@ -53,7 +53,7 @@ beforeAll(async () => {
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await untilCounting();
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   if (state.cluster !== undefined) await endMachines(await allProcessFiles(cluster().directory), systemClock, never);

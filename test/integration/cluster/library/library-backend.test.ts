@@ -1,4 +1,4 @@
-/** The library over a backend that is none of ours: machines in folders, on which the installation really runs. */
+/** The library with a foreign backend: machines in folders, where the installation really runs. */
 import { describe, expect, test } from "bun:test";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ interface Fixture extends AsyncDisposable {
   readonly backend: ClusterBackend<undefined>;
   readonly machines: FolderMachines;
   readonly folder: string;
-  /** Ids of clusters in the order of their end. */
+  /** The ids of destroyed clusters, in order. */
   readonly destroyed: readonly string[];
 }
 
@@ -64,7 +64,7 @@ async function openFixture(): Promise<Fixture> {
   };
 }
 
-/** The machines run already, and have keys of their own: a creation only has to find them. */
+/** The machines already run and have keys, so that a creation only has to find them. */
 function creationOf(
   { clusterId: id, variant }: CreationRequest<undefined>,
   machines: FolderMachines,
@@ -103,7 +103,7 @@ async function pinHostKeys({ nodes }: FolderMachines, directory: string): Promis
   for (const { ssh } of nodes) await knownHosts.pin(ssh.host, ssh.port, await hostKeyOf(ssh));
 }
 
-/** What the machine shows to whoever connects. */
+/** The host key that the machine presents. */
 async function hostKeyOf({ host, port }: { readonly host: string; readonly port: number }): Promise<Buffer> {
   const { promise, resolve } = Promise.withResolvers<Buffer>();
   const client = new Client();
@@ -127,7 +127,7 @@ const genconf = (machine: FolderMachine, name: string): Promise<string> =>
 
 describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
   // Shows R66.
-  test("is installed with the very configuration and script that are given, and waited for", async () => {
+  test("is installed with exactly the given configuration and script, and waited for", async () => {
     await using fixture = await openFixture();
     const { machines, backend, folder } = fixture;
     const [master] = machines.machines;
@@ -143,7 +143,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       await cluster.installFromPath({ buildArtifact: await artifactIn(folder), clusterConfig, ipDetectPath });
       expect(Bun.YAML.parse(await genconf(master!, "config.yaml"))).toEqual({
         ...clusterConfig,
-        // The way to our own server gets a secret path, which is made when the installation starts.
+        // The URL of our server contains a secret path, which is generated when the installation starts.
         bootstrap_url: expect.stringMatching(
           new RegExp(`^${RegExp.escape(String(base["bootstrap_url"]))}/[0-9a-f]{32}$`),
         ),
@@ -182,7 +182,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     expect((await failureOf(agent!.read("var/lib/cluster/pki/custom_ca.key"))).message).toContain("ENOENT");
   }, 30_000);
 
-  test("whose installation fails on a node is told so at once, and the logs are kept", async () => {
+  test("whose installation fails on a node reports it at once, and logs are kept", async () => {
     await using fixture = await openFixture();
     const { backend, folder } = fixture;
     await using cluster = await Cluster.create(backend, { variant: "oss", publicAgents: 0 });
