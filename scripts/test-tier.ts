@@ -142,7 +142,7 @@ async function main(): Promise<void> {
   const last = tier === "unit" ? first : await runAgain(first, files, reports);
   await rm(reports, { recursive: true });
   const sum = (name: keyof Counts): number => last.reduce((total, { counts }) => total + counts[name], 0);
-  const unsteady = first.filter(({ counts }, index) => counts.failed > 0 && last[index]!.counts.failed === 0);
+  const unsteady = first.filter(({ counts }, index) => counts.failed > 0 && last[index]?.counts.failed === 0);
   console.log([`${sum("passed")} ${sum("failed")} ${sum("skipped")}`, ...unsteady.map(({ file }) => file)].join("\n"));
 }
 
