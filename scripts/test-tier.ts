@@ -5,13 +5,17 @@
  * Usage: bun run scripts/test-tier.ts unit|integration|e2e|faults
  */
 import { mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Files of the e2e tier that keep all processors busy: a virtual machine is translated where KVM doesn't work. They run one at a time. */
+/**
+ * Files of the e2e tier that keep all processors busy: a virtual machine is translated where KVM doesn't work. They run one at a time, and before
+ * the others where that is permitted, since together they take longest.
+ */
 const busyFiles = ["**/vm-*.test.ts", "**/vm/*.test.ts", "**/container-cgroup2.test.ts"].map(
   (pattern) => new Bun.Glob(pattern),
 );
+const isBusy = (file: string): boolean => busyFiles.some((pattern) => pattern.match(file));
 const processors = availableParallelism();
 /** Most tests wait for machines most of the time, so that two processors can do more than two files at once. */
 const integrationWorkers = Math.min(2 * processors, 8);
@@ -58,6 +62,7 @@ async function runBunTest(
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const output = { name, text: "" };
   running.set(child, output);
+  if (files.every(isBusy)) preferProcess(child.pid);
   const started = performance.now();
   await Promise.all([child.stdout, child.stderr].map(async (stream) => follow(stream, output)));
   const status = await child.exited;
@@ -70,6 +75,14 @@ async function runBunTest(
   const ran = files.map((file) => ({ file, counts: countsOf(file, text, status) }));
   if (status === 0 || ran.some(({ counts }) => counts.failed > 0)) return ran;
   return [...ran, { file: name, counts: { passed: 0, failed: 1, skipped: 0 } }];
+}
+
+function preferProcess(pid: number): void {
+  try {
+    setPriority(pid, -5);
+  } catch {
+    // Only root may.
+  }
 }
 
 async function follow(stream: ReadableStream<Uint8Array>, output: { text: string }): Promise<void> {
@@ -104,7 +117,6 @@ async function runLane(files: string[], reports: string): Promise<readonly Ran[]
 
 async function runTier(tier: string, files: readonly string[], reports: string): Promise<readonly Ran[]> {
   if (tier === "e2e" || tier === "faults") {
-    const isBusy = (file: string): boolean => busyFiles.some((pattern) => pattern.match(file));
     const others = files.filter((file) => !isBusy(file));
     const lanes = [files.filter(isBusy), ...Array.from({ length: e2eWorkers }, () => others)];
     return (await Promise.all(lanes.map(async (lane) => runLane(lane, reports)))).flat();

@@ -5,6 +5,7 @@ import { silentProgress, type Runtime, systemClock } from "../../src/system/runt
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../src/backend/cloud/cloud-options.ts";
 import { type ClusterCreation, createCluster } from "../../src/cluster/create-cluster.ts";
+import type { CreationRequest } from "../../src/model/creation.ts";
 import type { ClusterRecord, NodeRecord } from "../../src/model/cluster-record.ts";
 import { networksOf } from "../local-cloud/catalogue/networks.ts";
 import { regions } from "../local-cloud/catalogue/regions.ts";
@@ -35,14 +36,16 @@ export interface CloudFixture extends AsyncDisposable {
   create(backend: Backend<CloudOptions>, request: TestRequest, signal: AbortSignal): Promise<ClusterRecord>;
 }
 
-export interface RequestChanges extends Partial<ClusterCreation<CloudOptions>> {
+type Request = CreationRequest<CloudOptions> & Omit<ClusterCreation, "plan">;
+
+export interface RequestChanges extends Partial<Request> {
   /** The last step of the creation. */
   readonly complete?: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
   /** Called when logs are collected, before or after the removal. */
   readonly onLogs?: (cluster: ClusterRecord) => Promise<void>;
 }
 
-interface TestRequest extends ClusterCreation<CloudOptions> {
+interface TestRequest extends Request {
   readonly onLogs: (cluster: ClusterRecord) => Promise<void>;
   /** The clusters whose logs were collected. */
   readonly failures: ClusterRecord[];
@@ -143,7 +146,8 @@ async function createAndListen(
       return await backend.consoleOutput(cluster, logsSignal);
     },
   };
-  return await createCluster(listening, request, runtime, signal);
+  const plan = async (inner: AbortSignal) => listening.plan(request, inner);
+  return await createCluster(listening, { ...request, plan }, runtime, signal);
 }
 
 /** Everything that neither a successful create nor a roll-back may leave. */

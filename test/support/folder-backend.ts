@@ -48,6 +48,7 @@ function creationOf(
   const present = (): ClusterRecord => ({ ...exampleCluster(machines.nodes, variant), id, ...state.folder! });
   return {
     summary: { lines: [], facts: {} },
+    nodeCount: machines.nodes.length,
     lookEveryMs: 50,
     loginLimitMs: 10_000,
     claim: async (folder) => {

@@ -82,6 +82,13 @@ test("the README has under 200 lines, and a link to every page in src", () => {
   expect(inSource.filter((path) => !linked.includes(path))).toEqual([]);
 });
 
+test("the README's table names every command of the reference", () => {
+  const reference = prose(pages.get("src/commands/README.md")!).split("## Reference")[1]!;
+  const commands = [...reference.matchAll(/^### ([a-z]+)$/gm)].map(([, name]) => `[\`${name}\`]`);
+  expect(commands).not.toBeEmpty();
+  expect(commands.filter((command) => !readme.includes(command))).toEqual([]);
+});
+
 test("the README's first example is the demo, on the first screen, and its second runs the tests", () => {
   const examples = [...readme.matchAll(/^```sh\n(.*?)^```$/gms)];
   expect(examples.slice(0, 2).map(([, lines]) => lines)).toEqual(["./scripts/demo\n", "./scripts/test\n"]);

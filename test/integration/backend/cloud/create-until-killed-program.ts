@@ -10,4 +10,5 @@ const request = newRequest("default", {
   counts: { master: 1, agent: 2, public_agent: 0 },
   complete: () => Bun.sleep(60_000),
 });
-await createCluster(backend, request, runtime, neverAborted);
+const plan = async (signal: AbortSignal) => backend.plan(request, signal);
+await createCluster(backend, { ...request, plan }, runtime, neverAborted);

@@ -205,26 +205,6 @@ test.skipIf(mountLack !== undefined)(
   60_000,
 );
 
-test.skipIf(mountLack !== undefined)(
-  `a full disk ends a restore before anything is stopped, and no copied disk stays (${mountLack ?? "here"})`,
-  async () => {
-    const { folder, pid } = machineFiles(cluster().directory, nodes()[1]!);
-    const running = await readFile(pid, "utf8");
-    await Bun.$`mount -t tmpfs -o size=64k tmpfs ${folder}`.quiet();
-    try {
-      await writeFile(pid, running);
-      const failure = await failureOf(snapshots().restore(await record(), "counted", never));
-      expect(failure).toMatchObject({ id: "capacity-lacking", message: expect.stringContaining("The disk is full") });
-      const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
-      expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
-    } finally {
-      await Bun.$`umount ${folder}`.quiet();
-    }
-    expect(await states()).toEqual(["running", "running"]);
-  },
-  60_000,
-);
-
 checks(
   "two restores at once take turns",
   async () => {
