@@ -130,4 +130,14 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
       message: "None of master_0, master_2 answers over SSH.",
     });
   });
+
+  test("the connections to the other nodes are closed at once", async () => {
+    const closed = Promise.withResolvers<void>();
+    const socket = { open: () => {}, data: () => {}, close: () => closed.resolve() };
+    using mute = Bun.listen({ hostname: "127.0.0.1", port: 0, socket });
+    const silent = { ...destinationOf({ port: mute.port, user: "root" }), index: 0 };
+    const alive = { ...destinationOf(server()), index: 1 };
+    expect(await firstToAnswer([silent, alive], 600_000, signal)).toBe(alive);
+    await closed.promise;
+  });
 });

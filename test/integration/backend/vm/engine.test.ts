@@ -16,6 +16,7 @@ import {
   rememberBrokenAccelerator,
 } from "../../../../src/backend/vm/qemu/broken-accelerator.ts";
 import { type Architecture, architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { acceleratorCheck } from "../../../../src/backend/vm/checks/engine.ts";
 import { vmChecks } from "../../../../src/backend/vm/checks.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { resolveCreation } from "../../../../src/backend/vm/resolve-creation.ts";
@@ -135,6 +136,17 @@ test("a distribution with control groups 2 is rejected if version 1 is needed, w
   const failure = await failureOf(resolveCreation(openQemu(runtime(folder.path), x64), request, environment, never));
   expect(failure).toMatchObject({ id: "machine-not-set-up" });
   expect(failure.hint).toContain("almalinux-8, rocky-8");
+});
+
+test.each([
+  ["linux", "get access to /dev/kvm"],
+  ["darwin", "Use a QEMU that was built with hvf"],
+] as const)("if only tcg works on %s, a warning says how to get a faster accelerator", async (platform, remedy) => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { works: ["tcg"] });
+  const check = acceleratorCheck(openQemu(runtime(folder.path), x64), platform, runtime(folder.path).environment);
+  const outcome = await check.run(never);
+  expect(outcome).toMatchObject({ status: "warn", remedy: expect.stringContaining(remedy) });
 });
 
 test("the fastest accelerator that works is used, and the reasons against others are shown", async () => {

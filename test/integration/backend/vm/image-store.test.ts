@@ -1,7 +1,7 @@
 /** Disk images from web servers on loopback are verified, kept, and resumed after an interruption. */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import {
@@ -10,6 +10,7 @@ import {
   obtainImage,
   type MachineImage,
 } from "../../../../src/backend/vm/images/image-store.ts";
+import { resumeDownload } from "../../../../src/system/files/resume-download.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -82,6 +83,20 @@ test("an interrupted download, even of an earlier run, resumes where it stopped"
   expect((await findImage({ distribution, options }, x64, environment)).path).toBe(path);
 });
 
+test.skipIf(process.platform !== "linux")("a full disk is an error that names the way out", async () => {
+  await using cache = await scratchFolder();
+  const path = join(cache.path, "full");
+  await symlink("/dev/full", path);
+  await using server = webServer(() => new Response(bytes, { status: 206 }));
+  const failure = { id: "image-not-found", hint: "" } as const;
+  const download = { url: server.origin, path, clock: systemClock, stallLimitMs: 10_000, shown: "it", failure };
+  expect(await failureOf(resumeDownload({ ...download, onProgress: () => {} }, never))).toMatchObject({
+    id: "machine-not-set-up",
+    message: `The disk is full: ${path} (ENOSPC).`,
+    hint: expect.stringContaining("XDG_CACHE_HOME"),
+  });
+});
+
 test("two creates at once download an image once", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
@@ -101,6 +116,9 @@ test("a URL without an image, or a list without its checksum, is an error that s
   );
   const unlisted = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), never));
   expect(unlisted.message).toContain("it does not list the image");
+  await using empty = webServer(() => new Response("gone", { status: 404 }));
+  const listless = await failureOf(obtainImage(published(empty.origin), obtaining(cache.path), never));
+  expect(listless.message).toContain("HTTP 404");
   const image = { source: `${server.origin}/disk.qcow2?token=verysecret`, sha256: sumOf("sha256") };
   const missing = await findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
   const failure = await failureOf(obtainImage(missing, obtaining(cache.path), never));

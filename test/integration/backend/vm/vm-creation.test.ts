@@ -110,7 +110,9 @@ test("machines that crash under kvm are restarted under tcg, once", async () => 
   await using started = await startCreation("kvm", undefined);
   const { creation, notes } = started;
   expect((await failureOf(creation.look())).id).toBe("machine-failed");
+  const usualLimitMs = creation.loginLimitMs;
   expect(await creation.recover(loginFailed, never)).toBe(true);
+  expect(creation.loginLimitMs).toBeGreaterThan(usualLimitMs);
   expect(notes).toEqual([expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)")]);
   await creation.launch("ssh-ed25519 AAAA", never);
   expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterError } from "../../../../src/errors.ts";
 import type { DownloadRequest } from "../../../../src/platform/artifact/artifact-download.ts";
@@ -96,6 +96,29 @@ test.each([
   expect(server.requests.join("")).not.toMatch(/^(if-)?range:/im);
 });
 
+const mountLack =
+  process.getuid?.() === 0 && process.platform === "linux" ? undefined : "only root on Linux can mount a small disk";
+
+test.skipIf(mountLack !== undefined)(
+  `the rest of a transfer only needs space for the rest (${mountLack ?? "here"})`,
+  async () => {
+    await using scratch = await scratchFolder();
+    const workspace = join(scratch.path, "workspace");
+    await mkdir(workspace);
+    await Bun.$`mount -t tmpfs -o size=512k tmpfs ${workspace}`.quiet();
+    try {
+      const headers = 'ETag: "v1"\r\n';
+      await using server = await rawServer((asked, count) =>
+        cutAnswer(bytes, count === 1 ? 250_000 : Infinity, { headers, request: asked }),
+      );
+      await using artifact = await download(server.origin, request(workspace));
+      expect(artifact.sizeBytes).toBe(bytes.length);
+    } finally {
+      await Bun.$`umount --lazy ${workspace}`.quiet();
+    }
+  },
+);
+
 test("if the file has changed meanwhile, the new one is downloaded completely", async () => {
   await using workspace = await scratchFolder();
   const newer = artifactBytes(200_000, "#!/bin/bash\n# newer\n");
@@ -118,6 +141,23 @@ test("if the server answers 416 to the rest, the whole file is requested", async
   });
   await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
   expect(artifact.sizeBytes).toBe(bytes.length);
+});
+
+test("if the server sends less than the requested rest, it is asked for more", async () => {
+  await using workspace = await scratchFolder();
+  const part = (first: number, last: number): Uint8Array => {
+    const range = `Content-Range: bytes ${first}-${last}/${bytes.length}\r\n`;
+    const head = `HTTP/1.1 206 Partial Content\r\nContent-Length: ${last - first + 1}\r\n${range}ETag: "v1"\r\nConnection: close\r\n\r\n`;
+    return Buffer.concat([Buffer.from(head), bytes.subarray(first, last + 1)]);
+  };
+  await using server = await rawServer((asked, count) => {
+    if (count === 1) return cutAnswer(bytes, 100_000, { headers: 'ETag: "v1"\r\n' });
+    const first = Number(/^range: bytes=(\d+)-/im.exec(asked)?.[1]);
+    return part(first, Math.min(first + 99_999, bytes.length - 1));
+  });
+  await using artifact = await download(server.origin, request(workspace.path));
+  expect(artifact.sizeBytes).toBe(bytes.length);
+  expect(bytes.equals(await readFile(artifact.path))).toBe(true);
 });
 
 test("a part other than the requested one is rejected", async () => {

@@ -10,6 +10,7 @@ interface Sketch {
   readonly status?: string;
   readonly exitCode?: number;
   readonly outOfMemory?: boolean;
+  readonly error?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly address?: string;
   readonly ports?: object;
@@ -34,7 +35,12 @@ function container(sketch: Sketch) {
     Id: Buffer.from(`${creationId}${role}${index}`).toString("hex").padEnd(64, "0").slice(-64),
     Name: `/cluster-e2e-default-${role}_${index}`,
     Created: "2026-01-01T00:00:00.5Z",
-    State: { Status: status, ExitCode: sketch.exitCode ?? 0, OOMKilled: sketch.outOfMemory ?? false, Error: "" },
+    State: {
+      Status: status,
+      ExitCode: sketch.exitCode ?? 0,
+      OOMKilled: sketch.outOfMemory ?? false,
+      Error: sketch.error ?? "",
+    },
     Config: {
       Labels: { ...shared(creationId), [labelNames.role]: role, [labelNames.index]: index, ...sketch.labels },
     },
@@ -121,6 +127,15 @@ test("a stopped container says why, and its cluster is incomplete", () => {
   );
 });
 
+test.each([
+  [{ exitCode: 128, error: "no space left on device" }, "status 128: no space left on device"],
+  [{ exitCode: 137 }, "status 137 (killed, perhaps because memory ran out)"],
+  [{ exitCode: 0 }, "status 0"],
+])("the end of a container with %j is explained", (sketch, reason) => {
+  const [cluster] = read(container({ status: "exited", ...sketch }));
+  expect(cluster!.nodes[0]!.stateReason).toBe(`the container stopped with ${reason}`);
+});
+
 test("where all have stopped there still is a cluster to destroy", () => {
   expect(read(container({ status: "exited" }))[0]!.state).toBe("incomplete");
 });
@@ -146,4 +161,11 @@ test("what a create that was cut short never started is over, and what it starte
   ]);
   const [other] = toClusters(inventory(containers, [second]), "/state");
   expect(other!.state).toBe("starting");
+});
+
+test("a cluster is as old as its first container, or of unknown age", () => {
+  const older = { ...container({ role: "agent" }), Created: "2025-12-31T00:00:00Z" };
+  expect(read(container({}))[0]!.createdAt).toEqual(new Date("2026-01-01T00:00:00.500Z"));
+  expect(read(container({}), older)[0]!.createdAt).toEqual(new Date("2025-12-31T00:00:00Z"));
+  expect(read({ ...container({}), Created: "yesterday" })[0]!.createdAt).toBeUndefined();
 });
