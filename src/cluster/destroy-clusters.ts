@@ -1,6 +1,6 @@
 import type { Backend } from "../model/backend.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
 import { endCreation } from "../system/files/creation-folder.ts";
@@ -33,7 +33,7 @@ export async function destroyEach(
   runtime: Pick<Runtime, "progress">,
   signal: AbortSignal,
 ): Promise<void> {
-  await runAtOnce(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
+  await mapConcurrently(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
 }
 
 async function destroyOne(

@@ -13,8 +13,8 @@ test("a cluster in another region is found only for the error message", async ()
   fixture.cloud.requests.clear();
   expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
   expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
-  expect(await elsewhere.findElsewhere("default", neverAborted)).toEqual({ places: [region], silent: [] });
-  expect(await here.findElsewhere("default", neverAborted)).toEqual({ places: [], silent: [] });
+  expect(await elsewhere.findInOtherPlaces("default", neverAborted)).toEqual({ places: [region], unreachable: [] });
+  expect(await here.findInOtherPlaces("default", neverAborted)).toEqual({ places: [], unreachable: [] });
 });
 
 test("lists the clusters of all enabled regions, and names a region that rejects the request with its reason", async () => {
@@ -28,12 +28,12 @@ test("lists the clusters of all enabled regions, and names a region that rejects
   const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
   fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
   const backend = await fixture.open(region);
-  const { clusters, silent } = await backend.listEverywhere!(neverAborted);
+  const { clusters, unreachable } = await backend.listEverywhere!(neverAborted);
   expect(clusters.map(({ id, region: place }) => [id, place])).toEqual([
     ["middle", "eu-central-1"],
     ["west", region],
   ]);
-  expect(silent).toEqual([
+  expect(unreachable).toEqual([
     { place: "us-east-1", reason: expect.stringContaining("may not call ec2:DescribeInstances") },
   ]);
 });

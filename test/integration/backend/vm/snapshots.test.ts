@@ -179,8 +179,8 @@ checks.each([
     expect(await names()).toEqual(["counted"]);
     const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
     expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
-    const wires = await readFile(join(cluster().directory, "machines", "network", "wires"), "utf8");
-    expect(await stat(wires).catch(() => "gone")).toBe("gone");
+    const sockets = await readFile(join(cluster().directory, "machines", "network", "sockets"), "utf8");
+    expect(await stat(sockets).catch(() => "gone")).toBe("gone");
   },
   60_000,
 );
