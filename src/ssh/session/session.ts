@@ -6,6 +6,7 @@ import { orAborted } from "../../system/or-aborted.ts";
 import { eitherSignal } from "../either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
 import { createLoginMark, type LoginMark } from "./login-mark.ts";
+import type { MasterConnection } from "./master-connection.ts";
 import {
   createToken,
   deliverCommand,
@@ -33,6 +34,8 @@ export interface SessionRequest {
   readonly stdio: SessionStdio;
   /** This program's environment. */
   readonly environment: Environment;
+  /** Used if it is open, and otherwise opened after a session that logged in; undefined: every session logs in. */
+  readonly master: MasterConnection | undefined;
   /**
    * Opens a second connection to the node. Used at once for a session with a terminal, otherwise only after a session that was interrupted or ended
    * with 255.
@@ -52,6 +55,7 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
   const transport = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
   await using mark = createLoginMark(`${request.sshConfigFile}.${transport.token}`);
   await using messages = createSshMessages(`${request.sshConfigFile}.${transport.token}.log`, request.stdio[2]);
+  const mayBeShared = request.master?.hasSocket() === true;
   const session = start(request, transport, { mark, messages });
   using end = eitherSignal([signal, session.ended]);
   const carried = carry(session, request, end.signal);
@@ -60,6 +64,8 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
     const status = await orAborted(Promise.race([session.status, carried.then(() => session.status)]), signal);
     if (status !== sshFailed) {
       messages.release();
+      // Not after a session that was shared: a shared one sets no mark.
+      if (mark.isSet()) request.master?.open(request.sshConfigFile, request.host);
       return status;
     }
     // ssh also ends this way after an interrupt from the keyboard, perhaps before this program receives it.
@@ -72,10 +78,13 @@ export async function runSession(request: SessionRequest, signal: AbortSignal): 
   }
   const reason = await whyUnreachable(request);
   if (isHostKeyChange(reason)) throw reason;
-  if (!mark.isSet() && isKeyMissing(reason)) throw reason;
+  // An ssh that tried to log in by itself either set the mark or wrote why it failed.
+  const isShared = (mayBeShared || request.master?.hasSocket() === true) && !mark.isSet() && messages.isEmpty();
+  const hasBegun = mark.isSet() || isShared;
+  if (!hasBegun && isKeyMissing(reason)) throw reason;
   messages.release();
-  if (!mark.isSet()) throw loginFailed(request.host);
-  if (reason !== undefined) throw nodeGone(request.host);
+  if (!hasBegun) throw loginFailed(request.host);
+  if (reason !== undefined || (isShared && !(await request.master?.isAlive()))) throw nodeGone(request.host);
   return sshFailed;
 }
 
@@ -108,9 +117,11 @@ function start(
     ? ["-t", terminalLine(transport)]
     : ["-T", pipedLine(transport, Buffer.byteLength(script))];
   const [stdin, stdout, stderr] = request.stdio;
-  const options = ["-F", request.sshConfigFile, ...mark.options, ...messages.options, mode];
+  const sharing = request.master?.options ?? [];
+  const options = ["-F", request.sshConfigFile, ...sharing, ...mark.options, ...messages.options, mode];
   const child = Bun.spawn([ssh, ...options, request.host, line], {
     stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
+    ...(request.master !== undefined && { cwd: request.master.folder }),
     env: { ...minimalEnvironment(request.environment), ...mark.environment },
   });
   const ended = new AbortController();

@@ -132,6 +132,12 @@ export async function isCreationUnderWay(directory: string): Promise<boolean> {
   return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
 }
 
+/** Whether this program has removed the creation in this folder, or given up on it. */
+export async function isEndedCreation(directory: string): Promise<boolean> {
+  const state = (await readCreation(directory))?.state;
+  return state === "removed" || state === "abandoned";
+}
+
 async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {
   const creation = await readCreation(directory);
   if (creation?.state === "abandoned") return { directory, creation };

@@ -28,6 +28,7 @@ process.exitCode = await runSession(
     terminal: true,
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
+    master: undefined,
     connect: (connectSignal) => pool.connect(destinationOf({ port: request.port, user: "root" }), connectSignal),
   },
   signal,
