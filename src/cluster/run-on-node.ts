@@ -7,8 +7,9 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
+import { eitherSignal } from "../ssh/either-signal.ts";
 import { firstToAnswer } from "../ssh/connection/first-to-answer.ts";
-import { findSsh, runSession } from "../ssh/session/session.ts";
+import { findSsh, runSession, type SessionAttempt } from "../ssh/session/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-script.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../system/files/creation-folder.ts";
@@ -43,6 +44,8 @@ export interface RunRequest {
   /** Fetched from the node after the command, whatever its status. */
   readonly fetches: readonly FetchRequest[];
   readonly isTerminal: boolean;
+  /** For a cluster that may be gone; absent if it isn't. */
+  readonly attempt?: SessionAttempt;
 }
 
 /**
@@ -121,7 +124,7 @@ async function converse(
   { candidates, connections, runtime, configuration }: Way,
   signal: AbortSignal,
 ): Promise<number> {
-  const node = await firstToAnswer(candidates, greetingLimitMs, signal);
+  const node = await firstAnswer(candidates, request.attempt, signal);
   const script = sessionScript(cluster, node, request);
   const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
   const status = await runSession(
@@ -141,6 +144,7 @@ async function converse(
           )
         : undefined,
       script,
+      attempt: request.attempt,
       connect,
     },
     signal,
@@ -151,6 +155,16 @@ async function converse(
     settings: script.settings,
   });
   return await fetchFiles(status, request.fetches, { open, progress: runtime.progress }, signal);
+}
+
+async function firstAnswer(
+  candidates: Candidates,
+  attempt: SessionAttempt | undefined,
+  signal: AbortSignal,
+): Promise<NodeRecord> {
+  if (attempt === undefined) return firstToAnswer(candidates, greetingLimitMs, signal);
+  using either = eitherSignal([signal, attempt.refuted]);
+  return await firstToAnswer(candidates, greetingLimitMs, either.signal);
 }
 
 /** How long masters may take to answer at all. */

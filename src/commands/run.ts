@@ -84,10 +84,11 @@ export const runCommand = (driver: Driver) =>
     check: ({ fetch = [] }, problems) => checkFetches(fetch, problems),
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
-      const { runOnNode } = await import("../cluster/run-on-node.ts");
+      const { runOnCluster } = await import("../cluster/run-on-cluster.ts");
       const backend = await sparingCommandStatus(context, driver.open(input, context, context.signal));
       const password = await loginPassword(input.loginPw, context);
-      const cluster = await sparingCommandStatus(context, findCluster(backend, input.clusterId, context.signal));
+      const { clusterId: id } = input;
+      const find = (signal: AbortSignal) => sparingCommandStatus(context, findCluster(backend, id, signal));
       const request = {
         words: input.words,
         node: input.node,
@@ -100,8 +101,8 @@ export const runCommand = (driver: Driver) =>
         fetches: input.fetch,
         isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
       };
-      const onConnecting = (): void => context.failuresExitWith(255);
-      return runOnNode(cluster, request, { ...context, onConnecting }, context.signal);
+      const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
+      return runOnCluster({ backend, clusterId: id, find, request }, runtime, context.signal);
     },
   });
 

@@ -19,6 +19,7 @@ export interface CreationFiles {
   readonly sshConfig: string;
   readonly log: string;
   readonly creation: string;
+  readonly lastRecord: string;
 }
 
 export function creationFiles(directory: string): CreationFiles {
@@ -28,6 +29,7 @@ export function creationFiles(directory: string): CreationFiles {
     sshConfig: join(directory, "ssh_config"),
     log: join(directory, "log"),
     creation: join(directory, "creation.json"),
+    lastRecord: join(directory, "last_record.json"),
   };
 }
 
@@ -120,6 +122,19 @@ export async function abandonedCreations(root: string, clusterId: string): Promi
   return found
     .filter((abandoned) => abandoned !== undefined)
     .filter(({ creation }) => creation.clusterId === clusterId);
+}
+
+/** The folders of this id's creations that may still be clusters, including imported ones. */
+export async function presentCreations(root: string, clusterId: string): Promise<readonly string[]> {
+  const names = (await folderNames(root)).filter((name) => creationOfDirectory(name)?.clusterId === clusterId);
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const directory = join(root, name);
+      const state = (await readCreation(directory))?.state ?? "finished";
+      return state === "finished" && (await isOwnFolder(directory)) ? [directory] : [];
+    }),
+  );
+  return found.flat();
 }
 
 /** Whether nobody works on the creation in this folder, and it may have left something behind. */

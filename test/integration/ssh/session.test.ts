@@ -97,6 +97,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
         master: undefined,
+        attempt: undefined,
         connect: (inner) => (given.pool ?? pool).connect(destinationOf({ user: "root", port }), inner),
       },
       abort,

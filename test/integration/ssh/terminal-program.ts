@@ -29,6 +29,7 @@ process.exitCode = await runSession(
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
     master: undefined,
+    attempt: undefined,
     connect: (connectSignal) => pool.connect(destinationOf({ port: request.port, user: "root" }), connectSignal),
   },
   signal,

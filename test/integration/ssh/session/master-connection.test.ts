@@ -93,6 +93,7 @@ async function startNode(settings: readonly string[]): Promise<Node> {
         stdio: [stdin!, stdout!, stderr!],
         environment: { ...process.env, CLOUD_SECRET_ACCESS_KEY: "hush-hush" },
         master: await master(),
+        attempt: undefined,
         connect: (inner) => pool.connect(destinationOf(server), inner),
       },
       abort,
