@@ -44,6 +44,9 @@ const fetchOptions = {
   }),
 };
 
+const missingFolderHint =
+  "The platform brings it: wait for the installation with the wait command, or pass --no-test-env to run without it.";
+
 export const runCommand = (driver: Driver) =>
   defineCommand({
     name: "run",
@@ -87,22 +90,21 @@ export const runCommand = (driver: Driver) =>
       const { runOnCluster } = await import("../cluster/run-on-cluster.ts");
       const backend = await sparingCommandStatus(context, driver.open(input, context, context.signal));
       const password = await loginPassword(input.loginPw, context);
-      const { clusterId: id } = input;
-      const find = (signal: AbortSignal) => sparingCommandStatus(context, findCluster(backend, id, signal));
+      const find = (signal: AbortSignal) =>
+        sparingCommandStatus(context, findCluster(backend, input.clusterId, signal));
       const request = {
         words: input.words,
         node: input.node,
         login: { name: input.loginUname, password },
         variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
         hasTestEnvironment: !input.noTestEnv,
-        missingFolderHint:
-          "The platform brings it: wait for the installation with the wait command, or pass --no-test-env to run without it.",
+        missingFolderHint,
         checkout: input.syncDir,
         fetches: input.fetch,
         isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
       };
       const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
-      return runOnCluster({ backend, clusterId: id, find, request }, runtime, context.signal);
+      return runOnCluster({ backend, clusterId: input.clusterId, find, request }, runtime, context.signal);
     },
   });
 
