@@ -76,6 +76,7 @@ function creationOf(
     summary: { lines: [], facts: {} },
     lookEveryMs: 50,
     loginLimitMs: 10_000,
+    loginEveryMs: 100,
     claim: async (folder) => {
       state.folder = { creationId: folder.creationId, directory: folder.directory };
       await pinHostKeys(machines, folder.directory);
