@@ -1,7 +1,7 @@
 /** Builds every program for a platform and looks at what came out as closely as can be without that platform. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compile } from "../build.ts";
+import { compileProgram } from "../build.ts";
 import { baseExecutable } from "./base-executables.ts";
 import { isSignedByKey, signatureFaults, signedAdHoc } from "./code-signature.ts";
 import { output } from "./command.ts";
@@ -46,8 +46,11 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
   for (const program of programs) {
     // The file's own name becomes part of its bytes: the platform stands in the folder's.
     const path = join(folder, "build", program);
-    const source = join(root, "src", "bin", `${program}.ts`);
-    const inputs = await compile({ source, outfile: path, version, platform: { target: platform.target, base } });
+    const inputs = await compileProgram(program, {
+      outfile: path,
+      version,
+      platform: { target: platform.target, base },
+    });
     if (platform.os === "darwin") await sign(path);
     executables.push({ program, path, inputs });
   }
