@@ -29,12 +29,9 @@ async function git(...args: readonly string[]): Promise<string | undefined> {
   return (await child.exited) === 0 && text !== "" ? text : undefined;
 }
 
-interface Compilation extends Outcome {
+interface Compilation {
   readonly source: string;
   readonly plugins?: readonly BunPlugin[];
-}
-
-interface Outcome {
   /** Its last part becomes part of the bytes; map files may land beside it. */
   readonly outfile: string;
   readonly version: string;
@@ -42,11 +39,10 @@ interface Outcome {
   readonly platform?: { readonly target: Build.CompileTarget; readonly base: string };
 }
 
-/** Makes the executable of a program in src/bin; see `compile`. */
-export async function compileProgram(program: string, outcome: Outcome): Promise<readonly string[]> {
-  const plugins = [withPreparedHelp(await declared(root, program))];
-  return compile({ source: join(root, "src", "bin", `${program}.ts`), plugins, ...outcome });
-}
+/** What is put into a program in src/bin beside its sources. */
+export const programPlugins = async (program: string): Promise<readonly BunPlugin[]> => [
+  withPreparedHelp(await declared(root, program)),
+];
 
 const usualPlugins = [withoutNativeModules, withoutUnusedParts];
 
@@ -113,7 +109,8 @@ export async function buildProgram(program: string, version: string): Promise<st
   };
   for (const signal of signals) process.on(signal, onSignal);
   try {
-    await compileProgram(program, { outfile: join(folder, program), version });
+    const source = join(root, "src", "bin", `${program}.ts`);
+    await compile({ source, plugins: await programPlugins(program), outfile: join(folder, program), version });
     await rename(join(folder, program), join(dist, program));
     return join(dist, program);
   } finally {

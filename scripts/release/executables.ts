@@ -1,7 +1,8 @@
 /** Builds every program for a platform and looks at what came out as closely as can be without that platform. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compileProgram } from "../build.ts";
+import type { BunPlugin } from "bun";
+import { compile } from "../build.ts";
 import { baseExecutable } from "./base-executables.ts";
 import { isSignedByKey, signatureFaults, signedAdHoc } from "./code-signature.ts";
 import { output } from "./command.ts";
@@ -30,6 +31,8 @@ interface BuildRequest {
   readonly folder: string;
   readonly programs: readonly string[];
   readonly version: string;
+  /** What is put into a program beside its sources. */
+  readonly plugins: (program: string) => Promise<readonly BunPlugin[]>;
 }
 
 export async function buildPlatform(platform: Platform, request: BuildRequest): Promise<PlatformBuild> {
@@ -46,10 +49,14 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
   for (const program of programs) {
     // The file's own name becomes part of its bytes: the platform stands in the folder's.
     const path = join(folder, "build", program);
-    const inputs = await compileProgram(program, {
+    const source = join(root, "src", "bin", `${program}.ts`);
+    const bun = { target: platform.target, base };
+    const inputs = await compile({
+      source,
+      plugins: await request.plugins(program),
       outfile: path,
       version,
-      platform: { target: platform.target, base },
+      platform: bun,
     });
     if (platform.os === "darwin") await sign(path);
     executables.push({ program, path, inputs });
