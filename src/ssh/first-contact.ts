@@ -52,7 +52,7 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
     {
       clock: contact.clock,
       deadlineMs: contact.deadlineMs,
-      pauseMs: (failures) => Math.min(contact.everyMs, firstPauseMs * 1.1 ** failures) * (0.8 + Math.random() * 0.4),
+      pauseMs: (failures) => Math.min(contact.everyMs, firstPauseMs * 1.15 ** failures) * (0.8 + Math.random() * 0.4),
       onFailure: ({ message }) => {
         if (message !== told.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
         told.message = message;
@@ -62,7 +62,7 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
   );
 }
 
-/** With the following pauses, this is about a tenth of the time already spent waiting: a refused connection costs almost nothing. */
+/** With the following pauses, this is about a seventh of the time already spent waiting: a refused connection costs almost nothing. */
 const firstPauseMs = 50;
 /** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
 const refusalsBorne = 5;

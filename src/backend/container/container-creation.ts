@@ -40,7 +40,7 @@ export class ContainerCreation implements Creation {
   readonly nodeCount: number;
   readonly lookEveryMs = 1_000;
   readonly loginLimitMs = 10 * 60_000;
-  readonly loginEveryMs = 250;
+  readonly loginEveryMs = 500;
   readonly #plan: ContainerPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();
