@@ -156,7 +156,7 @@ export class VmCreation implements Creation {
       isSandboxed,
       firmware: resolved.firmware,
       image,
-      boot: { user: sshUser, publicKey, deadline: undefined, hosts },
+      boot: { user: sshUser, publicKey, deadline: undefined, hosts, lingers: true },
       firstHostKeys: this.#hostKeys,
       wires: { folder: wires, count: facts.nodes.length },
       clock: this.#runtime.clock,
