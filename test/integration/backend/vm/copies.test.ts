@@ -200,6 +200,7 @@ checks(
   60_000,
 );
 
+// Shows R135.
 test("memory must suffice for the copy, and for the source if it runs", () => {
   const nodes = [{ state: "running" }, { state: "running" }];
   const cluster = (states = nodes) =>
