@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { until } from "../../../support/until.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 
@@ -78,8 +79,10 @@ test("an aborted call rejects at once with the signal's reason", async () => {
   const backend = await fixture.open(region);
   const controller = new AbortController();
   const reason = new Error("enough");
-  setTimeout(() => controller.abort(reason), 100);
-  expect(await backend.list(controller.signal).catch((error: unknown) => error)).toBe(reason);
+  const listing = backend.list(controller.signal).catch((error: unknown) => error);
+  await until("the request", () => fixture.cloud.requests.entries.length > 0);
+  controller.abort(reason);
+  expect(await listing).toBe(reason);
 });
 
 test("if this machine's public address can't be determined, the error names the option", async () => {
