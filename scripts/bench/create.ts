@@ -8,7 +8,7 @@ import { time } from "./measure.ts";
 const bootDelayMs = 2000;
 /** How long the local cloud leaves a new instance `pending`. */
 const pendingMs = 150;
-const sizes = [3, 30, 100, 300] as const;
+const sizes = [3, 30, 100, 300, 1000] as const;
 
 /** What the machines answer: the first match wins, the last one matches everything. */
 const answers = [
