@@ -1,6 +1,6 @@
 /**
  * Everything that can be said of the sources without running the product: format, lint, types, unused code, shell scripts
- * and the laws of the house. Exit code 1 if anything is wrong.
+ * and the rules of the architecture. Exit code 1 if anything is wrong.
  * Usage: bun run check
  */
 import { join } from "node:path";
@@ -70,7 +70,7 @@ async function main(): Promise<void> {
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
     { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
-    { name: "laws", argv: [process.execPath, "test", "--only-failures", "test/unit/tidy.test.ts"] },
+    { name: "rules", argv: [process.execPath, "test", "--only-failures", "test/unit/architecture.test.ts"] },
   ];
   const results = await Promise.all(
     checks.map(async (check) => {

@@ -1,8 +1,8 @@
 /**
- * Changes the sources in many small ways, one at a time, and looks which changes the unit and integration tests notice. Works on copies of the checkout, in a
- * temporary folder. Prints killed and survived mutants by room, and writes each verdict to dist/mutate.json. Takes long: about a second for each mutant that the
- * compiler refuses or a unit test notices, up to four minutes for others.
- * Usage: bun run mutate [ROOM, FOLDER OR FILE] [--count 150] [--seed 1] [--jobs 2]
+ * Changes the sources in many small ways, one at a time, and checks which changes the unit and integration tests detect. Works on copies of the checkout, in a
+ * temporary folder. Prints how many mutants were killed and survived in each layer, and writes each verdict to dist/mutate.json. A mutant that the compiler
+ * rejects or a unit test kills takes about a second, others up to four minutes.
+ * Usage: bun run mutate [FOLDER OR FILE] [--count 150] [--seed 1] [--jobs 2]
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -24,7 +24,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** Mutants of the sources below `src/PLACE`, or of all. */
+/** Mutants of the folder or file `src/PLACE`, or of all sources. */
 async function chooseMutants({ path: tree }: TreeCopy, place: string): Promise<readonly Mutant[]> {
   const within = join("src", place.replace(/^src(?:\/|$)/, ""));
   const paths = [...new Bun.Glob("src/**/*.ts").scanSync(tree)]
@@ -36,7 +36,7 @@ async function chooseMutants({ path: tree }: TreeCopy, place: string): Promise<r
   return pick(found, Number(values.count), Number(values.seed));
 }
 
-/** Does work on each entry, with as many at a time as there are copies. */
+/** Processes all entries, one at a time in each copy. */
 async function onCopies<T, R>(
   copies: readonly TreeCopy[],
   entries: readonly T[],
@@ -51,7 +51,6 @@ async function onCopies<T, R>(
   return results;
 }
 
-/** Test files that cannot notice any of the mutants are not measured. */
 async function measure(
   copies: readonly TreeCopy[],
   paths: readonly string[],

@@ -8,10 +8,9 @@ import { containerDriver } from "../src/bin/container-driver.ts";
 import { vmDriver } from "../src/bin/vm-driver.ts";
 import type { Command, Program } from "../src/cli/command.ts";
 import {
-  argumentLabel,
+  describeArguments,
   defaultTextOf,
   flagWithPlaceholder,
-  notesOf,
   undescribedChoices,
   usageOf,
 } from "../src/cli/help/describe.ts";
@@ -39,12 +38,13 @@ function commandReference(name: string): string {
   const rows = byText(having, ({ command }) =>
     Object.values(command.options).map((each) => optionRow(each).join("\t")),
   );
-  const positionals = Object.values(first.command.positionals);
   return [
     `### ${name}`,
     having.map(({ program, command }) => `\`${usageOf(program, command)}\``).join(having.length > 1 ? "\\\n" : ""),
     descriptions.map(({ text, owners }) => (only(owners) === "" ? text : `**${only(owners)}**: ${text}`)).join("\n\n"),
-    positionals.map((each) => `- \`${argumentLabel(each)}\`: ${each.summary}${notesOf(each)}`).join("\n"),
+    describeArguments(first.command)
+      .map(([label, text]) => `- \`${label}\`: ${text}`)
+      .join("\n"),
     rows.length === 0
       ? ""
       : table(

@@ -24,7 +24,7 @@ export { Cluster } from "./cluster/library/cluster.ts";
 export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/library/cluster.ts";
 export type { Installation } from "./cluster/library/install-from-path.ts";
 export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
-export type { ClusterRequest } from "./cluster/library/open-cluster.ts";
+export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./cluster/library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
 export type { SnapshotRecord } from "./model/snapshots.ts";
 export type { SavedLogs } from "./cluster/logs/save-logs.ts";

@@ -4,14 +4,14 @@ import type { Mutant } from "./find-mutants.ts";
 import { runTests } from "./run-tests.ts";
 import type { TreeCopy } from "./tree-copy.ts";
 
-/** A test file as it is without any mutant. */
+/** What is known about a test file from a run without any mutant. */
 export interface TestFile {
   readonly path: string;
   readonly passes: boolean;
   readonly seconds: number;
-  /** By path, the lines of the sources that it runs, and those that it could have run. */
+  /** For each source file, the lines that the test executes, and all lines that can be executed. */
   readonly lines: ReadonlyMap<string, Lines>;
-  /** Beside it are programs, which it may start: what these run is not seen. */
+  /** There are programs in the same folder, which it may start. The lines that they execute are not known. */
   readonly hasPrograms: boolean;
 }
 
@@ -20,16 +20,16 @@ interface Lines {
   readonly all: ReadonlySet<number>;
 }
 
-/** These test what src has no part in. */
+/** These tests don't execute anything in src. */
 const notOfSources = /^test\/(?:unit|integration)\/(?:scripts|local-cloud)\/|^test\/unit\/[^/]*$/;
 
-/** Test files of a copy that may notice a mutant. */
+/** The test files of a copy that may detect a mutant. */
 export const listTestFiles = (root: string): readonly string[] =>
   [...new Bun.Glob("test/{unit,integration}/**/*.test.ts").scanSync(root)]
     .filter((path) => !notOfSources.test(path))
     .toSorted();
 
-/** Runs a test file by itself, and notes which lines it reaches. */
+/** Runs one test file alone, and records which lines it executes. */
 export async function measureTestFile(copy: TreeCopy, path: string, signal: AbortSignal): Promise<TestFile> {
   const coverage = join(copy.path, "coverage");
   const moreArgs = ["--coverage", "--coverage-reporter=lcov", "--coverage-dir=coverage"];
@@ -43,7 +43,7 @@ export async function measureTestFile(copy: TreeCopy, path: string, signal: Abor
   return { path, passes: outcome === "passed", seconds, lines: readCoverage(report), hasPrograms };
 }
 
-/** Reads lcov's format. */
+/** Parses lcov's format. */
 export function readCoverage(report: string): ReadonlyMap<string, Lines> {
   const records = report.split("end_of_record").map((record) => {
     const path = /^SF:(.+)$/m.exec(record)?.[1] ?? "";
@@ -57,7 +57,7 @@ export function readCoverage(report: string): ReadonlyMap<string, Lines> {
   return new Map(records.filter(([path]) => path.startsWith("src/")));
 }
 
-/** Whether the test file runs the lines of a mutant. Where these are not counted, the nearest counted line above them decides. */
+/** Whether the test file executes the lines of a mutant. If they are not counted, the nearest counted line above them decides. */
 export function reaches({ lines }: TestFile, { path, line, lastLine }: Mutant): boolean {
   const known = lines.get(path);
   if (known === undefined) return false;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Mutant } from "./find-mutants.ts";
 import type { TreeCopy } from "./tree-copy.ts";
 
-/** The mutants that the compiler refuses. Those of different files are checked together, which takes one run of the compiler. */
+/** Returns the mutants that the compiler rejects. Mutants of different files are checked in one run of the compiler. */
 export async function refusedByTypes(copy: TreeCopy, mutants: readonly Mutant[]): Promise<ReadonlySet<Mutant>> {
   const refused = new Set<Mutant>();
   for (const batch of inBatches(mutants)) {
@@ -15,7 +15,7 @@ export async function refusedByTypes(copy: TreeCopy, mutants: readonly Mutant[])
   return refused;
 }
 
-/** Each batch has at most one mutant of a file. */
+/** A batch has at most one mutant of each file. */
 export function inBatches(mutants: readonly Mutant[]): readonly (readonly Mutant[])[] {
   const batches: Mutant[][] = [];
   for (const mutant of mutants) {

@@ -3,14 +3,14 @@ import { reaches, type TestFile } from "./baseline.ts";
 import type { Mutant } from "./find-mutants.ts";
 
 /**
- * Integration tests of a mutant beyond that are left out: a line that everything runs would take many minutes. With less, most tests of a room such as
- * the cloud's would be left out, and mutants that these detect would be listed.
+ * Integration tests that would take longer in all are left out, because a line that every test executes would take many minutes. With a lower limit,
+ * most tests of a layer such as the cloud's would be left out, and mutants that they kill would be listed as survivors.
  */
 const mostSeconds = 120;
 
 /**
- * Unit tests, which run together, and integration tests one after the other: those of the mutant's own room come first, then quick ones. Where no test
- * is seen to reach the mutant, tests of its room that start programs may do so all the same.
+ * Returns groups of tests: first the unit tests, which run together, then each integration test, those of the mutant's own layer first, then quick ones.
+ * If no test is known to execute the mutant, returns the tests of its layer that start programs, because these may execute it.
  */
 export function chooseTests(mutant: Mutant, tests: readonly TestFile[]): readonly (readonly TestFile[])[] {
   const passing = tests.filter(({ passes }) => passes);
@@ -29,7 +29,7 @@ export function chooseTests(mutant: Mutant, tests: readonly TestFile[]): readonl
   return [...(units.length > 0 ? [units] : []), ...chosen.map((test) => [test])];
 }
 
-/** How many folders, from the top, the test and the mutant's file have in common. */
+/** The number of folders, from the top, that the test and the mutant's file have in common. */
 function nearness({ path }: TestFile, mutant: Mutant): number {
   const [folders, others] = [dirname(path).split("/").slice(2), dirname(mutant.path).split("/").slice(1)];
   const differs = folders.findIndex((folder, index) => folder !== others[index]);

@@ -8,14 +8,14 @@ import type {
   UnaryExpression,
 } from "oxc-parser";
 
-/** A small change to one place of a file, which the tests should notice. */
+/** A small change to one place of a file, which the tests should detect. */
 export interface Mutant {
   /** From the top of the repository. */
   readonly path: string;
-  /** Offsets of what is replaced. */
+  /** Offsets of the text that is replaced. */
   readonly start: number;
   readonly end: number;
-  /** Where it begins and ends, counted from 1. */
+  /** The lines where it begins and ends, counted from 1. */
   readonly line: number;
   readonly lastLine: number;
   readonly before: string;
@@ -61,7 +61,7 @@ const otherMethods = new Map(
   }),
 );
 
-/** Every change that is tried in a file, from its beginning to its end. */
+/** Returns every mutant of a file, from top to bottom. */
 export function findMutants(path: string, text: string): readonly Mutant[] {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path} cannot be parsed: ${errors[0]?.message}`);
@@ -80,7 +80,7 @@ export function findMutants(path: string, text: string): readonly Mutant[] {
   return inCode.toSorted((one, other) => one.start - other.start || one.end - other.end);
 }
 
-/** Conditions that always hold, and that never do. */
+/** Makes conditions always true or always false, and drops negations. */
 function conditions(text: string, replace: Replace) {
   const settle = ({ test }: { readonly test: Span | null }): void => {
     if (test === null) return;
@@ -96,12 +96,12 @@ function conditions(text: string, replace: Replace) {
   };
 }
 
-/** Other operators and methods, and calls that are left out. */
+/** Swaps operators and methods, and leaves out calls. */
 function operations(text: string, replace: Replace) {
   const swap = (node: BinaryExpression | LogicalExpression): void => {
     const other = otherOperators[node.operator];
     if (other === undefined) return;
-    // Between the operands stands the operator, and perhaps a line break.
+    // Between the operands are the operator and perhaps a line break.
     const at = text.indexOf(node.operator, node.left.end);
     replace({ start: at, end: at + node.operator.length }, other);
   };
@@ -121,10 +121,10 @@ function operations(text: string, replace: Replace) {
   };
 }
 
-/** One more makes no difference to larger numbers, which are limits and sizes. */
+/** Larger numbers are limits and sizes, where one more makes no difference. */
 const largest = 16;
 
-/** Other numbers, truth values and lists. */
+/** Changes numbers and booleans, and empties lists. */
 function values(replace: Replace) {
   return {
     Literal: (node: Span & { readonly value: unknown }): void => {

@@ -5,7 +5,7 @@ import type { Verdict } from "./report.ts";
 import { runTests } from "./run-tests.ts";
 import type { TreeCopy } from "./tree-copy.ts";
 
-/** Runs the tests that reach a mutant, until one of them fails. A failure counts when it happens twice. */
+/** Runs the tests that execute a mutant until one of them fails. A failure counts only if it happens twice. */
 export async function judgeMutant(
   copy: TreeCopy,
   { mutant, tests }: { readonly mutant: Mutant; readonly tests: readonly TestFile[] },

@@ -1,4 +1,4 @@
-/** So many of the entries, in their order: the same ones for the same seed. */
+/** Picks `count` random entries and keeps their order. The same seed picks the same entries. */
 export function pick<T>(entries: readonly T[], count: number, seed: number): readonly T[] {
   const next = randomNumbers(seed);
   const lots = entries.map((entry, index) => ({ entry, index, lot: next() }));
@@ -9,7 +9,7 @@ export function pick<T>(entries: readonly T[], count: number, seed: number): rea
     .map(({ entry }) => entry);
 }
 
-/** Numbers from 0 to 1 (mulberry32). */
+/** Random numbers from 0 to 1 (mulberry32). */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

@@ -3,14 +3,14 @@ import type { Mutant } from "./find-mutants.ts";
 export interface Verdict {
   readonly mutant: Mutant;
   readonly by: "types" | "unit" | "integration" | "time limit" | "nothing";
-  /** Which test file noticed it, or that none runs the line. */
+  /** Which test file killed it, or that none executes the line. */
   readonly note: string;
 }
 
-/** The room that a file belongs to: `cli`, `backend/vm`. */
-export function roomOf(path: string): string {
-  const [, room = "", inner = "", ...rest] = path.split("/");
-  return room === "backend" && rest.length > 0 ? `${room}/${inner}` : room;
+/** The layer that a file belongs to: `cli`, `backend/vm`. */
+export function layerOf(path: string): string {
+  const [, layer = "", inner = "", ...rest] = path.split("/");
+  return layer === "backend" && rest.length > 0 ? `${layer}/${inner}` : layer;
 }
 
 /** `src/cli/a.ts:12  < → <=` */
@@ -26,16 +26,16 @@ const killers = ["types", "unit", "integration", "time limit"] as const;
 
 /** A table in Markdown, then the survivors. */
 export function renderReport(verdicts: readonly Verdict[]): string {
-  const rooms = [...new Set(verdicts.map(({ mutant }) => roomOf(mutant.path)))].toSorted();
-  const rows = [...rooms, "all"].map((room) => {
-    const own = verdicts.filter(({ mutant }) => room === "all" || roomOf(mutant.path) === room);
+  const layers = [...new Set(verdicts.map(({ mutant }) => layerOf(mutant.path)))].toSorted();
+  const rows = [...layers, "all"].map((layer) => {
+    const own = verdicts.filter(({ mutant }) => layer === "all" || layerOf(mutant.path) === layer);
     const counts = [...killers, "nothing"].map((by) => own.filter((verdict) => verdict.by === by).length);
     const killed = own.filter(({ by }) => by !== "nothing").length;
-    return `| ${[room, own.length, ...counts, `${Math.round((100 * killed) / own.length)} %`].join(" | ")} |`;
+    return `| ${[layer, own.length, ...counts, `${Math.round((100 * killed) / own.length)} %`].join(" | ")} |`;
   });
   const survivors = verdicts.filter(({ by }) => by === "nothing");
   return [
-    `| room | mutants | ${killers.join(" | ")} | survived | killed |`,
+    `| layer | mutants | ${killers.join(" | ")} | survived | killed |`,
     `|${" --- |".repeat(killers.length + 4)}`,
     ...rows,
     ...(survivors.length > 0 ? ["", "Survived:"] : []),

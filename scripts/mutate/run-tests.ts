@@ -12,7 +12,7 @@ interface TestRunOptions {
   readonly moreArgs: readonly string[];
 }
 
-/** Runs test files in a copy until one fails. Whatever they leave running is ended. */
+/** Runs test files in a copy until one fails. Kills every process that they leave running. */
 export async function runTests(
   { path, temporary }: TreeCopy,
   files: readonly string[],
@@ -37,7 +37,7 @@ export async function runTests(
   return { outcome: seconds >= limitSeconds ? "timed out" : child.exitCode === 0 ? "passed" : "failed", seconds };
 }
 
-/** All processes that were started with this folder for their temporary files. */
+/** Kills all processes whose TMPDIR is this folder. */
 async function endProcessesOf(temporary: string): Promise<void> {
   const ids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
   for (const id of ids) {
@@ -50,6 +50,6 @@ function endProcess(id: number): void {
   try {
     process.kill(id, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }

@@ -3,18 +3,18 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Mutant } from "./find-mutants.ts";
 
-/** A copy of the checkout's files for mutants to be tried in. It goes when it is disposed of. */
+/** A copy of the checkout in which mutants are tried. Disposing of it removes the copy. */
 export interface TreeCopy extends AsyncDisposable {
   readonly path: string;
-  /** For the temporary files of what runs in it. */
+  /** The folder for temporary files of the tests. */
   readonly temporary: string;
-  /** Resolves with what undoes the change. */
+  /** Resolves with a function that undoes the change. */
   apply(mutant: Mutant): Promise<() => Promise<void>>;
 }
 
 export async function copyTree(root: string): Promise<TreeCopy> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-mutate."));
-  // Some tests run programs as nobody.
+  // Some tests run programs as the user nobody.
   await chmod(folder, 0o711);
   const [path, temporary] = [join(folder, "tree"), join(folder, "tmp")];
   for (const file of await listFiles(root)) {
@@ -36,7 +36,7 @@ export async function copyTree(root: string): Promise<TreeCopy> {
   };
 }
 
-/** Files of the checkout, also those not added yet, but for those that are deleted. */
+/** Lists the files of the checkout, including untracked ones, without deleted ones. */
 async function listFiles(root: string): Promise<readonly string[]> {
   const listing = Bun.spawn(
     ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 /** By path: the files of the project that a file imports. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
-/** The rooms of this project, from the top down: each may import those below it. */
-const rooms = "bin index.ts commands cli cluster doctor backend platform ssh system model errors.ts version.ts".split(
+/** The layers of this project, from the top down: each may import those below it. */
+const layers = "bin index.ts commands cli cluster doctor backend platform ssh system model errors.ts version.ts".split(
   " ",
 );
 
@@ -21,7 +21,7 @@ export function resolveImports(
   );
 }
 
-/** The files that an import may mean: with its extension, with another one, without any, or a folder. */
+/** The files that an import may refer to: with its extension, with another one, without any, or a folder. */
 function candidates(target: string): readonly string[] {
   const extensions = [".ts", ".tsx", ".js", ".mjs"];
   const stem = target.replace(/\.(?:m?js|jsx)$/, "");
@@ -56,13 +56,13 @@ function reachableFrom(path: string, graph: ImportGraph): ReadonlySet<string> {
   return found;
 }
 
-/** `importer → imported` wherever that leads to a higher room; undefined where the rooms are not this project's. */
+/** Lists imports of a higher layer as `importer → imported`; undefined for other projects, whose layers are unknown. */
 export function upwardImports(graph: ImportGraph): readonly string[] | undefined {
-  const known = [...graph.keys()].map(roomOf);
+  const known = [...graph.keys()].map(layerOf);
   if (known.includes(-1)) return undefined;
   return [...graph].flatMap(([path, imported]) =>
-    imported.filter((target) => roomOf(target) < roomOf(path)).map((target) => `${path} → ${target}`),
+    imported.filter((target) => layerOf(target) < layerOf(path)).map((target) => `${path} → ${target}`),
   );
 }
 
-const roomOf = (path: string): number => rooms.indexOf(path.split("/")[1] ?? "");
+const layerOf = (path: string): number => layers.indexOf(path.split("/")[1] ?? "");

@@ -23,7 +23,7 @@ interface ImportMeasures {
   readonly perFile: number;
   /** Groups of files that all import each other, directly or not. */
   readonly cycles: readonly (readonly string[])[];
-  /** Absent where no order of rooms is known. */
+  /** Absent for a project whose layers are unknown. */
   readonly upward?: readonly string[];
 }
 

@@ -15,6 +15,7 @@ export const cloudDriver = defineDriver({
   canDestroy: false,
   canHandOver: true,
   snapshots: undefined,
+  canCopy: false,
   doctorSubject: "this machine and the account",
   // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.
   selinuxProblem: (distribution) =>

@@ -38,6 +38,8 @@ export interface Program {
   readonly name: string;
   readonly summary: string;
   readonly commands: readonly Command[];
+  /** Why this program lacks a command that other programs have, by the command's name. */
+  readonly missingCommands?: ReadonlyMap<string, string>;
   /** The text that `--licenses` prints. */
   readonly licenses: () => Promise<string>;
 }

@@ -75,7 +75,8 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
   } else {
     const names = program.commands.map((each) => each.name);
     const meant = nearest(name, names);
-    problems.add(`${quoted(name)}: no such command${meant === undefined ? "" : `; did you mean ${meant}?`}`);
+    const advice = program.missingCommands?.get(name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
+    problems.add(`${quoted(name)}: no such command${advice === undefined ? "" : `; ${advice}`}`);
   }
   problems.throwIfAny();
   throw new Error("unreachable: a problem was added above");

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Backend } from "../model/backend.ts";
-import type { Creation, CreationFolder, CreationRequest } from "../model/creation.ts";
+import type { Creation, CreationFolder } from "../model/creation.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { type ClusterRecord, nodeCount } from "../model/cluster-record.ts";
+import type { ClusterRecord } from "../model/cluster-record.ts";
 import { ClusterError, messageOf } from "../errors.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
@@ -25,7 +25,10 @@ import { undoCreation } from "./create/undo-creation.ts";
 import { saveFailureLogs } from "./logs/save-failure-logs.ts";
 import { rm } from "node:fs/promises";
 
-export interface ClusterCreation<Options> extends CreationRequest<Options> {
+export interface ClusterCreation {
+  readonly clusterId: string;
+  /** Determines what is needed; see Backend.plan. */
+  readonly plan: (signal: AbortSignal) => Promise<Creation>;
   /** Path of the user's own private key; undefined: a key is made for this cluster. */
   readonly ownKey: string | undefined;
   readonly keepOnFailure: boolean;
@@ -42,9 +45,9 @@ export interface ClusterCreation<Options> extends CreationRequest<Options> {
  * id and launch; then look, log in and prepare concurrently; then keep or roll back. After a failure or an abort only logs in the cluster's folder
  * remain, unless `keepOnFailure` is set. Throws the errors of the backend and the installer, `deadline-passed`, and the signal's reason.
  */
-export async function createCluster<Options>(
-  backend: Backend<Options>,
-  request: ClusterCreation<Options>,
+export async function createCluster(
+  backend: Backend<never>,
+  request: ClusterCreation,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
@@ -57,14 +60,14 @@ export async function createCluster<Options>(
   const made: { creation?: Creation } = {};
   using _remains = request.onAbandon(() => made.creation?.describeRemains() ?? "Nothing has been created.");
   try {
-    const creation = await backend.plan(request, either);
+    const creation = await request.plan(either);
     made.creation = creation;
     for (const [label, value] of creation.summary.lines) progress.detail(1, `${label}: ${value}`);
     await removeLeftovers(backend, { root: folder.root, clusterId: request.clusterId }, runtime, either);
     await creation.claim(folder, either);
     const raising = {
       creation,
-      count: nodeCount(request.counts),
+      count: creation.nodeCount,
       publicKey: folder.publicKey,
       logIn: await firstLogin({ directory, connections, creation, deadlineMs: request.deadlineMs }, runtime),
       installer: (inner: AbortSignal) => request.installer(connections, inner),
@@ -97,9 +100,9 @@ interface LockedFolder extends CreationFolder {
 }
 
 /** Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder belongs to this process until `endCreation`. */
-async function lockFolder<Options>(
-  backend: Backend<Options>,
-  { clusterId, ownKey }: ClusterCreation<Options>,
+async function lockFolder(
+  backend: Pick<Backend<never>, "name" | "place">,
+  { clusterId, ownKey }: ClusterCreation,
   { environment }: Runtime,
 ): Promise<LockedFolder> {
   const { generateKeyPair, readKeyPair } = await import("../ssh/keys.ts");

@@ -19,7 +19,7 @@ export interface InstalledCluster<Options> extends Pick<
   readonly installation: CheckedInstallation;
 }
 
-type CreationRules = Pick<ClusterCreation<unknown>, "ownKey" | "keepOnFailure" | "deadlineMs" | "onAbandon">;
+export type CreationRules = Pick<ClusterCreation, "ownKey" | "keepOnFailure" | "deadlineMs" | "onAbandon">;
 
 /** Creates the machines and starts the installation on them; see createCluster. */
 export async function createInstalledCluster<Options>(
@@ -31,8 +31,9 @@ export async function createInstalledCluster<Options>(
   const { installation, ownKey, keepOnFailure, deadlineMs, onAbandon } = request;
   const plan = planInstallation(installation, backend);
   const { clock, progress } = runtime;
-  const creation: ClusterCreation<Options> = {
-    ...creationRequest(request),
+  const creation: ClusterCreation = {
+    clusterId: request.clusterId,
+    plan: async (inner) => backend.plan(creationRequest(request), inner),
     ownKey,
     keepOnFailure,
     deadlineMs,

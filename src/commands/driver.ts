@@ -31,6 +31,8 @@ export interface Driver {
   readonly canHandOver: boolean;
   /** What a snapshot of a cluster holds, for the help; undefined if the executable has no command for snapshots. */
   readonly snapshots: string | undefined;
+  /** Whether `create` can also make a cluster from a snapshot. */
+  readonly canCopy: boolean;
   /** The subject of `doctor`: "this machine and …". */
   readonly doctorSubject: string;
   /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */

@@ -9,7 +9,7 @@ export const logsCommand = (driver: Driver) =>
     name: "logs",
     summary: "Collect the logs of all nodes",
     description:
-      "Save the installer, platform and first-boot logs of every node that answers, and the console output of every machine. Each log is a file of its own. Print the folder that holds the files. The command works at any time, even while the installation runs or after it has failed.",
+      "Save the installer, platform and first-boot logs of every node that answers, and the console output of every machine. Each log is a separate file. Print the folder that contains the files. The command works at any time, even while the installation runs or after it has failed.",
     positionals: {},
     options: {
       clusterId,

@@ -1,6 +1,6 @@
 import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion/completion-command.ts";
-import { createCommand } from "./create.ts";
+import { createCommand } from "./create/create.ts";
 import { destroyCommand } from "./destroy.ts";
 import { doctorCommand } from "./doctor.ts";
 import type { Driver } from "./driver.ts";
@@ -34,5 +34,19 @@ export function programFor(driver: Driver): Program {
     ...(driver.canDestroy ? [destroyCommand(driver)] : []),
     completionCommand,
   ];
-  return { name: driver.program, summary: driver.summary, commands, licenses: readLicenses };
+  const { program: name, summary } = driver;
+  return { name, summary, commands, missingCommands: missingCommands(driver), licenses: readLicenses };
+}
+
+function missingCommands({ canDestroy, canHandOver, snapshots }: Driver): ReadonlyMap<string, string> {
+  const handOver = "clusters on this computer cannot be used from another";
+  return new Map([
+    ...(canDestroy
+      ? []
+      : [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]),
+    ...(snapshots === undefined
+      ? [["snapshot", "snapshots would stay in your account after the cluster's end"] as const]
+      : []),
+    ...(canHandOver ? [] : ["export", "import", "admit"].map((name) => [name, handOver] as const)),
+  ]);
 }

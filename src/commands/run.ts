@@ -44,12 +44,15 @@ const fetchOptions = {
   }),
 };
 
+const missingFolderHint =
+  "The platform brings it: wait for the installation with the wait command, or pass --no-test-env to run without it.";
+
 export const runCommand = (driver: Driver) =>
   defineCommand({
     name: "run",
     summary: "Run a command on a node",
     description:
-      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files come back after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has begun to connect, it exits with 255, as ssh does.",
+      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files come back after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has started to connect, it exits with 255, like ssh.",
     positionals: { words: restArgument({ name: "NODE_ARGS", summary: "The command and its arguments" }) },
     options: {
       clusterId,
@@ -77,7 +80,7 @@ export const runCommand = (driver: Driver) =>
       },
       {
         words: "run --fetch report.xml:results/ pytest --junitxml=report.xml",
-        summary: "Run tests and bring their report back",
+        summary: "Run tests and fetch their report",
       },
       { words: "run \"pytest -k 'not slow' | tee log\"", summary: "Pass a command line to the node's shell" },
     ],
@@ -87,22 +90,21 @@ export const runCommand = (driver: Driver) =>
       const { runOnCluster } = await import("../cluster/run-on-cluster.ts");
       const backend = await sparingCommandStatus(context, driver.open(input, context, context.signal));
       const password = await loginPassword(input.loginPw, context);
-      const { clusterId: id } = input;
-      const find = (signal: AbortSignal) => sparingCommandStatus(context, findCluster(backend, id, signal));
+      const find = (signal: AbortSignal) =>
+        sparingCommandStatus(context, findCluster(backend, input.clusterId, signal));
       const request = {
         words: input.words,
         node: input.node,
         login: { name: input.loginUname, password },
         variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
         hasTestEnvironment: !input.noTestEnv,
-        missingFolderHint:
-          "The platform brings it: wait for the installation with the wait command, or pass --no-test-env to run without it.",
+        missingFolderHint,
         checkout: input.syncDir,
         fetches: input.fetch,
         isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
       };
       const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
-      return runOnCluster({ backend, clusterId: id, find, request }, runtime, context.signal);
+      return runOnCluster({ backend, clusterId: input.clusterId, find, request }, runtime, context.signal);
     },
   });
 

@@ -11,7 +11,7 @@ import { clusterId } from "./options.ts";
 export const snapshotCommand = (driver: Driver) =>
   defineCommand({
     name: "snapshot",
-    summary: "Save a cluster under a name, and bring it back",
+    summary: "Save and restore snapshots of a cluster",
     description: `${driver.snapshots ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
     positionals: {
       action: argument(choice(["create", "list", "restore", "delete"]), {
@@ -23,8 +23,8 @@ export const snapshotCommand = (driver: Driver) =>
     },
     options: { clusterId, ...driver.placeOptions, output: outputFormat(["text", "json"]), verbose },
     examples: [
-      { words: "snapshot create installed", summary: "Save the cluster `default` as `installed`" },
-      { words: "snapshot restore installed", summary: "Put the cluster back to that state" },
+      { words: "snapshot create installed", summary: "Save the cluster `default` as the snapshot `installed`" },
+      { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
       { words: "snapshot list -c nightly", summary: "Show the snapshots of the cluster `nightly`" },
     ],
     check: ({ action, name }, problems) => {

@@ -1,6 +1,6 @@
 import type { Admission } from "./admission.ts";
 import type { ClusterName, ClusterRecord } from "./cluster-record.ts";
-import type { Creation, CreationRequest } from "./creation.ts";
+import type { CopyRequest, Creation, CreationRequest } from "./creation.ts";
 import type { Snapshots } from "./snapshots.ts";
 
 /** Creates, finds and removes machines. It knows nothing about the platform that runs on them. */
@@ -24,6 +24,12 @@ export interface Backend<Options> {
    * that was killed on this machine.
    */
   plan(request: CreationRequest<Options>, signal: AbortSignal): Promise<Creation>;
+
+  /**
+   * Does the same for a cluster that is made from a snapshot. Also throws `snapshot-not-found`, `snapshot-unusable` and the like. Absent if there are
+   * no such clusters.
+   */
+  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
 
   /** Sends one (paged) request. Returns `undefined` if there is no such cluster here. */
   find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;

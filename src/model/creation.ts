@@ -18,6 +18,14 @@ export interface CreationRequest<Options> {
   readonly webScheme: WebScheme | undefined;
 }
 
+/** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */
+export interface CopyRequest {
+  readonly clusterId: string;
+  /** The cluster that has the snapshot. */
+  readonly source: ClusterRecord;
+  readonly snapshot: string;
+}
+
 export interface ImagePreparation {
   /** Part of the image's name, in lower-case letters. */
   readonly name: string;
@@ -31,6 +39,7 @@ export interface ImagePreparation {
  */
 export interface Creation {
   readonly summary: CreationSummary;
+  readonly nodeCount: number;
   /** The longest pause between two calls of `look`, in milliseconds. */
   readonly lookEveryMs: number;
   /** Milliseconds from when a machine has an address until a login must have succeeded. */

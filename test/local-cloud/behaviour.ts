@@ -1,30 +1,30 @@
-/** How the cloud behaves where EC2 hurts its users. Everything can be changed while it runs; times in milliseconds. */
+/** Simulates the behaviour of EC2 that causes trouble for its users. It can be changed at any time. Times are in milliseconds. */
 export interface Behaviour {
-  /** A new instance is `pending` at least this long. */
+  /** A new instance stays `pending` for at least this long. */
   readonly pendingMs: number;
-  /** A new instance's id is unknown to every call this long (EC2's eventual consistency). */
+  /** A new instance's id is unknown to all calls for this long (EC2's eventual consistency). */
   readonly instancesVisibleAfterMs: number;
-  /** A new instance's tags are missing this long, in answers and for filters. */
+  /** A new instance's tags are missing for this long, in responses and for filters. */
   readonly tagsVisibleAfterMs: number;
-  /** A new security group's id is unknown this long; its name is taken at once. */
+  /** A new security group's id is unknown for this long. Its name is taken at once. */
   readonly groupsVisibleAfterMs: number;
-  /** An ending instance is `shutting-down` at least this long, and uses its groups as long. */
+  /** A terminating instance stays `shutting-down`, and uses its groups, for at least this long. */
   readonly shuttingDownMs: number;
-  /** How long terminated instances are still shown. */
+  /** Terminated instances remain visible for this long. */
   readonly terminatedShownMs: number;
-  /** Machines answer this long after `running`; of several values, each launched machine takes the next one in turn. */
+  /** Machines answer this long after `running`. With several values, each new machine takes the next one, round robin. */
   readonly bootDelayMs: number | readonly number[];
-  /** Whether new machines get the public address that they ask for. */
+  /** Whether new machines get the public address that they request. */
   readonly publicAddresses: boolean;
   /** Each API call takes this long. */
   readonly apiDelayMs: number;
-  /** `RequestLimitExceeded` beyond this many calls in a row, refilled at `perSecond`. */
+  /** A token bucket: more calls in a row fail with `RequestLimitExceeded`. It refills at `perSecond`. */
   readonly throttle: { readonly burst: number; readonly perSecond: number } | undefined;
-  /** Machines that fit into a zone; a zone not named has room. */
+  /** The number of machines that fit into each zone. Other zones have no limit. */
   readonly zoneCapacity: Readonly<Record<string, number>>;
-  /** vCPUs of all running machines of a region. */
+  /** The limit on vCPUs of all running machines in a region. */
   readonly vcpuLimit: number;
-  /** Actions that end in `UnauthorizedOperation`. */
+  /** Actions that fail with `UnauthorizedOperation`. */
   readonly deniedActions: readonly string[];
 }
 
@@ -44,7 +44,7 @@ export const usualBehaviour: Behaviour = {
   deniedActions: [],
 };
 
-/** The behaviour in force, as one mutable place that all parts of the cloud read. */
+/** The current behaviour, which all parts of the cloud read from here. */
 export class BehaviourSetting {
   #current: Behaviour;
 

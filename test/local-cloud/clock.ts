@@ -1,4 +1,4 @@
-/** The cloud's own clock: the `Date` header, launch times, and what a signature's time is compared with. */
+/** The cloud's clock, for `Date` headers, launch times and the check of a signature's time. */
 export class CloudClock {
   #skewMs = 0;
 
@@ -6,7 +6,7 @@ export class CloudClock {
     return new Date(Date.now() + this.#skewMs);
   }
 
-  /** Sets how far the cloud's clock is ahead of this machine's (negative: behind). */
+  /** Sets how far the cloud's clock is ahead of this machine's. Negative: behind. */
   skew(skewMs: number): void {
     this.#skewMs = skewMs;
   }

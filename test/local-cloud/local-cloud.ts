@@ -17,17 +17,17 @@ import { PrivateAddresses } from "./state/private-addresses.ts";
 
 export interface LocalCloudOptions {
   readonly driver: "container" | "in-process";
-  /** An own folder that exists: machines are labelled with it, and what a killed former cloud of it left is removed first. */
+  /** An existing folder for this cloud alone. Machines are labelled with it, and remains of a cloud of this folder that was killed are removed first. */
   readonly directory: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port?: number;
-  /** In-process machines' SSH port; 22 unless that can't be had. */
+  /** The SSH port of in-process machines. Default: 22, if this process may use it. */
   readonly sshPort?: number;
-  /** Instead of the table of scripted answers, for in-process machines. */
+  /** For in-process machines: replaces the table of scripted answers. */
   readonly onExec?: ExecHandler;
-  /** Of in-process machines, looked up for each command; a POSIX shell without start-up files unless given. */
+  /** For in-process machines: the login shell, looked up for each command. Default: a POSIX shell without start-up files. */
   readonly loginShell?: () => LoginShell;
-  /** Of in-process machines: whether a connection with so many open sessions gets another, as by MaxSessions; always unless given. */
+  /** For in-process machines: whether a connection with this many open sessions may open another, like MaxSessions. Default: always. */
   readonly admitsSession?: (openSessions: number) => boolean;
   readonly behaviour?: Partial<Behaviour>;
 }
@@ -42,7 +42,7 @@ interface Parts {
   readonly initial: Behaviour;
 }
 
-/** An EC2 endpoint on 127.0.0.1 that the real SDK talks to, with a real machine behind each instance. */
+/** An EC2 endpoint on 127.0.0.1 for the real SDK, with a real machine behind each instance. */
 export class LocalCloud implements AsyncDisposable {
   readonly region = "us-west-2";
   readonly accessKeyId = accounts.main.accessKeyId;
@@ -74,7 +74,7 @@ export class LocalCloud implements AsyncDisposable {
       },
       options.port ?? 0,
     );
-    // From here on the cloud itself lets go of the driver.
+    // From here on, the cloud disposes of the driver.
     opened.move();
     return cloud;
   }
@@ -89,7 +89,7 @@ export class LocalCloud implements AsyncDisposable {
     const lifecycle = (): Lifecycle => this.#lifecycle;
     this.#ec2 = new Ec2Endpoint({
       ...parts,
-      // A reset begins a new one, so it is looked up each time.
+      // Looked up each time, because a reset replaces it.
       get lifecycle() {
         return lifecycle();
       },
@@ -109,17 +109,17 @@ export class LocalCloud implements AsyncDisposable {
     return `http://127.0.0.1:${this.#server.port}`;
   }
 
-  /** Answers with the caller's address, as the cloud maker's own service does. */
+  /** A URL that returns the caller's address, like the cloud provider's own service. */
   get checkAddressUrl(): string {
     return `${this.endpoint}/check-address`;
   }
 
-  /** This host as container machines reach it; undefined for in-process ones. */
+  /** This host's address for container machines; undefined for in-process machines. */
   get gatewayAddress(): string | undefined {
     return this.#parts.driver.gatewayAddress;
   }
 
-  /** What a program needs in its environment to use this cloud. */
+  /** The environment variables that a program needs to use this cloud. */
   get environment(): Readonly<Record<string, string>> {
     return {
       AWS_ENDPOINT_URL_EC2: this.endpoint,
@@ -129,7 +129,7 @@ export class LocalCloud implements AsyncDisposable {
     };
   }
 
-  /** All instances since the start, the terminated too, of all regions and accounts. */
+  /** All instances since the start, of all regions and accounts, including terminated ones. */
   instances(): readonly InstanceView[] {
     return this.#lifecycle.all().map((instance) => instanceView(instance, this.#lifecycle));
   }
@@ -138,7 +138,7 @@ export class LocalCloud implements AsyncDisposable {
     return groupViews(this.#ec2.regions);
   }
 
-  /** Cuts a machine's power; its instance then ends as it does after a power-off. */
+  /** Cuts a machine's power. Its instance ends as after a power-off. */
   async kill(instanceId: string): Promise<void> {
     await this.#lifecycle.kill(instanceId);
   }
@@ -147,7 +147,7 @@ export class LocalCloud implements AsyncDisposable {
     return this.#lifecycle.console(instanceId);
   }
 
-  /** Everything as at the start: no machines, groups, faults, logged requests; behaviour and clock as they were. */
+  /** Restores the initial state: no machines, groups, faults or logged requests, and the initial behaviour and clock. */
   async reset(): Promise<void> {
     const former = this.#lifecycle;
     this.faults.clear();

@@ -1,6 +1,6 @@
 /**
- * Serves a local cloud until SIGTERM or SIGINT, or until the process that started it is gone; then removes all of it. Prints one line of JSON when it serves, and writes
- * it to DIR/local-cloud.json.
+ * Serves a local cloud until SIGTERM or SIGINT, or until its parent process ends, and then removes it. When it is ready, it prints one line of JSON and
+ * writes it to DIR/local-cloud.json.
  *
  * Usage: bun test/local-cloud/main.ts --driver container|in-process --directory DIR [--port 0] [--ssh-port 22]
  *          [--boot-delay-ms N[,N…]] [--api-delay-ms N] [--answers FILE]
@@ -20,7 +20,7 @@ const { values } = parseArgs({
     "ssh-port": { type: "string", default: "22" },
     "boot-delay-ms": { type: "string", default: "0" },
     "api-delay-ms": { type: "string", default: "0" },
-    /** A JSON file with the scripted answers of in-process machines. */
+    /** A JSON file of scripted answers for in-process machines. */
     answers: { type: "string" },
   },
 });
@@ -29,15 +29,15 @@ if ((driver !== "container" && driver !== "in-process") || directory === undefin
   throw new Error("usage: main.ts --driver container|in-process --directory DIR");
 }
 
-// Before anything is made, so that no signal can come between machines and their removal.
-const told = new Promise<void>((resolve) => {
+// Installed before any machine is created, so that a signal can't prevent their removal.
+const ended = new Promise<void>((resolve) => {
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve());
-  // Whoever started this may be killed without a chance to say so.
+  // The parent process may be killed before it can end this one.
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && resolve(), 1000).unref();
 });
 const announcementFile = join(directory, "local-cloud.json");
-// Or a former one could be taken for this one's.
+// A file of an earlier cloud could be mistaken for this one's.
 await rm(announcementFile, { force: true });
 await using cloud = await LocalCloud.start({
   driver,
@@ -67,4 +67,4 @@ const announcement = JSON.stringify({
 });
 await Bun.write(announcementFile, `${announcement}\n`);
 console.log(announcement);
-await told;
+await ended;

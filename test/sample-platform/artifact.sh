@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # variant: @VARIANT@
 #
-# Installer generator of the sample platform @VERSION@ (Slurm, as Debian 12 packages it).
+# Generates installers of the sample platform @VERSION@ (Slurm from Debian 12).
 # Usage, as root, in a folder with genconf/config.yaml and genconf/ip-detect:
 #   bash ARTIFACT --genconf | --version | --hash-password PASSWORD
-# Behind the last line of this script stands a tar: Debian packages and what installs them.
+# The last line of this script is followed by a tar archive of Debian packages and the programs that install them.
 set -euo pipefail
 
 artifact=${BASH_SOURCE[0]}
@@ -14,7 +14,7 @@ fail() {
   exit 1
 }
 
-# A download that was cut off still runs as a script: only the sum tells.
+# An incomplete download still runs as a script. Only the checksum detects it.
 unpack_software() {
   local first_line
   first_line=$(($(awk '/^#__SOFTWARE__$/ { print NR; exit }' "$artifact") + 1))
@@ -24,7 +24,7 @@ unpack_software() {
   tar -x -f "$work/software.tar" -C "$work" genconf install generator-packages
 }
 
-# PyYAML comes with cloud-init; a machine without it gets our own, unpacked for this run only.
+# PyYAML is installed with cloud-init. Other machines use our copy, unpacked for this run only.
 find_yaml() {
   python3 -c 'import yaml' 2>/dev/null && return
   dpkg-deb --extract "$work"/generator-packages/python3-yaml_*.deb "$work/yaml"
@@ -43,7 +43,7 @@ generate() {
   PYTHONDONTWRITEBYTECODE=1 python3 "$work/genconf" @VARIANT@ @VERSION@ "$work"
 }
 
-# A random salt and the crypt(3) scheme $6$; Debian 12's Python still has the module.
+# A random salt and the crypt(3) scheme $6$. Debian 12's Python still has the module.
 hash_password() {
   PASSWORD=$1 python3 -W ignore -c 'import crypt, os; print(crypt.crypt(os.environ["PASSWORD"], crypt.METHOD_SHA512))'
 }

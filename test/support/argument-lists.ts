@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Of every process on this machine, words parted by NUL. */
+/** The argument lists of all processes on this machine, with NUL after each argument. */
 export function argumentLists(): readonly string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

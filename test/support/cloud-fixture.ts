@@ -5,6 +5,7 @@ import { silentProgress, type Runtime, systemClock } from "../../src/system/runt
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../src/backend/cloud/cloud-options.ts";
 import { type ClusterCreation, createCluster } from "../../src/cluster/create-cluster.ts";
+import type { CreationRequest } from "../../src/model/creation.ts";
 import type { ClusterRecord, NodeRecord } from "../../src/model/cluster-record.ts";
 import { networksOf } from "../local-cloud/catalogue/networks.ts";
 import { regions } from "../local-cloud/catalogue/regions.ts";
@@ -14,41 +15,43 @@ import { scratchFolder } from "./scratch-folder.ts";
 export const region = "us-west-2";
 export const neverAborted = new AbortController().signal;
 
-/** What a node answers that is new: its own host key, and the end of its first boot. */
+/** How a new node answers: it reports its own host key and the end of its first boot. */
 const newNode = [
   { pattern: "e2e-first-contact", replaceHostKey: true },
   { pattern: "e2e-first-boot", status: 0 },
 ] as const;
 
-/** A cloud, a state folder and a backend that uses both. */
+/** A local cloud, a state folder, and a backend that uses both. */
 export interface CloudFixture extends AsyncDisposable {
   readonly cloud: LocalCloud;
   readonly runtime: Runtime;
-  /** Notes and warnings, and what was waited for. */
+  /** Notes, warnings and the titles of waits. */
   readonly told: string[];
   open(chosen: string): Promise<Backend<CloudOptions>>;
-  /** Gives an instance other tags, as anybody in the account may. */
+  /** Changes an instance's tags, as anyone in the account may. */
   tag(instanceId: string, tags: Readonly<Record<string, string>>): Promise<void>;
-  /** Terminates an instance, as anybody in the account may. */
+  /** Terminates an instance, as anyone in the account may. */
   terminate(instanceId: string): Promise<void>;
   request(clusterId: string, changes: RequestChanges): TestRequest;
   create(backend: Backend<CloudOptions>, request: TestRequest, signal: AbortSignal): Promise<ClusterRecord>;
 }
 
-export interface RequestChanges extends Partial<ClusterCreation<CloudOptions>> {
-  /** The last part of the creation. */
+type Request = CreationRequest<CloudOptions> & Omit<ClusterCreation, "plan">;
+
+export interface RequestChanges extends Partial<Request> {
+  /** The last step of the creation. */
   readonly complete?: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
   /** Called when logs are collected, before or after the removal. */
   readonly onLogs?: (cluster: ClusterRecord) => Promise<void>;
 }
 
-interface TestRequest extends ClusterCreation<CloudOptions> {
+interface TestRequest extends Request {
   readonly onLogs: (cluster: ClusterRecord) => Promise<void>;
   /** The clusters whose logs were collected. */
   readonly failures: ClusterRecord[];
-  /** In the order in which they could be logged in to. */
+  /** In the order in which they became reachable. */
   readonly met: NodeRecord[];
-  /** What a second interrupt would tell. */
+  /** The text that a second interrupt would print. */
   readonly remains: () => string;
 }
 
@@ -143,10 +146,11 @@ async function createAndListen(
       return await backend.consoleOutput(cluster, logsSignal);
     },
   };
-  return await createCluster(listening, request, runtime, signal);
+  const plan = async (inner: AbortSignal) => listening.plan(request, inner);
+  return await createCluster(listening, { ...request, plan }, runtime, signal);
 }
 
-/** What a passing create or a roll-back must not leave. */
+/** Everything that neither a successful create nor a roll-back may leave. */
 export function leftIn(cloud: LocalCloud): { readonly machines: number; readonly groups: number } {
   const machines = cloud.instances().filter(({ state }) => state !== "terminated").length;
   return { machines, groups: cloud.groups().filter(({ groupName }) => groupName !== "default").length };
@@ -154,7 +158,7 @@ export function leftIn(cloud: LocalCloud): { readonly machines: number; readonly
 
 export const nothing = { machines: 0, groups: 0 };
 
-/** A subnet that gives public addresses, outside the default network. */
+/** A subnet with public addresses outside the default network. */
 export function subnetOfTheOtherNetwork(): string {
   const { subnets } = networksOf(
     regions.find(({ name }) => name === region)!,

@@ -1,6 +1,6 @@
 import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 
-/** What the schema of CycloneDX 1.6 finds wrong with a bill of materials, unknown keys included; null where all is right. */
+/** Validates a bill of materials against the schema of CycloneDX 1.6, which also rejects unknown keys. Returns null if it is valid. */
 export async function billFaults(text: string): Promise<unknown> {
   return new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text);
 }

@@ -1,8 +1,8 @@
 import type { ClusterError } from "../../src/errors.ts";
 
 /**
- * What a promise rejects with. To be preferred to `expect(promise).rejects`: while that waits, Bun 1.4 turns its event loop in a way of its own, in
- * which whatever follows a socket's close comes up to a second late.
+ * Returns the error of a promise that rejects. Use it instead of `expect(promise).rejects`: while that waits, Bun 1.4 runs its event loop differently,
+ * and everything that follows the close of a socket may be up to a second late.
  */
 export async function failureOf(promise: Promise<unknown>): Promise<Error & Partial<ClusterError>> {
   const outcome: unknown = await promise.then(

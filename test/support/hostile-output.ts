@@ -1,5 +1,5 @@
 /**
- * Outputs such as an attacker makes a node print: forged marks and reports, control sequences, bidirectional controls, paths, halves of
+ * Outputs that an attacker might make a node print: forged marks and reports, control sequences, bidirectional controls, paths, incomplete
  * characters, very long and very many lines. The same seed gives the same outputs.
  */
 export function hostileOutputs(seed: number, count: number): readonly string[] {
@@ -79,7 +79,7 @@ function anyCharacters(length: number, random: () => number): string {
   return Array.from({ length }, character).join("");
 }
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32: a small generator with the same results everywhere. */
 function randomNumbers(seed: number): () => number {
   const state = { value: seed };
   return () => {

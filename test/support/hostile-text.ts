@@ -1,6 +1,6 @@
 /**
- * Texts such as an attacker would put into a tag, a label, a file or a node's output. The same seed always gives the same texts, so that a failure
- * can be repeated; a test names its seed.
+ * Texts that an attacker might put into a tag, a label, a file or a node's output. The same seed always gives the same texts, so that a failure can be
+ * reproduced. Each test has its own seed.
  */
 export function hostileTexts(seed: number, count: number): readonly string[] {
   const random = randomNumbers(seed);
@@ -21,22 +21,22 @@ export function hostileTexts(seed: number, count: number): readonly string[] {
     () => anyCharacters(1 + Math.floor(random() * 80), random),
     () => pick(stems) + anyCharacters(1 + Math.floor(random() * 4), random),
   ];
-  // The first are each attack alone, and a few that are very long: no seed leaves those out.
+  // First each attack by itself, and a few very long ones, whatever the seed.
   const sure = [...attacks, ...stems.map((stem) => `${stem}\n`), "a".repeat(50_000), "../".repeat(17_000)];
   return Array.from({ length: count }, (_, index) => sure[index] ?? pick(forms)());
 }
 
-/** What a terminal could obey, or hide. */
+/** Characters that a terminal may interpret or hide. */
 export const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/** Every text in a value, at any depth. */
+/** Returns all texts in a value, at any depth. */
 export function textsIn(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   if (typeof value !== "object" || value === null) return [];
   return Object.values(value).flatMap(textsIn);
 }
 
-/** Texts that have the right shape somewhere: an attack hides best beside one. */
+/** Texts that are valid in some places: an attack hides best in one of these. */
 const stems: readonly string[] = [
   "default",
   "0123456789abcdef",
@@ -147,7 +147,7 @@ const attacks: readonly string[] = [
   "[]",
 ];
 
-/** Letters and digits of other scripts that look the same. */
+/** Letters and digits of other scripts that look like ours. */
 const lookAlikes: ReadonlyMap<string, string> = new Map([
   ["a", "\u0430"],
   ["c", "\u0441"],
@@ -171,14 +171,14 @@ function insertInto(stem: string, attack: string, random: () => number): string 
   return stem.slice(0, place) + attack + stem.slice(place);
 }
 
-/** Of all of Unicode, half of them among the first 256, where control characters are. */
+/** Random characters of all of Unicode. Half of them are among the first 256, where the control characters are. */
 function anyCharacters(length: number, random: () => number): string {
   return Array.from({ length }, () =>
     String.fromCodePoint(Math.floor(random() * (random() < 0.5 ? 0x1_00 : 0x11_00_00))),
   ).join("");
 }
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32: a small generator with the same results everywhere. */
 function randomNumbers(seed: number): () => number {
   const state = { value: seed >>> 0 };
   return () => {

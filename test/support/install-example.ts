@@ -3,8 +3,8 @@ import type { Configuration } from "../../src/platform/configuration/configurati
 import type { AddedConfiguration, InstallPlan } from "../../src/platform/install-plan.ts";
 
 /**
- * A release artifact as small as the contract allows. Its configuration decides what happens on the nodes: `fail_on` names a role whose
- * install script fails, `hold` makes the script stay at work.
+ * The smallest release artifact that the layout allows. Its configuration decides what happens on the nodes: the install script fails on the role in
+ * `fail_on`, and keeps running if `hold` is set.
  */
 export const exampleArtifact = (variant: string): string => `#!/usr/bin/env bash
 # variant: ${variant}
@@ -38,7 +38,7 @@ INSTALL
 esac
 `;
 
-/** A configuration that is added to the base, without a license. */
+/** A configuration to add to the base, without a license. */
 export const added = (values: Configuration): AddedConfiguration => ({
   kind: "added",
   values,

@@ -1,7 +1,7 @@
 const dangerous =
   "apt-get apt dpkg yum dnf rpm groupadd useradd swapoff docker setenforce reboot poweroff shutdown mount".split(" ");
 
-/** What a folder machine has of systemd and the like: name → script. Unit states are files in its `run` folder: `<unit>.pid`, `<unit>.ended`. */
+/** Replacements for systemd and other programs on a folder machine, by name. The state of a unit is in files of its `run` folder: `<unit>.pid`, `<unit>.ended`. */
 export const machinePrograms = (folder: string): Readonly<Record<string, string>> => ({
   // sudo -n -H -- COMMAND…
   sudo: `#!/bin/sh
@@ -46,10 +46,10 @@ case \${words[0]} in
 esac
 `,
   "systemd-detect-virt": "#!/bin/sh\nexit 1\n",
-  // Requests come from the machine's own address, as they do between real ones.
+  // Requests come from the machine's own address, as between real machines.
   curl: `#!/bin/sh\nexec /usr/bin/curl --interface "$(cat ${folder}/address)" "$@"\n`,
   journalctl: "#!/bin/sh\necho 'journal of this machine'\n",
-  // What could change the machine that runs the tests: here it fails loudly.
+  // Programs that could change the machine that runs the tests fail here.
   ...Object.fromEntries(
     dangerous.map((name) => [name, `#!/bin/sh\necho 'no ${name} on a folder machine' >&2\nexit 100\n`]),
   ),

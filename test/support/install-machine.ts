@@ -14,24 +14,24 @@ import { scratchFolder } from "./scratch-folder.ts";
 import { machinePrograms } from "./install-machine-programs.ts";
 
 /**
- * A machine in a folder: an SSH server of this process whose commands run here, with a real shell, in a folder that stands for the machine's
- * `/`. systemd is a few small scripts (install-machine-programs.ts). Everything that runs ends with it.
+ * A machine in a folder: an SSH server in this process. Its commands run on this host, with a real shell, in a folder that represents the machine's `/`.
+ * A few small scripts replace systemd (install-machine-programs.ts). Disposing of the machine ends all its processes.
  */
 export interface FolderMachine extends AsyncDisposable {
   readonly node: NodeRecord;
-  /** Stands for `/`. */
+  /** Represents `/`. */
   readonly folder: string;
-  /** Command lines that were run, without what came by stdin. */
+  /** Command lines that were run, without their stdin. */
   readonly commands: readonly string[];
   read(path: string): Promise<string>;
   write(path: string, text: string): Promise<void>;
-  /** Cuts all connections; new ones are let in again. */
+  /** Closes all connections. New ones are accepted. */
   cutConnections(): void;
 }
 
 export interface MachinesRequest {
   readonly roles: readonly Role[];
-  /** Programs that stand before the usual ones, by name: shell texts. */
+  /** Shell scripts that replace the usual programs, by name. */
   readonly programs?: Readonly<Record<string, string>>;
 }
 
@@ -39,11 +39,11 @@ export interface FolderMachines extends AsyncDisposable {
   readonly machines: readonly FolderMachine[];
   readonly nodes: readonly NodeRecord[];
   readonly connections: ConnectionPool;
-  /** Makes a cluster's folder one by which the machines can be logged in to. */
+  /** Writes the key and known hosts of these machines into a cluster's folder. */
   openTo(directory: string): Promise<void>;
 }
 
-/** Why these machines can't be had here; undefined where they can. */
+/** Why these machines can't run on this host; undefined if they can. */
 export const machinesLack: string | undefined =
   process.platform === "linux" ? undefined : "folder machines need Linux (a loopback address each)";
 
@@ -119,7 +119,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
       });
     });
   });
-  // An address of its own, so that the bootstrap server's fixed port is free on it.
+  // Each machine has its own address, so that the bootstrap server's fixed port is free on it.
   const address = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}.${10 + index}`;
   await writeFile(join(folder, "address"), address);
   await new Promise<void>((resolve) => server.listen(0, address, resolve));
@@ -157,7 +157,7 @@ async function startMachine({ folder, role, index, programs }: MachineRequest): 
 const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1)\//g;
 const rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Paths of commands and of scripts that come by stdin mean the machine's own; what is uploaded stays as it is. */
+/** Redirects paths in commands, and in scripts from stdin, to the machine's folder. Uploads stay unchanged. */
 export function intoFolder(text: string, folder: string): string {
   return text.replaceAll(rootPaths, `${folder}/$1/`).replaceAll(rootPath, `${folder}/bin:/usr/bin:/bin`);
 }
@@ -166,7 +166,7 @@ function runInFolder(channel: ServerChannel, command: string, folder: string): v
   const isUpload = command.includes("e2e-receive");
   const child = spawn("/bin/sh", ["-c", intoFolder(command, folder)], {
     cwd: folder,
-    // A session of its own, as sshd makes it: so it can be ended with all that it began.
+    // In a new session, as with sshd, so that it can be ended together with all processes that it starts.
     detached: true,
     env: { PATH: `${folder}/bin:/usr/bin:/bin`, MACHINE: folder },
   });
@@ -186,18 +186,18 @@ function runInFolder(channel: ServerChannel, command: string, folder: string): v
   channel.on("error", () => {});
 }
 
-/** The pids of what the machine's systemd began stand in its run folder. */
+/** Ends the processes that the machine's systemd has started. Their ids are in its run folder. */
 async function endUnits(folder: string): Promise<void> {
   for (const file of new Bun.Glob("*.pid").scanSync(join(folder, "run"))) {
     const pid = Number(await readFile(join(folder, "run", file), "utf8"));
     try {
-      // Each leads a session of its own.
+      // Each is the leader of a session.
       if (pid > 1) process.kill(-pid, "SIGKILL");
     } catch {
-      // It has ended.
+      // It has already ended.
     }
   }
 }
 
-/** Checks at import that ssh2 reads our keys; a failure here names itself, not a login. */
+/** Checks on import that ssh2 can read our keys. Otherwise the failure would look like a failed login. */
 if (utils.parseKey(hostKey.privateKey) instanceof Error) throw new Error("ssh2 does not read the host key");

@@ -7,25 +7,25 @@ import type { KeyPair } from "../../src/ssh/keys.ts";
 import { freePort } from "./free-port.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 
-/** A real sshd on loopback, started for one test, that lets root in. */
+/** A real sshd on loopback that accepts root, started for one test. */
 export interface OpensshServer extends AsyncDisposable {
   readonly port: number;
   readonly user: string;
   readonly loginKey: KeyPair;
-  /** The host key that it began with. */
+  /** The host key that it started with. */
   readonly firstHostKey: KeyPair;
   readonly hostKeyFolder: string;
-  /** A shell line that has it read its host keys again. */
+  /** A shell command that makes it reload its host keys. */
   readonly reload: string;
   readonly pid: number;
   log(): Promise<string>;
-  /** Resolves when it takes connections. */
+  /** Resolves when it accepts connections. */
   listening(): Promise<void>;
 }
 
 const sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].find((path) => existsSync(path));
 
-/** Why tests with a real sshd can't run here; undefined where they can. */
+/** Why tests with a real sshd can't run here; undefined if they can. */
 export const opensshLack: string | undefined =
   sshd === undefined ? "no sshd (Debian: openssh-server)" : userInfo().uid === 0 ? undefined : "sshd needs root here";
 
@@ -82,7 +82,7 @@ function configuration(folder: string, port: number, extraSettings: readonly str
     "PasswordAuthentication no",
     "PermitRootLogin prohibit-password",
     "LogLevel VERBOSE",
-    // Whatever root's own start-up files do on this machine is none of the tests' business.
+    // The start-up files of this machine's root must not affect the tests.
     `SetEnv HOME=${folder}`,
     "",
   ].join("\n");

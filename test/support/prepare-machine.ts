@@ -31,12 +31,12 @@ export interface Family {
   readonly name: string;
   readonly osRelease: string;
   readonly managers: readonly string[];
-  /** Programs that are there already. */
+  /** Programs that are already installed. */
   readonly present?: readonly string[];
   readonly expected: readonly string[];
-  /** A program that its package does not bring. */
+  /** A program that is missing from its package. */
   readonly lost?: string;
-  /** How often the first of the managers fails, and what it says then. */
+  /** How often the first package manager fails, and its message. */
   readonly failures?: { readonly count: number; readonly word: string };
 }
 
@@ -45,15 +45,15 @@ const harmless = "sh sed grep cut tr tail head cat mktemp rm ln date mkdir wc se
 export interface Prepared extends Ended {
   readonly calls: readonly string[];
   readonly repository: string;
-  /** What stands in `reads` afterwards. */
+  /** The content of `reads` afterwards. */
   readonly files: Readonly<Record<string, string>>;
 }
 
 interface PrepareRequest {
-  /** Joined by commas; none by default. */
+  /** Separated by commas. Default: none. */
   readonly conditions?: string;
   readonly isContainer?: boolean;
-  /** Further programs; `@` in them is the folder that stands for `/`. */
+  /** Further programs. `@` in them is replaced by the folder that represents `/`. */
   readonly programs?: Readonly<Record<string, string>>;
   /** Further files, by path. */
   readonly files?: Readonly<Record<string, string>>;
@@ -63,8 +63,8 @@ interface PrepareRequest {
 const repositoryPath = "etc/yum.repos.d/CentOS-Base.repo";
 
 /**
- * Runs the script in a folder that stands for `/`, with nothing on its path but what is linked there by name, and as nobody where the tests
- * run as root: whatever goes wrong, no real package manager is reached, and none could do anything.
+ * Runs the script in a folder that represents `/`, with only selected programs on its PATH. If the tests run as root, it runs as the user nobody.
+ * Whatever goes wrong, it can't find a real package manager, and one couldn't change anything.
  */
 export async function prepare(
   family: Family,
@@ -79,7 +79,7 @@ export async function prepare(
   const repository = join(root, repositoryPath);
   await writeFile(repository, centosRepository);
   const program = async (name: string, text: string): Promise<void> => {
-    // Never through a link: it leads to this machine's own program.
+    // Never write through a link, which leads to a program of this machine.
     await rm(join(root, "bin", name), { force: true });
     await writeFile(join(root, "bin", name), `#!${root}/bin/sh\n${text}\n`);
     await chmod(join(root, "bin", name), 0o755);
@@ -96,7 +96,7 @@ export async function prepare(
   for (const [name, text] of Object.entries(request.programs ?? {})) await program(name, text.replaceAll("@", root));
   for (const [file, text] of Object.entries(request.files ?? {})) await Bun.write(join(root, file), text);
   const path = `PATH=${root}/bin\n`;
-  // Docker comes with its package.
+  // Docker isn't started, because only a recorder of calls is installed.
   const script = intoFolder(completeScript(prepareScript(dcosLayout.containerSetup)), root)
     .replace(`PATH=${root}/bin:/usr/bin:/bin\n`, path)
     .replace("\nstart_docker() {", "\nstart_docker() {\n  return 0");
@@ -116,14 +116,14 @@ export async function prepare(
   return { ...ended, calls: calls.split("\n").filter(Boolean), repository: await read(repositoryPath), files };
 }
 
-/** A program that only writes down how it was called, and leaves what it would have fetched. */
+/** A program that only records its arguments, and creates the files that it would have fetched. */
 const recorder = (root: string, name: string, failures: Family["failures"], brought: readonly string[]): string => `
 echo "${name} $*" | sed 's|${root}||' >>${root}/calls
 [ "$(wc -l <${root}/calls)" -gt ${failures?.count ?? 0} ] || { echo '${failures?.word}' >&2; exit 100; }
 case "$*" in *install*) for p in ${brought.join(" ")}; do [ -e ${root}/bin/$p ] || ln ${root}/bin/sleep ${root}/bin/$p; done ;; esac
 case "$*" in *docker-ce.repo*) : >${root}/etc/yum.repos.d/docker-ce.repo ;; esac`;
 
-/** The words that take root's rights away; none are needed where the tests have no such rights. */
+/** The command prefix that drops root's privileges; empty if the tests don't run as root. */
 async function asNobody(root: string): Promise<readonly string[]> {
   if (process.getuid?.() !== 0) return [];
   const nobody = 65_534;

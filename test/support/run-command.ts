@@ -5,7 +5,7 @@ import { Problems } from "../../src/cli/options/problems.ts";
 import type { Driver } from "../../src/commands/driver.ts";
 import { programFor } from "../../src/commands/program.ts";
 import type { Backend } from "../../src/model/backend.ts";
-import { silentProgress } from "../../src/system/runtime.ts";
+import { type Clock, silentProgress } from "../../src/system/runtime.ts";
 
 interface CommandRun {
   readonly status: number;
@@ -20,20 +20,24 @@ interface CommandSetting {
   readonly driver: Driver;
   readonly backend: Partial<Backend<unknown>>;
   readonly nowMs: number;
-  /** The answer to each question; undefined where there is no terminal to ask on. */
+  /** Default: a clock that stands at `nowMs`. */
+  readonly clock?: Clock;
+  readonly cwd?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** The answer to every question; undefined if there is no terminal to ask on. */
   readonly answer?: boolean;
 }
 
-/** Runs a command of a driver's program in this process, on a backend of the test's. Problems of usage are thrown. */
+/** Runs a command of a driver's program in this process, with the test's backend. Throws usage errors. */
 export async function runCommandLine(line: string, setting: CommandSetting): Promise<CommandRun> {
-  const { driver, backend, nowMs, answer } = setting;
+  const { driver, backend, nowMs, answer, cwd = "/tmp", environment = {} } = setting;
   const program = programFor({ ...driver, open: async () => backend as Backend<unknown> });
   const [name, ...argv] = line.split(" ");
   const command = program.commands.find((each) => each.name === name);
   if (command === undefined) throw new Error(`no command ${name}`);
   const [results, told, asked]: [Result[], string[], string[]] = [[], [], []];
   const problems = new Problems("", flagNames(program));
-  const invocation = { cwd: "/tmp", environment: {} };
+  const invocation = { cwd, environment };
   const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
   const format = values["output"];
   const confirm = async (question: string): Promise<boolean> => {
@@ -44,7 +48,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     ...invocation,
     programName: program.name,
     nameFlags: flagNames(program),
-    clock: { now: () => nowMs, sleep: async () => {} },
+    clock: setting.clock ?? { now: () => nowMs, sleep: async () => {} },
     signal: new AbortController().signal,
     progress: {
       ...silentProgress,
@@ -58,6 +62,8 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     stdin: { confirm },
     isTerminal: { stdin: answer !== undefined, stdout: false, stderr: answer !== undefined },
     verbosity: 0,
+    onAbandon: () => ({ [Symbol.dispose]: () => {} }),
+    failuresExitWith: () => {},
   } as unknown as Context;
   await command.check?.(values, problems, context);
   problems.throwIfAny();

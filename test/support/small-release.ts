@@ -1,4 +1,4 @@
-/** A release of shell scripts that say a version, for what concerns install.sh alone. */
+/** A release of shell scripts that print a version, for tests of install.sh. */
 import { cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { installer } from "../../scripts/release/installer.ts";
@@ -6,7 +6,7 @@ import { installer } from "../../scripts/release/installer.ts";
 const template = await Bun.file(join(import.meta.dir, "..", "..", "scripts", "install.sh")).text();
 const platform = `${process.platform}-${process.arch}`;
 
-/** Writes it into a folder of the tag's name below `parent`, and gives that folder's path. `programs` are names without `cluster-`. */
+/** Writes it to a folder below `parent` that is named after the tag, and returns its path. `programs` are names without `cluster-`. */
 export async function smallRelease(parent: string, tag: string, programs: readonly string[]): Promise<string> {
   const files = join(parent, tag);
   const name = `cluster-e2e-${tag}-${platform}`;

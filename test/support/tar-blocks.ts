@@ -1,4 +1,4 @@
-/** Archives as no honest writer would write them, entry by entry. */
+/** Writes malicious archives, entry by entry. */
 export interface RawEntry {
   readonly name: string;
   /** Default: a regular file. */
@@ -6,7 +6,7 @@ export interface RawEntry {
   readonly mode?: number;
   readonly linkTarget?: string;
   readonly contents?: string | Uint8Array;
-  /** What the header says instead of the real size. */
+  /** The size in the header, instead of the real one. */
   readonly claimedSize?: number;
 }
 

@@ -1,8 +1,8 @@
-/** Waits until something is so, and throws when it takes longer than the limit. A check that throws counts as not yet. */
+/** Waits until the condition holds. Throws if that takes longer than the limit. A check that throws counts as false. */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
-  { limitMs = 10_000, everyMs = 10 } = {},
+  { limitMs = 30_000, everyMs = 10 } = {},
 ): Promise<void> {
   const end = Date.now() + limitMs;
   while (!(await answerOf(isSo))) {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
-import { repository } from "./tidy-laws.ts";
+import { repository } from "./architecture-rules.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const paths = (await repository()).map(({ path }) => path);
@@ -80,6 +80,13 @@ test("the README has under 200 lines, and a link to every page in src", () => {
   const inSource = [...pages.keys()].filter((path) => path.startsWith("src/"));
   expect(inSource.length).toBeGreaterThan(0);
   expect(inSource.filter((path) => !linked.includes(path))).toEqual([]);
+});
+
+test("the README's table names every command of the reference", () => {
+  const reference = prose(pages.get("src/commands/README.md")!).split("## Reference")[1]!;
+  const commands = [...reference.matchAll(/^### ([a-z]+)$/gm)].map(([, name]) => `[\`${name}\`]`);
+  expect(commands).not.toBeEmpty();
+  expect(commands.filter((command) => !readme.includes(command))).toEqual([]);
 });
 
 test("the README's first example is the demo, on the first screen, and its second runs the tests", () => {

@@ -31,6 +31,7 @@ const groupGraceMs = 5_000;
 /** See Creation. */
 export class CloudCreation implements Creation {
   readonly summary: CreationSummary;
+  readonly nodeCount: number;
   readonly lookEveryMs = 5_000;
   readonly loginLimitMs = 10 * 60_000;
   readonly #plan: CloudPlan;
@@ -51,6 +52,7 @@ export class CloudCreation implements Creation {
     this.#runtime = runtime;
     this.#retryingApi = retryingApi(plan.api, runtime);
     this.#requireMetadata2 = metadata2Requirer(this.#retryingApi, plan.resolved.image, runtime.progress);
+    this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
 

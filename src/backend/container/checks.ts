@@ -29,7 +29,7 @@ export function containerChecks(
   ];
 }
 
-const limitMs = 20_000;
+const limitMs = 40_000;
 
 /** Checks whether an engine exists and we may use it. Failures are ClusterErrors that say what to do. */
 export function engineCheck(facts: ContainerFacts): Check {

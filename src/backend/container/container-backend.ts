@@ -69,11 +69,12 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
 async function removeCluster(
   engine: Engine,
   { id: clusterId, creationId, directory }: ClusterName,
-  { clock }: Runtime,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock } = runtime;
   // Without that folder, nobody can be restoring the cluster on this machine.
-  await using _ = existsSync(dirname(directory)) ? await lockMachines(directory, clock, signal) : undefined;
+  await using _ = existsSync(dirname(directory)) ? await lockMachines(directory, runtime, signal) : undefined;
   const name = { clusterId, creationId };
   const left =
     (await removeContainers(engine, name, clock, signal)) ??

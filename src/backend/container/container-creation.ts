@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type ClusterRecord, countsText, type NodeRecord } from "../../model/cluster-record.ts";
+import { type ClusterRecord, countsText, nodeCount, type NodeRecord } from "../../model/cluster-record.ts";
 import { version } from "../../version.ts";
 import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -35,6 +35,7 @@ export interface ContainerPlan {
 /** See Creation. */
 export class ContainerCreation implements Creation {
   readonly summary: CreationSummary;
+  readonly nodeCount: number;
   readonly lookEveryMs = 1_000;
   readonly loginLimitMs = 10 * 60_000;
   readonly #plan: ContainerPlan;
@@ -48,6 +49,7 @@ export class ContainerCreation implements Creation {
   constructor(plan: ContainerPlan, runtime: Runtime) {
     this.#plan = plan;
     this.#runtime = runtime;
+    this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.request, plan.resolved);
   }
 

@@ -1,7 +1,7 @@
 import { readBootId } from "../../system/processes/boot-id.ts";
 import { byRoleAndIndex, type ClusterRecord, clusterState, type NodeRecord } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../system/files/creation-folder.ts";
-import type { NodeFacts, StoredCluster } from "./cluster-facts.ts";
+import { type NodeFacts, readCluster, type StoredCluster } from "./cluster-facts.ts";
 import { machineFiles } from "./machines/machine-files.ts";
 import { resumeForgotten } from "./snapshots/pause-machines.ts";
 import { type Failure, machineLife, type MachineLife } from "./machines/machine-process.ts";
@@ -20,6 +20,31 @@ export async function observeCluster({ directory, facts }: StoredCluster): Promi
   ]);
   const isRestarted = facts.bootId !== undefined && bootId !== undefined && facts.bootId !== bootId;
   return toCluster({ directory, facts }, lives, { isRestarted, isAbandoned });
+}
+
+/** Returns the current state of a creation, whatever happened to it. */
+export async function describeCreation({
+  directory,
+  facts,
+}: {
+  readonly directory: string;
+  readonly facts: Omit<StoredCluster["facts"], "schemaVersion">;
+}): Promise<ClusterRecord> {
+  const stored = await readCluster(directory);
+  if (stored !== undefined) return observeCluster(stored);
+  return {
+    id: facts.clusterId,
+    creationId: facts.creationId,
+    backend: "vm",
+    region: undefined,
+    variant: facts.variant,
+    distribution: facts.distribution,
+    state: "incomplete",
+    createdAt: undefined,
+    expiresAt: undefined,
+    nodes: [],
+    directory,
+  };
 }
 
 /** What happened to the creation. */

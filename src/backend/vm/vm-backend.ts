@@ -6,6 +6,8 @@ import type { Backend } from "../../model/backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import { cgroups1Advice } from "../cgroups1.ts";
+import { resolveCopy } from "./copies/resolve-copy.ts";
+import { VmCopy } from "./copies/vm-copy.ts";
 import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
 import { assertIdIsFree, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./console-output.ts";
@@ -21,7 +23,7 @@ import type { VmOptions } from "./vm-options.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
 export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
-  const { clock, environment } = runtime;
+  const { environment } = runtime;
   const qemu = openQemu(runtime, hostArchitecture());
   const root = join(stateFolder(environment), "vm");
   return {
@@ -42,13 +44,21 @@ export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
       assertIdIsFree(clusters, request.clusterId, leaving);
       return new VmCreation({ qemu, root, request, resolved }, runtime);
     },
+    planCopy: async (request, signal) => {
+      const { clusterId } = request;
+      const [clusters, abandoned] = await Promise.all([readClusters(root), abandonedCreations(root, clusterId)]);
+      const leaving = abandoned.map(({ creation }) => creation.creationId);
+      assertIdIsFree(clusters, clusterId, leaving);
+      const resolved = await resolveCopy(qemu, request, { root, runtime }, signal);
+      return new VmCopy({ qemu, root, request, resolved }, runtime);
+    },
     find: async (clusterId) => {
       const stored = (await readClusters(root)).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
     findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
     list: async () => listClusters(root, runtime),
-    remove: async ({ directory }, signal) => removeCreation(directory, clock, signal),
+    remove: async ({ directory }, signal) => removeCreation(directory, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     snapshots: new VmSnapshots(qemu, runtime),
   };

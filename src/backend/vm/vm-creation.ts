@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
 import { readBootId } from "../../system/processes/boot-id.ts";
-import { creationDirectory } from "../../system/files/creation-folder.ts";
 import { freeSpaceProblem } from "../../system/files/free-space.ts";
 import { acquireProcessLock } from "../../system/processes/process-lock.ts";
 import { systemTemporaryFolder } from "../../system/files/temporary-folder.ts";
@@ -19,14 +18,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
 import { lockMachines } from "../lock-machines.ts";
-import {
-  assertIdIsFree,
-  destroyCommand,
-  type NodeFacts,
-  readCluster,
-  readClusters,
-  writeClusterFacts,
-} from "./cluster-facts.ts";
+import { assertIdIsFree, destroyCommand, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
 import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./machines/fall-back.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
@@ -39,7 +31,7 @@ import { hostname, launchMachines, type LaunchPlan, toPorts } from "./machines/l
 import { lookAtMachines, readOwnCluster } from "./machines/look-at-machines.ts";
 import { noteWires, removeWires } from "./machines/private-network.ts";
 import type { Qemu } from "./qemu/qemu.ts";
-import { observeCluster, sshUser } from "./records.ts";
+import { describeCreation, sshUser } from "./records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
@@ -73,6 +65,7 @@ interface ClaimedCreation {
 /** See Creation. */
 export class VmCreation implements Creation {
   readonly summary: CreationSummary;
+  readonly nodeCount: number;
   /** Half a second, so that a broken machine is reported within a second. */
   readonly lookEveryMs = 500;
   readonly #plan: VmPlan;
@@ -84,6 +77,7 @@ export class VmCreation implements Creation {
   constructor(plan: VmPlan, runtime: Runtime) {
     this.#plan = plan;
     this.#runtime = runtime;
+    this.nodeCount = nodeCount(plan.request.counts);
     this.summary = describePlan(plan.request, plan.resolved);
   }
 
@@ -134,10 +128,9 @@ export class VmCreation implements Creation {
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
-    const { clock, progress } = this.#runtime;
     const made = this.#claimed();
-    using step = progress.start("Start virtual machines");
-    await using _ = await lockMachines(made.directory, clock, signal);
+    using step = this.#runtime.progress.start("Start virtual machines");
+    await using _ = await lockMachines(made.directory, this.#runtime, signal);
     await readOwnCluster(made.directory);
     made.wires ??= await makeWires(made.directory);
     const plan = this.#launchPlan(made, { wires: made.wires, publicKey });
@@ -187,23 +180,7 @@ export class VmCreation implements Creation {
   }
 
   async describe(): Promise<ClusterRecord> {
-    const { root, request } = this.#plan;
-    const { directory, facts } = this.#claimed();
-    const stored = await readCluster(directory);
-    if (stored !== undefined) return await observeCluster(stored);
-    return {
-      id: request.clusterId,
-      creationId: facts.creationId,
-      backend: "vm",
-      region: undefined,
-      variant: request.variant,
-      distribution: facts.distribution,
-      state: "incomplete",
-      createdAt: undefined,
-      expiresAt: undefined,
-      nodes: [],
-      directory: creationDirectory(root, request.clusterId, facts.creationId),
-    };
+    return describeCreation(this.#claimed());
   }
 
   firstHostKeyOf(node: NodeName): string {
@@ -238,7 +215,7 @@ export class VmCreation implements Creation {
 
   async remove(signal: AbortSignal): Promise<undefined> {
     const { made } = this.#state;
-    if (made !== undefined) await removeCreation(made.directory, this.#runtime.clock, signal);
+    if (made !== undefined) await removeCreation(made.directory, this.#runtime, signal);
   }
 
   describeKept(): string {

@@ -1,6 +1,7 @@
 import type { Command, Program } from "../command.ts";
 import { helpOption, licensesOption, versionOption } from "../help/describe.ts";
 import type { Argument, Option } from "../options/option.ts";
+import { givenReplacementOf } from "../options/replaced.ts";
 import { readWords, textsOf } from "../options/words.ts";
 import type { Words } from "../options/words.ts";
 
@@ -46,9 +47,14 @@ function wordOffer(program: Program, command: Command, words: readonly string[])
   const isRest = hasRest && read.positionals.length > 1;
   const index = read.positionals.indexOf(cursor);
   if (index < 0 || isRest) return nothing;
-  if (current.startsWith("-") && !before.includes("--")) return optionOffer(options, read);
-  const positional = positionals[index];
-  return positional === undefined ? nothing : offer(positional);
+  const isUsable = ([name]: readonly [string, unknown]): boolean =>
+    givenReplacementOf(command, name, read) === undefined;
+  if (current.startsWith("-") && !before.includes("--")) {
+    const usable = Object.entries(command.options).filter(isUsable);
+    return optionOffer([...usable.map(([, each]) => each), helpOption], read);
+  }
+  const positional = Object.entries(command.positionals)[index];
+  return positional === undefined || !isUsable(positional) ? nothing : offer(positional[1]);
 }
 
 function optionOffer(options: readonly Option[], read: Words): Offer {

@@ -1,6 +1,7 @@
 import type { Command, Program } from "../command.ts";
 import { flag } from "../options/option.ts";
 import type { Argument, Option } from "../options/option.ts";
+import { replacementOf } from "../options/replaced.ts";
 
 /** Every command and the program itself have this option. */
 export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show this help" });
@@ -15,13 +16,34 @@ export const licensesOption = flag({
 
 /** `cluster-cloud create [OPTIONS] ARTIFACT_URL` */
 export function usageOf(program: Program, command: Command): string {
-  return [program.name, command.name, "[OPTIONS]", ...Object.values(command.positionals).map(argumentLabel)].join(" ");
+  return [program.name, command.name, "[OPTIONS]", ...argumentLabels(command)].join(" ");
 }
 
 /** `ARTIFACT_URL`, `[CHECKOUT_DIR]`, `NODE_ARGS...` */
-export function argumentLabel(argument: Argument): string {
-  const name = argument.rest ? `${argument.name}...` : argument.name;
-  return argument.required === true ? name : `[${name}]`;
+function argumentLabels(command: Command): readonly string[] {
+  return Object.entries(command.positionals).map(([key, argument]) => {
+    const name = argument.rest ? `${argument.name}...` : argument.name;
+    return argument.required === true && replacementOf(command, key) === undefined ? name : `[${name}]`;
+  });
+}
+
+/** A label, and what the help says about it. */
+type Entry = [label: string, text: string];
+
+export function describeArguments(command: Command): Entry[] {
+  const labels = argumentLabels(command);
+  return Object.entries(command.positionals).map(([name, each], place) => [
+    labels[place] ?? each.name,
+    `${each.summary}${notesOf(each, replacementOf(command, name))}`,
+  ]);
+}
+
+/** Without `--help`. */
+export function describeOptions(command: Command): Entry[] {
+  return Object.entries(command.options).map(([name, each]) => [
+    optionLabel(each),
+    `${each.summary}${notesOf(each, replacementOf(command, name))}`,
+  ]);
 }
 
 /** `-c, --cluster-id <cluster_id>`; an option without a short form is indented to line up with the others. */
@@ -39,20 +61,26 @@ function placeholderOf(option: Option): string {
   return option.placeholder ?? `<${option.flag.slice(2).replaceAll("-", "_")}>`;
 }
 
-/** Notes to add to a summary: ` (oss, enterprise) (required)`. */
-export function notesOf(declared: Option | Argument): string {
+/** Notes to add to a summary: ` (oss, enterprise) (required)`. `replacement` is the option that makes this one unnecessary. */
+function notesOf(declared: Option | Argument, replacement?: Option): string {
   const { environment } = declared;
   const choices = undescribedChoices(declared);
   const fallback = defaultTextOf(declared);
   const isOption = "flag" in declared;
   const notes = [
     ...(choices.length === 0 ? [] : [choices.join(", ")]),
-    ...(isOption && declared.required === true ? ["required"] : []),
+    ...requiredNotes(declared, replacement),
     ...(fallback === undefined ? [] : [`default: ${fallback}`]),
     ...(environment === undefined ? [] : [`environment: ${environment}`]),
     ...(isOption && declared.kind === "value" && declared.repeatable === true ? ["repeatable"] : []),
   ];
   return notes.map((note) => ` (${note})`).join("");
+}
+
+function requiredNotes(declared: Option | Argument, replacement: Option | undefined): readonly string[] {
+  if (declared.required !== true) return [];
+  if (replacement !== undefined) return [`required without ${replacement.flag}`];
+  return "flag" in declared ? ["required"] : [];
 }
 
 /** The accepted texts, unless the summary or placeholder already lists all of them. */

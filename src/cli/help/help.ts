@@ -1,5 +1,13 @@
 import type { Command, Program } from "../command.ts";
-import { argumentLabel, helpOption, licensesOption, notesOf, optionLabel, usageOf, versionOption } from "./describe.ts";
+import {
+  describeArguments,
+  describeOptions,
+  helpOption,
+  licensesOption,
+  optionLabel,
+  usageOf,
+  versionOption,
+} from "./describe.ts";
 
 /** The text that the program prints for `--help`, and without arguments. */
 export function programHelp(program: Program, width: number): string {
@@ -18,14 +26,8 @@ export function programHelp(program: Program, width: number): string {
 }
 
 export function commandHelp(program: Program, command: Command, width: number): string {
-  const positionals = Object.values(command.positionals).map((each): [string, string] => [
-    argumentLabel(each),
-    `${each.summary}${notesOf(each)}`,
-  ]);
-  const options = [...Object.values(command.options), helpOption].map((each): [string, string] => [
-    optionLabel(each),
-    `${each.summary}${notesOf(each)}`,
-  ]);
+  const positionals = describeArguments(command);
+  const options = [...describeOptions(command), [optionLabel(helpOption), helpOption.summary] as const];
   const examples = command.examples.flatMap(({ words, summary }) => [
     ...wrap(summary, width - 4).map((line) => `  # ${line}`),
     `  ${program.name} ${words}`,

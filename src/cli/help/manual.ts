@@ -1,14 +1,13 @@
 import type { Command, Program } from "../command.ts";
 import {
-  argumentLabel,
-  flagWithPlaceholder,
+  describeArguments,
+  describeOptions,
   helpOption,
   licensesOption,
-  notesOf,
+  optionLabel,
   usageOf,
   versionOption,
 } from "./describe.ts";
-import type { Option } from "../options/option.ts";
 
 /** The data for the head and foot of the page, such as title and source. */
 interface Edition {
@@ -28,7 +27,7 @@ export function manualPage(program: Program, edition: Edition): string {
     `.B ${escaped(program.name)}`,
     "[OPTIONS] COMMAND [ARGS]...",
     ".SH OPTIONS",
-    ...[helpOption, versionOption, licensesOption].flatMap(optionEntry),
+    ...[helpOption, versionOption, licensesOption].flatMap((each) => entry(optionLabel(each).trim(), each.summary)),
     ".SH COMMANDS",
     ...program.commands.flatMap((command) => commandEntry(program, command)),
     "",
@@ -36,15 +35,15 @@ export function manualPage(program: Program, edition: Edition): string {
 }
 
 function commandEntry(program: Program, command: Command): readonly string[] {
-  const positionals = Object.values(command.positionals);
   return [
     `.SS ${quoted(command.name)}`,
     `.B ${escaped(usageOf(program, command))}`,
     ".PP",
     `${escaped(command.summary)}.`,
     ...paragraphs(command.description),
-    ...positionals.flatMap((each) => entry(argumentLabel(each), `${each.summary}${notesOf(each)}`)),
-    ...Object.values(command.options).flatMap(optionEntry),
+    ...[...describeArguments(command), ...describeOptions(command)].flatMap(([label, text]) =>
+      entry(label.trim(), text),
+    ),
     ...command.examples.flatMap(({ words, summary }) => [
       ".PP",
       `${escaped(summary)}:`,
@@ -54,11 +53,6 @@ function commandEntry(program: Program, command: Command): readonly string[] {
       ".fi",
     ]),
   ];
-}
-
-function optionEntry(option: Option): readonly string[] {
-  const short = option.short === undefined ? "" : `${option.short}, `;
-  return entry(`${short}${flagWithPlaceholder(option)}`, `${option.summary}${notesOf(option)}`);
 }
 
 const entry = (label: string, text: string): readonly string[] => [".TP", `.B ${escaped(label)}`, escaped(text)];

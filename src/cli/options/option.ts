@@ -43,6 +43,8 @@ interface OptionTraits<Single> extends Traits<Single> {
   /** If absent: the flag's name as `<flag_name>`. */
   readonly placeholder?: string;
   readonly repeatable?: boolean;
+  /** The options and arguments, by their declared names, that this option makes unnecessary: they may not be given together, and have no value. */
+  readonly replaces?: readonly string[];
 }
 
 interface ArgumentTraits<Single> extends Traits<Single> {

@@ -4,6 +4,7 @@ import { helpOption } from "../help/describe.ts";
 import { BadValue } from "./option.ts";
 import type { Argument, Invocation, Option } from "./option.ts";
 import type { Problems } from "./problems.ts";
+import { givenReplacementOf } from "./replaced.ts";
 import { readWords, textsOf } from "./words.ts";
 import type { Words } from "./words.ts";
 
@@ -41,7 +42,11 @@ export async function parseCommandLine(
 
   const values: Record<string, unknown> = {};
   for (const given of [...givenOptions(command, words), ...givenPositionals(command, words)]) {
-    const value = await readValue(given, reader);
+    const replacement = givenReplacementOf(command, given.name, words);
+    if (replacement !== undefined && given.texts.length > 0) {
+      reader.problems.add(`${given.label}: cannot be combined with ${replacement.flag}`);
+    }
+    const value = replacement === undefined ? await readValue(given, reader) : undefined;
     if (value !== undefined) values[given.name] = value;
   }
   // After a mistyped option, an extra word may be that option's value, so it must not be reported as a second problem.

@@ -28,15 +28,22 @@ export async function importCluster(
   const privateKey = await readIfPresent(files.privateKey);
   if (privateKey !== undefined && privateKey !== handOver.privateKey) throw otherKeys(cluster, files.privateKey);
   const pinned = new Map(parseKnownHosts((await readIfPresent(files.knownHosts)) ?? ""));
-  for (const [name, key] of handOver.hostKeys) {
+  const hostKeys = hostKeysOf(cluster, handOver);
+  for (const [name, key] of hostKeys) {
     if (pinned.get(name)?.equals(key) === false) throw otherKeys(cluster, files.knownHosts);
   }
   await logIn(cluster, handOver, runtime, signal);
   await makeCreationFolder(cluster.directory);
-  await writePrivateFile(files.knownHosts, knownHostsText(new Map([...pinned, ...handOver.hostKeys])));
+  await writePrivateFile(files.knownHosts, knownHostsText(new Map([...pinned, ...hostKeys])));
   // Last, because commands use a cluster whose key is here.
   await writePrivateFile(files.privateKey, handOver.privateKey);
   return cluster;
+}
+
+/** A key for any other host would be trusted when a node gets that host's address. */
+function hostKeysOf({ nodes }: ClusterRecord, { hostKeys }: HandOver): ReadonlyMap<string, Buffer> {
+  const own = new Set(nodes.map(({ ssh }) => hostName(ssh.host, ssh.port)));
+  return new Map([...hostKeys].filter(([name]) => own.has(name)));
 }
 
 /** The id alone would also find a cluster that was created after the export. */

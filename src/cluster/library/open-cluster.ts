@@ -15,20 +15,16 @@ import { writePrivateFile } from "../../system/files/private-file.ts";
 import { openConnections } from "../connections/cluster-connections.ts";
 import { clusterIdProblem } from "../cluster-id.ts";
 import { clusterKey, keyMissing } from "../connections/cluster-key.ts";
-import { createCluster, creationTooSlow } from "../create-cluster.ts";
+import { type ClusterCreation, createCluster, creationTooSlow } from "../create-cluster.ts";
+import { createFromSnapshot, parseSnapshotReference } from "../create-from-snapshot.ts";
 import type { CreationInstaller } from "../create/bring-up-nodes.ts";
 import { findCluster } from "../find-cluster.ts";
+import type { SnapshotName } from "../snapshots.ts";
 import { countsProblems } from "../node-counts.ts";
 import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
 
-/** The cluster to create. */
-export interface ClusterRequest {
-  /** Must match the artifact that will be installed. */
-  readonly variant: Variant;
-  /** Node counts: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
-  readonly masters?: number;
-  readonly agents?: number;
-  readonly publicAgents?: number;
+/** How to create a cluster. */
+interface CreationOptions {
   /** 1 to 63 letters, digits, `_`, `.` and `-`; default: a random id, so that several clusters can exist side by side. */
   readonly clusterId?: string;
   /** Path of your own private key that opens the nodes; default: a key is made for the cluster. */
@@ -40,6 +36,25 @@ export interface ClusterRequest {
   /** When aborted, removes what was created and then throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
 }
+
+/** The cluster to create. */
+export interface NewClusterRequest extends CreationOptions {
+  /** Must match the artifact that will be installed. */
+  readonly variant: Variant;
+  /** Node counts: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
+  readonly masters?: number;
+  readonly agents?: number;
+  readonly publicAgents?: number;
+  readonly from?: undefined;
+}
+
+/** The cluster to create from a snapshot. Its nodes, their sizes and the platform on them are those of the snapshot. */
+export interface CopyClusterRequest extends CreationOptions {
+  /** The id of the cluster that has the snapshot, and the snapshot's name: `default:installed`. */
+  readonly from: string;
+}
+
+export type ClusterRequest = NewClusterRequest | CopyClusterRequest;
 
 /** A cluster with its connections, and the facts that an installation needs from it. */
 export interface OpenCluster {
@@ -60,45 +75,74 @@ export async function createForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   request: ClusterRequest,
 ): Promise<OpenCluster> {
-  const { runtime, distribution, options } = clusters;
-  const { clusterId = `test-${randomBytes(4).toString("hex")}`, variant } = request;
-  const counts = { master: request.masters ?? 1, agent: request.agents ?? 1, public_agent: request.publicAgents ?? 1 };
-  assertRequest(clusterId, counts);
+  const { runtime } = clusters;
+  const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
+  assertRequest(clusterId, request);
   const signal = request.cancelSignal ?? new AbortController().signal;
   const limitMs = request.timeoutMs ?? usualLimitMs;
   const deadlineMs = runtime.clock.now() + limitMs;
   using limit = timeLimit(limitMs, creationTooSlow(clusterId));
   const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
   const learned: { base?: Configuration } = {};
-  const record = await createCluster(
-    backend,
-    {
-      clusterId,
-      variant,
-      counts,
-      distribution,
-      options,
-      // The layout of the artifact that will be installed isn't known yet.
-      webScheme: undefined,
-      // The artifact isn't known yet; preparing the nodes will find out.
-      needsCgroups1: false,
-      imagePreparation: undefined,
-      openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
-      ownKey: request.sshKey,
-      keepOnFailure: request.keepOnFailure ?? false,
-      deadlineMs,
-      installer: (connections, installSignal) =>
-        installNothing(async (cluster) => {
-          learned.base = await readBase(backend, cluster, connections, installSignal);
-          await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
-        }),
-      onAbandon: () => ({ [Symbol.dispose]: () => {} }),
-    },
-    runtime,
-    signal,
-  );
+  const rules: Omit<ClusterCreation, "plan"> = {
+    clusterId,
+    ownKey: request.sshKey,
+    keepOnFailure: request.keepOnFailure ?? false,
+    deadlineMs,
+    installer: (connections, installSignal) =>
+      installNothing(async (cluster) => {
+        learned.base = await readBase(backend, cluster, connections, installSignal);
+        await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
+      }),
+    onAbandon: () => ({ [Symbol.dispose]: () => {} }),
+  };
+  const record =
+    request.from === undefined
+      ? await createCluster(
+          backend,
+          { ...rules, plan: planner(clusters, backend, { ...request, clusterId }) },
+          runtime,
+          signal,
+        )
+      : await createFromSnapshot(backend, { ...rules, from: referenceIn(request.from) }, runtime, signal);
   if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
   return { backend, runtime, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
+}
+
+const planner =
+  <Options>(
+    { distribution, options }: ClusterBackend<Options>,
+    backend: Backend<Options>,
+    request: NewClusterRequest & { readonly clusterId: string },
+  ): ClusterCreation["plan"] =>
+  async (signal) =>
+    backend.plan(
+      {
+        clusterId: request.clusterId,
+        variant: request.variant,
+        counts: countsOf(request),
+        distribution,
+        options,
+        // The layout of the artifact that will be installed isn't known yet.
+        webScheme: undefined,
+        // The artifact isn't known yet; preparing the nodes will find out.
+        needsCgroups1: false,
+        imagePreparation: undefined,
+        openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
+      },
+      signal,
+    );
+
+const countsOf = ({ masters = 1, agents = 1, publicAgents = 1 }: NewClusterRequest): Counts => ({
+  master: masters,
+  agent: agents,
+  public_agent: publicAgents,
+});
+
+function referenceIn(from: string): SnapshotName {
+  const reference = parseSnapshotReference(from);
+  if ("problem" in reference) throw new ClusterError("bad-usage", `from: ${reference.problem}.`);
+  return reference;
 }
 
 /** The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind. */
@@ -108,11 +152,20 @@ const installNothing = (start: CreationInstaller["start"]): CreationInstaller =>
   [Symbol.asyncDispose]: async () => {},
 });
 
-function assertRequest(clusterId: string, counts: Counts): void {
+/** Callers without types may combine what doesn't go together. */
+function assertRequest(clusterId: string, request: ClusterRequest): void {
   const id = clusterIdProblem(clusterId);
-  const problems = [...(id === undefined ? [] : [id]), ...countsProblems(counts)];
+  const problems = [
+    ...(id === undefined ? [] : [id]),
+    ...(request.from === undefined ? countsProblems(countsOf(request)) : shapeProblems(request)),
+  ];
   if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
 }
+
+const shapeProblems = (request: CopyClusterRequest): readonly string[] =>
+  ["variant", "masters", "agents", "publicAgents"]
+    .filter((name) => name in request)
+    .map((name) => `\`${name}\` cannot be combined with \`from\``);
 
 const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
 

@@ -24,14 +24,14 @@ export const admitCommand = (driver: Driver) =>
       clusterId,
       ...driver.placeOptions,
       list: flag({ flag: "--list", summary: "Show who is admitted, and change nothing" }),
-      remove: option(text, { flag: "--remove", placeholder: "<cidr>", summary: "Address range to admit no longer" }),
+      remove: option(text, { flag: "--remove", placeholder: "<cidr>", summary: "Address range to stop admitting" }),
       output: outputFormat(["text", "json"]),
       verbose,
     },
     examples: [
       { words: "admit -c nightly", summary: "Let this computer reach the cluster `nightly`" },
       { words: "admit -c nightly 192.0.2.0/24", summary: "Let a whole network reach it" },
-      { words: "admit -c nightly --remove 192.0.2.0/24", summary: "Shut that network out again" },
+      { words: "admit -c nightly --remove 192.0.2.0/24", summary: "Stop admitting that network" },
     ],
     check: ({ range, list: isList, remove }, problems) => {
       const given = [range !== undefined && "CIDR", isList && "--list", remove !== undefined && "--remove"];

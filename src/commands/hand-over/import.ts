@@ -10,7 +10,7 @@ export const importCommand = (driver: Driver) =>
     name: "import",
     summary: "Use a cluster that another computer has exported",
     description:
-      "Read a file that `export` wrote, look for the cluster in the cloud, and log in to its nodes with the keys in the file. If the cluster exists and the host keys match, keep the keys, so that all other commands work here too. If anything is wrong, change nothing. The command needs cloud credentials of its own for the same account; the region is in the file.",
+      "Read a file that `export` wrote, look for the cluster in the cloud, and log in to its nodes with the keys in the file. If the cluster exists and the host keys match, keep the keys, so that all other commands work here too. If anything is wrong, change nothing. The command needs cloud credentials for the same account; the region is in the file.",
     positionals: {
       file: argument(
         value((given) => given, "file"),

@@ -44,7 +44,7 @@ export async function startTestVms(): Promise<TestVms> {
   const cache = join(folder.path, "cache");
   const environment = { XDG_STATE_HOME: state, XDG_CACHE_HOME: cache, TMPDIR: folder.path, CI: "true" };
   const stateFolder = join(state, "cluster-e2e", "vm");
-  const options: StartOptions = { environment, limitMs: 900_000 };
+  const options: StartOptions = { environment, limitMs: 1_700_000 };
   return {
     folder: folder.path,
     stateFolder,

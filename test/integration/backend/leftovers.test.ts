@@ -1,4 +1,4 @@
-/** What the doctor takes for the remains of a cluster, by what there is of it and by its folder on this machine. */
+/** What doctor reports as remains of a cluster, depending on its resources and its folder on this machine. */
 import { expect, test } from "bun:test";
 import { leftovers } from "../../../src/backend/leftovers.ts";
 import { toClusters } from "../../../src/backend/container/records/records.ts";
@@ -8,7 +8,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const creationId = "0123456789abcdef";
 
-/** The doctor's word on a cluster of which there is a network only. */
+/** doctor's outcome for a cluster that has only a network. */
 async function wordOnNetwork(root: string): Promise<string> {
   const unknown = { counts: undefined, variant: undefined, distribution: undefined };
   const network = { clusterId: "a", creationId, ...unknown };
@@ -22,14 +22,14 @@ async function wordOnNetwork(root: string): Promise<string> {
   return outcomeText(outcome);
 }
 
-test("a network of which this machine knows no creation is left", async () => {
+test("a network without a creation on this machine is a remainder", async () => {
   await using folder = await scratchFolder();
   expect(await wordOnNetwork(folder.path)).toBe(
     'warn: Left over: cluster "a" (it has no nodes). → Remove those that you no longer need: destroy a',
   );
 });
 
-test("a network is left once its creation is over, and not before", async () => {
+test("a network is a remainder after the end of its creation, and not before", async () => {
   await using folder = await scratchFolder();
   const directory = creationDirectory(folder.path, "a", creationId);
   await beginCreation(directory, "a", creationId);

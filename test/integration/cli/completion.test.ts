@@ -1,4 +1,4 @@
-/** The completion scripts, asked by the shells that they are for. */
+/** The completion scripts, tested in real shells. */
 import { describe, expect, test } from "bun:test";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const lines = [
   ["example greet --t", "--times --tone"],
   ["example greet --tone ", "warm cold"],
   ["example greet --tone = w", "warm"],
-  // Neither a file nor anything else that could be listed.
+  // Neither a file nor anything else to list.
   ["example greet --times ", ""],
   ["example greet -v --times 3 --tone warm A", "Ada Alan"],
   ["example greet --license /etc/host.c", "/etc/host.conf"],
@@ -42,7 +42,7 @@ test.each(lines)("bash completes %j", async (line, expected) => {
   expect({ stdout, stderr }).toEqual({ stdout: `${expected}\n`, stderr: "" });
 });
 
-test("what the program prints is offered, never executed", async () => {
+test("the program's output is offered, never executed", async () => {
   await using folder = await scratchFolder();
   const trace = join(folder.path, "executed");
   const script = `
@@ -74,7 +74,7 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
     await using typist = await openShell(shell, words, setup);
     await typist.type("example greet --verb\t --verb\t --tone warm --ti\t 2 Ada; echo do''ne\r", "done");
     expect(typist.seen()).toContain("Hello Ada, warm");
-    // A second time, no option but --tone begins so, and that has been given.
+    // No other option than --tone begins like this, and it has already been given.
     await typist.type("example greet --tone warm Ada --ton\t; echo do''ne\r", "done");
     expect(typist.seen()).toContain("--ton: no such option");
   });
@@ -102,7 +102,7 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
   });
 });
 
-/** A shell in a folder of its own, for which the example program is installed and set up. */
+/** A shell in a new folder, with the example program installed and its completion set up. */
 async function openShell(shell: string, words: readonly string[], setup: string) {
   const scratch = await scratchFolder();
   const program = join(import.meta.dir, "example-program.ts");
@@ -135,7 +135,7 @@ async function openTerminal(argv: readonly string[], cwd: string, env: Readonly<
     terminal: { cols: 100, rows: 24, data: (_, bytes) => void (seen.text += Buffer.from(bytes).toString()) },
   });
   return {
-    /** Resolves when the text has been shown since. */
+    /** Resolves when the text has been shown since then. */
     type: async (keys: string, awaited: string): Promise<void> => {
       seen.text = "";
       child.terminal?.write(keys);

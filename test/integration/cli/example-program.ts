@@ -1,4 +1,4 @@
-/** A small program that shows every way in which cli/ can be used or end. Run by bun as a child process of the tests. */
+/** A small program that uses every feature of cli/ and every way to end. The tests run it as a child process. */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { defineCommand } from "../../../src/cli/command.ts";

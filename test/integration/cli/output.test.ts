@@ -1,4 +1,4 @@
-/** What programs built on cli/ write where, and how they end: seen from outside, as a child process. */
+/** The output and exit codes of programs built on cli/, tested from outside, as a child process. */
 import { expect, test } from "bun:test";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 import { runExample, runOnTerminal, runShell, startExample } from "./start-example.ts";
 
 // Shows R87.
-test("results go to stdout, the rest to stderr", async () => {
+test("results go to stdout, everything else to stderr", async () => {
   const { stdout, stderr, exitCode } = await runExample(["steps"]);
   expect({ stdout, exitCode }).toEqual({ stdout: "ready\n", exitCode: 0 });
   expect(stderr).toContain("Launch …\n");
 });
 
-test("the version and help are answered, with no arguments too", async () => {
+test("prints the version and help, and help without arguments too", async () => {
   expect(await runExample(["--version"])).toEqual({ exitCode: 0, signal: null, stdout: "0.0.0+source\n", stderr: "" });
   expect(await runExample(["--licenses"])).toMatchObject({ exitCode: 0, stdout: "All of it is free.\n", stderr: "" });
   const help = await runExample(["--help"]);
@@ -23,7 +23,7 @@ test("the version and help are answered, with no arguments too", async () => {
   expect(await runExample(["fail", "--help"])).toMatchObject({ exitCode: 0, stderr: "" });
 });
 
-test("wrong usage ends with 2, all problems on stderr, nothing on stdout", async () => {
+test("wrong usage ends with exit code 2, all problems on stderr and nothing on stdout", async () => {
   const { exitCode, stdout, stderr } = await runExample(["greet", "--times", "x", "Nobody", "--xyz"]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).toMatchInlineSnapshot(`
@@ -43,13 +43,13 @@ test.each([
   ["", '"": no such command'],
   ["--verson", "--verson: no such option; did you mean --version?"],
   ["--help=yes", "--help: takes no value"],
-])("%p is no command", async (word, problem) => {
+])("%p is not a command", async (word, problem) => {
   const { exitCode, stdout, stderr } = await runExample([word]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).toBe(`Error: ${problem}\nSee example --help\n[bad-usage]\n`);
 });
 
-test("a wrong option before the command is the only problem: what comes after it isn't read as the program's", async () => {
+test("a wrong option before the command is the only problem reported; later words are not parsed as program options", async () => {
   const { exitCode, stderr } = await runExample(["--colour", "greet", "--tone", "warm", "Ada"]);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 2,
@@ -67,18 +67,18 @@ test("an error says what happened, what to do, where the log is, and ends with i
   );
   const logged = await readFile(log, "utf8");
   expect(logged).toContain("the password is ***");
-  expect(logged).toContain("at "); // The stack that the terminal wasn't shown.
+  expect(logged).toContain("at "); // The stack, which is not on the terminal.
   expect(logged).not.toContain("hunter22");
   expect((await stat(log)).mode & 0o777).toBe(0o600);
 });
 
-test("failures after a command has said so end with its own exit code", async () => {
+test("a command that reports failures itself ends with its own exit code", async () => {
   expect((await runExample(["fail", "x", "--remote"])).exitCode).toBe(255);
   expect((await runExample(["fail", "bug", "--remote"])).exitCode).toBe(255);
   expect((await runExample(["fail", "status"])).exitCode).toBe(37);
 });
 
-test("a bug ends with 70, asks to be reported, and shows where it happened from -vv on", async () => {
+test("a bug ends with exit code 70 and asks for a report; -vv shows where it happened", async () => {
   const quiet = await runExample(["fail", "bug", "-v"]);
   expect(quiet.exitCode).toBe(70);
   expect(quiet.stderr).toMatch(
@@ -87,13 +87,13 @@ test("a bug ends with 70, asks to be reported, and shows where it happened from 
   expect((await runExample(["fail", "bug", "-vv"])).stderr).toContain("example-program.ts:");
 });
 
-test("an error that nobody catches lets the work clean up and counts as a bug", async () => {
+test("an uncaught error lets the command clean up, and counts as a bug", async () => {
   const { exitCode, stderr } = await runExample(["fail", "uncaught"]);
   expect(exitCode).toBe(70);
   expect(stderr).toContain("Error: nobody catches this");
 });
 
-test("when leaving a scope fails as well, the first failure is the one that is told", async () => {
+test("if the clean-up fails as well, the first error is reported", async () => {
   const { exitCode, stderr } = await runExample(["fail", "scope"]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "Error: It exists\n[cluster-exists]\n" });
 });
@@ -103,14 +103,14 @@ test.each([
   [["greet"], 2, { error: { id: "bad-usage", hint: "See example greet --help" } }],
   [["fail", "x", "--password", "hunter22"], 3, { error: { id: "cluster-not-found", facts: { password: "***" } } }],
   [["fail", "bug"], 70, { error: { id: "bug" } }],
-])("with --output json %j prints one object, whatever else is told", async (argv, exitCode, data) => {
+])("with --output json, %j prints one object, whatever else is shown", async (argv, exitCode, data) => {
   const run = await runExample([...argv, "--output", "json", "-vvv"]);
   expect(run.exitCode).toBe(exitCode);
   expect(JSON.parse(run.stdout)).toMatchObject({ schemaVersion: 1, ...data });
   expect(run.stdout + run.stderr).not.toContain("hunter22");
 });
 
-test("a slow reader gets all of a megabyte, and of JSON", async () => {
+test("a slow reader gets a whole megabyte, and whole JSON", async () => {
   const { stdout, stderr } = await runShell(
     "$EXAMPLE big | (sleep 1; wc -c); $EXAMPLE big --output json | (sleep 1; cat)",
   );
@@ -120,27 +120,27 @@ test("a slow reader gets all of a megabyte, and of JSON", async () => {
   expect(stderr).toBe("");
 });
 
-test("a reader that goes away is no failure", async () => {
+test("a reader that closes the pipe is not an error", async () => {
   const { stdout, stderr } = await runShell(
     "$EXAMPLE big | head -1; echo ${PIPESTATUS[0]}; $EXAMPLE big 2>&1 >/dev/null | true",
   );
   expect({ stdout, stderr }).toEqual({ stdout: "0123456789abcde\n0\n", stderr: "" });
 });
 
-test("a result that can't be written is a failure", async () => {
+test("a result that can't be written is an error", async () => {
   const { stdout, stderr } = await runShell("$EXAMPLE big >/dev/full; echo $?");
   expect(stdout).toBe("1\n");
   expect(stderr).toContain("[output-lost]");
 });
 
-test("children inherit no variable that would make them run other code", async () => {
+test("child processes inherit no variables that would make them run other code", async () => {
   const own = { BUN_BE_BUN: "", BUN_OPTIONS: "--smol", KEPT: "yes" };
   const { stdout } = await runExample(["child", "env"], own);
   expect(stdout).toContain("KEPT=yes");
   expect(stdout).not.toContain("BUN_");
 });
 
-test("a secret is the first line of stdin; what follows is left to others", async () => {
+test("a secret is the first line of stdin; the rest stays unread", async () => {
   const running = startExample(["secret"]);
   await running.child.stdin.write("pässw0rd\r\nfor the child\n");
   await running.child.stdin.end();
@@ -149,14 +149,14 @@ test("a secret is the first line of stdin; what follows is left to others", asyn
   expect(await runExample(["secret"])).toMatchObject({ exitCode: 2, stdout: "" });
 });
 
-test("on a terminal a secret is asked for and not shown", async () => {
+test("on a terminal, the prompt for a secret doesn't echo it", async () => {
   const { shown, exitCode } = await runOnTerminal(["secret"], { "Password: ": "hunter22\n", "\r\n": "rest\n\x04" });
   expect(exitCode).toBe(0);
   expect(shown).toContain("the secret is ***, 8 long");
   expect(shown).not.toContain("hunter22");
 });
 
-test("on a terminal progress is drawn live and ends as lines that stay", async () => {
+test("on a terminal, progress is drawn live, and its final lines stay", async () => {
   const { shown } = await runOnTerminal(["steps", "--pause", "200ms"]);
   expect(shown).toContain("Prepare 0 of 3: master_0, agent_0, agent_1");
   expect(shown).toContain("\x1b[32m✔\x1b[39m Launch: 3 machines (0.");

@@ -1,4 +1,4 @@
-/** Starts the example program in a process of its own. */
+/** Starts the example program as a child process. */
 import { join } from "node:path";
 
 const program = join(import.meta.dir, "example-program.ts");
@@ -10,7 +10,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Without what the machine that runs the tests may have set for itself. */
+/** The environment without variables that the tests' machine may have set. */
 const environment = (own: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: "/nonexistent",
@@ -19,7 +19,7 @@ const environment = (own: Readonly<Record<string, string>> = {}): Record<string,
 
 export interface Running {
   readonly child: Bun.Subprocess<"pipe", "pipe", "pipe">;
-  /** Resolves when stderr has shown this text; rejects when it ends without. */
+  /** Resolves when stderr contains this text. Rejects if stderr ends without it. */
   until(text: string): Promise<void>;
   ended(): Promise<Ended>;
 }
@@ -68,13 +68,13 @@ function follow(child: Bun.Subprocess<"pipe", "pipe", "pipe">): Running {
   };
 }
 
-/** As one line of a shell, with `$EXAMPLE` standing for the program. */
+/** Runs one line of shell, in which `$EXAMPLE` is the program. */
 export async function runShell(line: string, own: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const env = environment({ ...own, EXAMPLE: `${process.execPath} ${program}` });
   return await follow(Bun.spawn(["bash", "-c", line], { stdin: "pipe", stdout: "pipe", stderr: "pipe", env })).ended();
 }
 
-/** On a terminal of 60 columns. `typed` maps what has been shown to what is typed then. */
+/** Runs it on a terminal of 60 columns. `typed` maps an output to the input that follows it. */
 export async function runOnTerminal(
   argv: readonly string[],
   typed: Readonly<Record<string, string>> = {},

@@ -7,7 +7,7 @@ import { added, examplePlan } from "../../support/install-example.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { artifactBytes, webServer } from "../platform/artifact/artifact-server.ts";
 
-test("the license, the configuration's secrets and the secret parts of the URL are hidden", async () => {
+test("the license, the configuration's secrets and the secret parts of the URL are masked", async () => {
   await using folder = await scratchFolder();
   const licenseFile = join(folder.path, "license.txt");
   await writeFile(licenseFile, "the license\n");

@@ -1,4 +1,4 @@
-/** `run --fetch`: files come back from a node, whatever the command's status, and whatever the node sends. */
+/** `run --fetch` gets files from a node, whatever the command's exit code and whatever the node sends. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,9 +15,9 @@ setDefaultTimeout(30_000);
 
 interface Node extends AsyncDisposable {
   readonly server: OpensshServer;
-  /** Root's home folder there. */
+  /** Root's home folder on the node. */
   readonly home: string;
-  /** A folder for what is fetched. */
+  /** The folder for fetched files. */
   readonly here: string;
   readonly run: (words: string, fetches: readonly [remote: string, local: string][]) => Promise<Outcome>;
 }
@@ -28,7 +28,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** A node on which `programs`, which are shell scripts, replace others of the same name. */
+/** A node on which `programs`, which are shell scripts, replace those of the same name. */
 async function startNode(programs: Readonly<Record<string, string>>): Promise<Node> {
   const scratch = await scratchFolder();
   const [home, here, bin, directory] = ["home", "here", "bin", "state"].map((name) => join(scratch.path, name)) as [
@@ -68,7 +68,7 @@ async function startNode(programs: Readonly<Record<string, string>>): Promise<No
   };
 }
 
-/** Fetches over a connection of its own. */
+/** Fetches over a new connection. */
 async function fetchFrom({ server, here }: Node, remote: string): Promise<unknown> {
   await using connection = await connectTo(server, {});
   return await fetchFile(
@@ -80,7 +80,7 @@ async function fetchFrom({ server, here }: Node, remote: string): Promise<unknow
 
 describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "here"})`, () => {
   // Shows R131.
-  test("files and folders come back after a command that failed, and its status stays", async () => {
+  test("gets files and folders after a failed command, and keeps its exit code", async () => {
     await using node = await startNode({});
     await writeFile(join(node.here, "log"), "an older one");
     const command =
@@ -98,7 +98,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(await readFile(join(node.here, "new/folder/link"))).toEqual(Buffer.from([0x61, 0, 0xff, 0x62]));
   });
 
-  test("what can't be fetched is a warning after a command that failed, and the rest is fetched", async () => {
+  test("after a failed command, a file that can't be fetched is a warning, and the rest is fetched", async () => {
     await using node = await startNode({});
     const { status, stderr } = await node.run("echo 1 >log; mkfifo pipe; exit 7", [
       ["no-such", "a"],
@@ -111,7 +111,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(await readdir(node.here)).toEqual(["c"]);
   });
 
-  test("what can't be fetched is an error after a command that succeeded", async () => {
+  test("after a successful command, a file that can't be fetched is an error", async () => {
     await using node = await startNode({});
     const { status, stderr } = await node.run("echo 1 >log", [
       ["no-such", "a"],
@@ -122,7 +122,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(await readdir(node.here)).toEqual(["c"]);
   });
 
-  test("a file that grows while it is read, and one of many megabytes, arrive", async () => {
+  test("gets a file that grows while it is read, and one of many megabytes", async () => {
     await using node = await startNode({
       tar: '/bin/tar "$@"; echo "tar: ./log: file changed as we read it" >&2; exit 1',
     });
@@ -153,7 +153,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(await readdir(node.here)).toEqual([]);
   });
 
-  test("a hostile archive that never ends is stopped on the node too, and leaves nothing", async () => {
+  test("a hostile archive that never ends is stopped, also on the node, and leaves nothing", async () => {
     await using node = await startNode({ tar: 'cat "$HOME/archive"; exec sleep 617' });
     await writeFile(join(node.home, "archive"), rawArchive({ name: "./", type: "6" }));
     const failure = await failureOf(fetchFrom(node, node.home));
@@ -175,7 +175,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(Bun.spawnSync(["pgrep", "-fx", "sleep 618"]).exitCode).toBe(1);
   });
 
-  test("a folder that appeared at the target meanwhile is kept, and the error says why", async () => {
+  test("a folder that has appeared at the target meanwhile is kept, and the error says why", async () => {
     await using node = await startNode({});
     await mkdir(join(node.here, "target"));
     await writeFile(join(node.here, "target", "mine"), "");

@@ -1,4 +1,4 @@
-/** Runs one command on a node as `run` does: a program, because what it finds read-only is so for a process of its own. */
+/** Runs one command on a node like `run`. It is a separate program, because only its process sees the read-only file system. */
 import { runOnNode } from "../../../src/cluster/run-on-node.ts";
 import type { FetchRequest } from "../../../src/cluster/fetch/fetch-request.ts";
 import { LineProgress } from "../../../src/cluster/library/line-progress.ts";

@@ -1,4 +1,4 @@
-/** `run` with a state folder on a file system that can only be read, as `inspect` works there too. */
+/** `run` with a state folder on a read-only file system, where `inspect` works too. */
 import { describe, expect, test } from "bun:test";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What doctor says of this machine, with real folders and programs. */
+/** doctor's checks of this machine, with real folders and programs. */
 import { expect, test } from "bun:test";
 import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -12,7 +12,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const neverAborted = new AbortController().signal;
 
-/** A folder for the PATH with these programs, each a shell script. */
+/** A folder for the PATH with these shell scripts as programs. */
 async function programs(scripts: Readonly<Record<string, string>>) {
   const folder = await scratchFolder();
   for (const [name, script] of Object.entries(scripts)) {
@@ -42,18 +42,18 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   expect(await told(sshClientCheck({ PATH: folder.path }))).toMatch(text);
 });
 
-test("without a PATH there is no ssh", async () => {
+test("without a PATH, ssh is missing", async () => {
   expect(await told(sshClientCheck({}))).toStartWith("fail: ");
 });
 
-test("a state folder that does not exist yet can be created, and is not made by asking", async () => {
+test("a state folder that doesn't exist yet can be created; the check doesn't create it", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "local", "state", "cluster-e2e");
   expect(await told(stateFolderCheck(path, process.env))).toBe(`pass: ${path} can be created`);
   expect(await readdir(folder.path)).toEqual([]);
 });
 
-test("a state folder of this user alone is well, and is left as it was", async () => {
+test("a private state folder passes and isn't changed", async () => {
   await using folder = await scratchFolder();
   await chmod(folder.path, 0o700);
   expect(await told(stateFolderCheck(folder.path, process.env))).toStartWith("pass: ");
@@ -84,7 +84,7 @@ test.skipIf(userInfo().uid !== 0)("a state folder of another user (needs root)",
   );
 });
 
-test("an SSH key that others can read is named", async () => {
+test("an SSH key that others can read is reported", async () => {
   await using folder = await scratchFolder();
   await chmod(folder.path, 0o700);
   const creations = ["one", "two"].map((name) => join(folder.path, "cloud", "us-west-2", name));
@@ -98,7 +98,7 @@ test("an SSH key that others can read is named", async () => {
   expect(text).toEndWith(`chmod 600 ${key}`);
 });
 
-test.each(["cluster-e2e", "file/cluster-e2e", "link"])("something else is in the way: %s", async (name) => {
+test.each(["cluster-e2e", "file/cluster-e2e", "link"])("another file is in the way: %s", async (name) => {
   await using folder = await scratchFolder();
   await writeFile(join(folder.path, "cluster-e2e"), "");
   await writeFile(join(folder.path, "file"), "");

@@ -1,4 +1,4 @@
-/** What the local cloud offers: images, places and types, as cloud.md's table and EC2 have them. */
+/** The local cloud's images, regions, networks and instance types, compared with EC2's. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   DescribeAvailabilityZonesCommand,
@@ -58,13 +58,13 @@ describe("images", () => {
     expect(found.every((image) => image.OwnerId === owner && image.RootDeviceName !== undefined)).toBe(true);
   });
 
-  test("a look-alike of another owner is newer than the real ones", async () => {
+  test("a look-alike image of another owner is newer than the genuine ones", async () => {
     const all = await find({ Filters: [...usable, { Name: "name", Values: ["debian-12-amd64-*"] }] });
     const newest = all.toSorted((a, b) => b.CreationDate!.localeCompare(a.CreationDate!))[0]!;
     expect(newest.OwnerId).toBe(lookAlikeOwner);
   });
 
-  test("deprecated ones are shown when asked for, or named", async () => {
+  test("deprecated ones are returned on request, or by id", async () => {
     const Filters = [{ Name: "name", Values: ["CentOS Linux 7 x86_64*"] }];
     const Owners = ["125523088429"];
     expect(await find({ Owners, Filters })).toEqual([]);
@@ -73,14 +73,14 @@ describe("images", () => {
     expect(await find({ ImageIds: [image!.ImageId!] })).toHaveLength(1);
   });
 
-  test("a region can lack some", async () => {
+  test("some are missing in a region", async () => {
     const command = new DescribeImagesCommand({ Owners: ["125523088429"], IncludeDeprecated: true });
     const elsewhere = clientOf(opened.current!.cloud, { region: "ap-southeast-2" });
     expect((await elsewhere.send(command)).Images).toEqual([]);
   });
 });
 
-test("the default VPC has a subnet in each zone that gives public addresses", async () => {
+test("the default VPC has a subnet with public addresses in each zone", async () => {
   const Filters = [{ Name: "is-default", Values: ["true"] }];
   const { Vpcs } = await client().send(new DescribeVpcsCommand({ Filters }));
   expect(Vpcs).toHaveLength(1);
@@ -95,7 +95,7 @@ test("the default VPC has a subnet in each zone that gives public addresses", as
   expect(Subnets!.every((subnet) => subnet.MapPublicIpOnLaunch && subnet.AvailableIpAddressCount! > 1000)).toBe(true);
 });
 
-test("regions that aren't enabled are shown only when all are asked for", async () => {
+test("regions that aren't enabled are returned only if all are requested", async () => {
   const names = async (AllRegions: boolean) =>
     (await client().send(new DescribeRegionsCommand({ AllRegions }))).Regions!.map((region) => region.RegionName);
   expect(await names(false)).not.toContain("af-south-1");
@@ -112,7 +112,7 @@ describe("instance types", () => {
     expect(names.length).toBeGreaterThan(5);
   });
 
-  test("tell what they have", async () => {
+  test("have vCPUs, memory and architectures", async () => {
     const command = new DescribeInstanceTypesCommand({ InstanceTypes: ["m5.large"] });
     expect((await client().send(command)).InstanceTypes).toMatchObject([
       {
@@ -140,7 +140,7 @@ describe("instance types", () => {
   });
 });
 
-test("an unknown filter, parameter or action is refused, never ignored", async () => {
+test("an unknown filter, parameter or action is rejected, never ignored", async () => {
   const Filters = [{ Name: "instance-color", Values: ["red"] }];
   expect(await codeOf(client().send(new DescribeSubnetsCommand({ Filters })))).toBe("InvalidParameterValue");
   const { DescribeVolumesCommand } = await import("@aws-sdk/client-ec2");
@@ -149,7 +149,7 @@ test("an unknown filter, parameter or action is refused, never ignored", async (
   expect((await client().send(excluded)).Regions).toEqual([]);
 });
 
-test("every answer has a request id, which the log has too", async () => {
+test("every response has a request id, which is logged too", async () => {
   const { $metadata } = await client().send(new DescribeRegionsCommand({}));
   const logged = opened.current!.cloud.requests.entries.map(({ requestId }) => requestId);
   expect(logged).toContain($metadata.requestId!);

@@ -1,4 +1,4 @@
-/** Container machines of a local cloud in a process of its own, as other processes use it. */
+/** Container machines of a local cloud that runs in a separate process, as other processes use it. */
 import { expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -66,7 +66,7 @@ async function launch({ endpoint, region, ...credentials }: Announcement, userDa
 const instances = async ({ endpoint }: Announcement) =>
   (await (await fetch(`${endpoint}/_control/instances`)).json()) as readonly InstanceView[];
 
-/** Runs a command over ssh as a user would, with the host key checked strictly. */
+/** Runs a command over ssh like a user, with strict host key checking. */
 async function ssh(path: string, address: string, command: string): Promise<{ status: number; stdout: string }> {
   const files = ["-F", "none", "-i", join(path, "key"), "-o", `UserKnownHostsFile=${join(path, "known_hosts")}`];
   const strict = ["-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"];
@@ -79,7 +79,7 @@ async function ssh(path: string, address: string, command: string): Promise<{ st
 }
 
 test.skipIf(!canBoot)(
-  "a machine boots from its user data, survives a reboot, and is terminated by its power-off",
+  "a machine boots with its user data, survives a reboot, and is terminated when it powers off",
   async () => {
     await using directory = await folder();
     const { path } = directory;
@@ -127,7 +127,7 @@ test.skipIf(!canBoot)(
 );
 
 test.skipIf(!canBoot)(
-  "what a killed local cloud leaves, the next one with its folder removes; a living one is left alone",
+  "a local cloud removes what a killed one with the same folder left, but doesn't touch a running one",
   async () => {
     await using directory = await folder();
     const { path } = directory;
@@ -155,7 +155,7 @@ test.skipIf(!canBoot)(
 );
 
 test.skipIf(!canBoot)(
-  "an image that can't boot here ends in terminated, and says so",
+  "an instance whose image can't boot here ends in terminated, with that reason",
   async () => {
     await using directory = await folder();
     const { child, announcement } = await startProcess(directory.path);

@@ -1,4 +1,4 @@
-/** The local cloud's control endpoint, which tests in another process script it over. */
+/** The local cloud's control endpoint, through which tests in another process script it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { DescribeRegionsCommand, type EC2Client, RunInstancesCommand } from "@aws-sdk/client-ec2";
 import { codeOf, debianImage, eventually, launchOf, startCloud } from "../../local-cloud/support/sdk.ts";
@@ -33,7 +33,7 @@ test("faults are added and cleared", async () => {
   expect([await ask(), await ask()]).toEqual(["Unavailable", "ok"]);
 });
 
-test("the log holds every request, also one that is still being answered", async () => {
+test("the log contains every request, including those in progress", async () => {
   await control("POST", "faults", { action: "DescribeRegions", when: "before", delayMs: 200 });
   const asked = ask();
   const isLogged = (log: unknown) => JSON.stringify(log).includes('"DescribeRegions"');
@@ -46,7 +46,7 @@ test("the log holds every request, also one that is still being answered", async
   });
 });
 
-test("instances are shown as they are, and can be killed", async () => {
+test("shows the actual state of instances, and kills them", async () => {
   const launch = launchOf(await debianImage(client()), {
     UserData: Buffer.from("#cloud-config\n{}").toString("base64"),
     InstanceInitiatedShutdownBehavior: "terminate",
@@ -62,7 +62,7 @@ test("instances are shown as they are, and can be killed", async () => {
   await eventually(show, inState("terminated"));
 });
 
-test("a reset ends machines and forgets all else", async () => {
+test("a reset ends the machines and forgets everything else", async () => {
   const launch = launchOf(await debianImage(client()), { ClientToken: "same", MinCount: 2, MaxCount: 2 });
   await client().send(new RunInstancesCommand(launch));
   await control("POST", "behaviour", { deniedActions: ["DescribeRegions"] });
@@ -78,15 +78,15 @@ test.each([
   ["a fault without effect", "faults", { action: "X", when: "before" }],
   ["an unknown behaviour", "behaviour", { pending: 1 }],
   ["a clock without a number", "clock", { skewMs: "1" }],
-])("%s is refused", async (_what, path, body) => {
+])("%s is rejected", async (_what, path, body) => {
   expect(await control("POST", path, body)).toStartWith("400 ");
 });
 
-test("an unknown control isn't found", async () => {
+test("an unknown path isn't found", async () => {
   expect(await control("GET", "volumes")).toStartWith("404 ");
 });
 
-test("the caller's address is told", async () => {
+test("the caller's address is returned", async () => {
   const response = await fetch(cloud().checkAddressUrl);
   expect(await response.text()).toBe("127.0.0.1\n");
 });

@@ -1,4 +1,4 @@
-/** What the local cloud does when it is told to misbehave, or asked by somebody it shouldn't serve. */
+/** The local cloud's scripted faults, limits, and rejections of callers. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   CreateSecurityGroupCommand,
@@ -37,7 +37,7 @@ const run = async (changes: Partial<RunInstancesCommandInput>) =>
 const createGroup = async () =>
   client().send(new CreateSecurityGroupCommand({ GroupName: "g", Description: "for a test" }));
 
-describe("who may ask", () => {
+describe("authentication", () => {
   test.each<[string, Parameters<typeof clientOf>[1], string]>([
     ["an unknown key", { accessKeyId: "AKIAUNKNOWN" }, "AuthFailure"],
     ["a wrong secret", { secretAccessKey: "wrong" }, "SignatureDoesNotMatch"],
@@ -50,23 +50,23 @@ describe("who may ask", () => {
     expect(await codeOf(describeInstances(clientOf(cloud(), settings)))).toBe(code);
   });
 
-  test("nobody without a signature", async () => {
+  test("a request without a signature is rejected", async () => {
     const body = new URLSearchParams({ Action: "DescribeInstances", Version: "2016-11-15" });
     const response = await fetch(cloud().endpoint, { method: "POST", body });
     expect(response.status).toBe(401);
     expect(await response.text()).toContain("<Code>AuthFailure</Code>");
   });
 
-  test("a clock that is off is refused, and the answer tells the right time", async () => {
+  test("a wrong clock is rejected, and the response contains the right time", async () => {
     cloud().clock.skew(600_000);
-    // Its own client: the SDK learns the offset, and keeps it.
+    // A separate client, because the SDK learns the offset and keeps it.
     expect(await codeOf(describeInstances(clientOf(cloud(), {})))).toBe("RequestExpired");
     const response = await fetch(cloud().endpoint, { method: "POST", body: "" });
     const shownMs = Date.parse(response.headers.get("date") ?? "");
     expect(Math.abs(shownMs - Date.now() - 600_000)).toBeLessThan(5000);
   });
 
-  test("a denied action names itself", async () => {
+  test("the error about a denied action names the action", async () => {
     cloud().behaviour.change({ deniedActions: ["RunInstances"] });
     const refused = run({ DryRun: true });
     expect(await codeOf(refused)).toBe("UnauthorizedOperation");
@@ -77,7 +77,7 @@ describe("who may ask", () => {
 });
 
 describe("a scripted fault", () => {
-  test("before: the action isn't done; so many times, after so many that pass", async () => {
+  test("before: the action isn't executed, `times` times, after `skip` requests", async () => {
     cloud().faults.add({ action: "CreateSecurityGroup", when: "before", times: 1, skip: 1, code: "InternalError" });
     expect(await codeOf(describeInstances(client()))).toBe("ok");
     expect(await codeOf(createGroup())).toBe("ok");
@@ -85,7 +85,7 @@ describe("a scripted fault", () => {
     expect(await codeOf(createGroup())).toBe("InvalidGroup.Duplicate");
   });
 
-  test("lost after: the connection is cut, and the action is done", async () => {
+  test("lost after: the action is executed and the connection closed", async () => {
     cloud().faults.add({ action: "RunInstances", when: "after", times: 1, lost: true });
     const changes = { ClientToken: "lost" };
     expect(await failureOf(run(changes))).not.toBe("");
@@ -95,16 +95,16 @@ describe("a scripted fault", () => {
     expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["lost", "ok"]);
   });
 
-  test("raw: something else is sent instead of an answer", async () => {
+  test("raw: this is sent instead of the response", async () => {
     const raw = { status: 200, body: "<html>Log in</html>", contentType: "text/html" };
     cloud().faults.add({ action: "CreateSecurityGroup", when: "after", times: 1, raw });
-    // The SDK takes it for an answer without a group.
+    // The SDK mistakes it for a response without a group.
     expect((await createGroup()).GroupId).toBeUndefined();
     expect(await codeOf(createGroup())).toBe("InvalidGroup.Duplicate");
     expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["raw", "InvalidGroup.Duplicate"]);
   });
 
-  test("hangs: there is no answer until the client gives up", async () => {
+  test("hangs: there is no response until the client gives up", async () => {
     cloud().faults.add({ action: "DescribeInstances", when: "before", times: 1, hangs: true });
     const controller = new AbortController();
     const call = client().send(new DescribeInstancesCommand({}), { abortSignal: controller.signal });
@@ -121,7 +121,7 @@ describe("a scripted fault", () => {
     expect(await codeOf(describeInstances(client()))).toBe("ok");
   });
 
-  test("for some parameters only", async () => {
+  test("match: only requests with these parameters", async () => {
     const { Subnets } = await client().send(new DescribeSubnetsCommand({}));
     const [first, second] = Subnets!.map(({ SubnetId }) => SubnetId!);
     const code = "InsufficientInstanceCapacity";
@@ -130,7 +130,7 @@ describe("a scripted fault", () => {
     expect(await codeOf(run({ SubnetId: first! }))).toBe(code);
   });
 
-  test("of a launch: the machine ends in terminated, and says why", async () => {
+  test("launch: the machine ends in terminated, with this reason", async () => {
     const code = "Client.VolumeLimitExceeded";
     cloud().faults.add({
       action: "RunInstances",
@@ -155,7 +155,7 @@ describe("a scripted fault", () => {
     expect(ended!.StateReason).toEqual({ Code: code, Message: `${code}: too much storage` });
   });
 
-  test("delays an answer", async () => {
+  test("delayMs: delays the response", async () => {
     cloud().faults.add({ action: "DescribeInstances", when: "after", times: 1, delayMs: 150 });
     const startMs = performance.now();
     await describeInstances(client());
@@ -164,13 +164,13 @@ describe("a scripted fault", () => {
 });
 
 describe("limits", () => {
-  test("throttling lets a burst through, then refuses", async () => {
+  test("throttling allows a burst, then rejects requests", async () => {
     cloud().behaviour.change({ throttle: { burst: 3, perSecond: 1 } });
     const codes = await Promise.all(Array.from({ length: 5 }, async () => codeOf(describeInstances(client()))));
     expect(codes.filter((code) => code === "RequestLimitExceeded")).toHaveLength(2);
   });
 
-  test("a full zone has no capacity, another has", async () => {
+  test("a full zone has no capacity; others have", async () => {
     cloud().behaviour.change({ zoneCapacity: { "us-west-2a": 2 } });
     const inZone = (zone: string): Partial<RunInstancesCommandInput> => ({ Placement: { AvailabilityZone: zone } });
     expect(await codeOf(run({ ...inZone("us-west-2a"), MinCount: 3, MaxCount: 3 }))).toBe(
@@ -180,13 +180,13 @@ describe("limits", () => {
     expect(await codeOf(run({ ...inZone("us-west-2b"), MinCount: 3, MaxCount: 3 }))).toBe("ok");
   });
 
-  test("a type can be missing in a zone", async () => {
+  test("an instance type can be missing in a zone", async () => {
     const call = run({ Placement: { AvailabilityZone: "us-west-2d" } });
     expect(await codeOf(call)).toBe("Unsupported");
     expect(await failureOf(call)).toContain("choosing us-west-2a, us-west-2b, us-west-2c");
   });
 
-  test("vCPUs are counted", async () => {
+  test("vCPUs are limited", async () => {
     cloud().behaviour.change({ vcpuLimit: 5 });
     expect(await codeOf(run({ MinCount: 3, MaxCount: 3 }))).toBe("VcpuLimitExceeded");
     expect(await codeOf(run({ MinCount: 2, MaxCount: 2 }))).toBe("ok");

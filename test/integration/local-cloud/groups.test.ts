@@ -1,4 +1,4 @@
-/** Security groups of the local cloud: the name is a lock, rules are checked, and a group in use can't be deleted. */
+/** Security groups of the local cloud: names are unique, rules are checked, and a group in use can't be deleted. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   AuthorizeSecurityGroupIngressCommand,
@@ -38,7 +38,7 @@ const authorize = async (GroupId: string, ...IpPermissions: IpPermission[]) =>
 
 const ssh = (CidrIp: string): IpPermission => ({ IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp }] });
 
-test("a name can be had once per VPC", async () => {
+test("a name can exist only once in a VPC", async () => {
   const id = await createGroup("lock", {});
   expect(await codeOf(createGroup("lock", {}))).toBe("InvalidGroup.Duplicate");
   const { Vpcs } = await client().send(
@@ -49,12 +49,12 @@ test("a name can be had once per VPC", async () => {
   expect(await codeOf(createGroup("lock", {}))).toBe("ok");
 });
 
-test("two asked for at once: one is made", async () => {
+test("of two concurrent requests, one creates the group", async () => {
   const codes = await Promise.all([codeOf(createGroup("race", {})), codeOf(createGroup("race", {}))]);
   expect(codes.toSorted()).toEqual(["InvalidGroup.Duplicate", "ok"]);
 });
 
-test("tags given in the call, and added later, are found and shown, with owner and rules", async () => {
+test("tags of the call and later ones are found and returned, with owner and rules", async () => {
   const Tags = [{ Key: "cluster-e2e:cluster-id", Value: "x" }];
   const id = await createGroup("tagged", { TagSpecifications: [{ ResourceType: "security-group", Tags }] });
   await authorize(id, ssh("10.1.2.0/24"), { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: id }] });
@@ -90,13 +90,13 @@ test.each<[string, IpPermission, string]>([
   expect(await codeOf(authorize(await createGroup(what.replace("'", ""), {}), permission))).toBe(code);
 });
 
-test("the same rule twice is refused", async () => {
+test("a duplicate rule is rejected", async () => {
   const id = await createGroup("twice", {});
   await authorize(id, ssh("10.0.0.0/8"));
   expect(await codeOf(authorize(id, ssh("10.0.0.0/8")))).toBe("InvalidPermission.Duplicate");
 });
 
-test("rules are revoked together or not at all, whatever their descriptions", async () => {
+test("all rules of a request are revoked or none, whatever their descriptions", async () => {
   const id = await createGroup("revoked", {});
   const described = { ...ssh("10.0.0.0/8"), IpRanges: [{ CidrIp: "10.0.0.0/8", Description: "the office" }] };
   await authorize(id, described, ssh("10.1.0.0/16"));
@@ -112,7 +112,7 @@ test("rules are revoked together or not at all, whatever their descriptions", as
   expect(rules()).toMatchObject([{ source: { cidr: "10.1.0.0/16" } }]);
 });
 
-test("a group can't be deleted while an instance uses it, not even one that is shutting down", async () => {
+test("a group can't be deleted while an instance uses it, even one that is shutting down", async () => {
   const id = await createGroup("used", {});
   const remove = async () => codeOf(client().send(new DeleteSecurityGroupCommand({ GroupId: id })));
   const launch = launchOf(await debianImage(client()), { SecurityGroupIds: [id] });
@@ -125,7 +125,7 @@ test("a group can't be deleted while an instance uses it, not even one that is s
   expect(await remove()).toBe("InvalidGroup.NotFound");
 });
 
-test("a new group's id can be unknown for a while, its name never", async () => {
+test("a new group's id may be unknown for a while, but its name never is", async () => {
   cloud().behaviour.change({ groupsVisibleAfterMs: 1_500 });
   const id = await createGroup("slow", {});
   cloud().behaviour.change({ groupsVisibleAfterMs: 0 });
@@ -139,7 +139,7 @@ test("a new group's id can be unknown for a while, its name never", async () => 
   ).toBe("ok");
 });
 
-test("a region without default VPC asks for one", async () => {
+test("in a region without a default VPC, the error asks for one", async () => {
   const elsewhere = clientOf(cloud(), { region: "sa-east-1" });
   const command = new CreateSecurityGroupCommand({ GroupName: "none", Description: "none" });
   expect(await codeOf(elsewhere.send(command))).toBe("VPCIdNotSpecified");

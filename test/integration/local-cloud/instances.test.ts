@@ -1,4 +1,4 @@
-/** The local cloud's instances, as the real SDK sees them. */
+/** The local cloud's instances, with the real SDK. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   type EC2Client,
@@ -43,7 +43,7 @@ async function instancesTagged(value: string): Promise<readonly Instance[]> {
 }
 
 describe("a launched instance", () => {
-  test("is pending, then running with addresses, then terminated without network, and shown all the while", async () => {
+  test("is pending, then running with addresses, then terminated without a network, and always listed", async () => {
     const { Instances: launched } = await run({ ...tagged("life"), ClientToken: "life" });
     expect(launched![0]).toMatchObject({ State: { Name: "pending" }, AmiLaunchIndex: 0, ClientToken: "life" });
     const id = launched![0]!.InstanceId!;
@@ -76,8 +76,8 @@ describe("a launched instance", () => {
     expect(await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds: [id] })))).toBe("ok");
   });
 
-  test("is not found by its id, nor by its tags, right after the launch", async () => {
-    // Long enough for the questions below on a busy computer.
+  test("is found neither by id nor by tags right after the launch", async () => {
+    // Long enough for the requests below on a busy computer.
     cloud().behaviour.change({ instancesVisibleAfterMs: 1_500, tagsVisibleAfterMs: 2_500 });
     const { Instances: launched } = await run(tagged("late"));
     const InstanceIds = [launched![0]!.InstanceId!];
@@ -100,7 +100,7 @@ describe("a launched instance", () => {
     cloud().behaviour.change({ instancesVisibleAfterMs: 0, tagsVisibleAfterMs: 0 });
   });
 
-  test("switches itself off: terminated for that reason", async () => {
+  test("is terminated if it powers itself off", async () => {
     const { Instances: launched } = await run({ ...tagged("off"), InstanceInitiatedShutdownBehavior: "terminate" });
     await eventually(
       () => instancesTagged("off"),
@@ -114,7 +114,7 @@ describe("a launched instance", () => {
     expect(gone!.StateReason!.Code).toBe("Client.InstanceInitiatedShutdown");
   });
 
-  test("is forgotten an hour after its end", async () => {
+  test("is no longer listed an hour after its end", async () => {
     const { Instances: launched } = await run(tagged("hour"));
     await eventually(
       () => instancesTagged("hour"),
@@ -130,7 +130,7 @@ describe("a launched instance", () => {
     cloud().behaviour.change({ terminatedShownMs: 3_600_000 });
   });
 
-  test("tells its console's text", async () => {
+  test("returns its console output", async () => {
     const { Instances: launched } = await run(tagged("console"));
     const InstanceId = launched![0]!.InstanceId!;
     await eventually(
@@ -143,7 +143,7 @@ describe("a launched instance", () => {
   });
 });
 
-test("pages hold what was asked for, in order and nothing twice", async () => {
+test("pages contain the requested instances in order, each once", async () => {
   await run({ ...tagged("pages"), MinCount: 12, MaxCount: 12 });
   const found = await eventually(
     () => instancesTagged("pages"),
@@ -154,7 +154,7 @@ test("pages hold what was asked for, in order and nothing twice", async () => {
   expect(cloud().requests.entries.filter(({ parameters }) => "NextToken" in parameters).length).toBeGreaterThan(1);
 });
 
-test("the same client token launches once; with another request it is refused", async () => {
+test("the same client token launches once; a different request with it is rejected", async () => {
   const first = await run({ ...tagged("token"), ClientToken: "once", MinCount: 2, MaxCount: 2 });
   const again = await run({ ...tagged("token"), ClientToken: "once", MinCount: 2, MaxCount: 2 });
   expect(again.ReservationId).toBe(first.ReservationId);
@@ -164,7 +164,7 @@ test("the same client token launches once; with another request it is refused", 
   );
 });
 
-test("a terminated instance isn't found by its network", async () => {
+test("filters on the network don't find a terminated instance", async () => {
   const subnets = await client().send(
     new DescribeSubnetsCommand({ Filters: [{ Name: "default-for-az", Values: ["true"] }] }),
   );
@@ -185,7 +185,7 @@ test("a terminated instance isn't found by its network", async () => {
   expect(await instancesTagged("network")).toHaveLength(1);
 });
 
-test("another region, and another account, see none of it", async () => {
+test("another region and another account don't see it", async () => {
   await run(tagged("here"));
   const elsewhere = clientOf(cloud(), { region: "eu-central-1" });
   const describeAll = new DescribeInstancesCommand({});

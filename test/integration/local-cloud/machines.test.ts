@@ -1,4 +1,4 @@
-/** In-process machines: real SSH servers that read user data, and whose commands are answered from a table. */
+/** In-process machines: real SSH servers that parse user data and answer commands from a table. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { RunInstancesCommand } from "@aws-sdk/client-ec2";
 import { Client } from "ssh2";
@@ -41,10 +41,10 @@ interface Login {
 
 const rightLogin: Login = { user: "admin", privateKey: userKey.privateKey, expectedHostKey: hostKey.publicKey };
 
-/** `ssh-ed25519 AAAA…` → the key's bytes. */
+/** Returns the bytes of the key `ssh-ed25519 AAAA…`. */
 const bytesOf = (line: string): Buffer => Buffer.from(line.split(" ")[1]!, "base64");
 
-/** Logs in, strictly, runs one command and gives what came of it. */
+/** Logs in with strict checking, runs one command and returns its result. */
 async function run(
   command: string,
   stdin: string,
@@ -75,7 +75,7 @@ async function run(
   return promise.finally(() => client.end());
 }
 
-test("nobody answers until it has booted, then the host key of the user data is shown and the user's key lets in", async () => {
+test("doesn't answer until it has booted, then presents the host key of the user data and accepts the user's key", async () => {
   expect(await failureOf(run("hostname", "", rightLogin))).toMatch(/ECONNREFUSED/);
   const login = async () => run("hostname", "", rightLogin).catch(() => undefined);
   const booted = await eventually(login, (result) => result !== undefined);
@@ -83,7 +83,7 @@ test("nobody answers until it has booted, then the host key of the user data is 
   expect(booted).toEqual({ status: 0, stdout: expected, stderr: "" });
 });
 
-test("another key, another user and another host key are turned away", async () => {
+test("another key, another user and another host key are rejected", async () => {
   const foreign = generateKeyPair("test");
   expect(await failureOf(run("hostname", "", { ...rightLogin, privateKey: foreign.privateKey }))).toMatch(
     /authentication/,
@@ -94,7 +94,7 @@ test("another key, another user and another host key are turned away", async () 
   );
 });
 
-test("commands are answered from the table, by nothing of this machine", async () => {
+test("commands are answered from the table and don't run on this machine", async () => {
   expect(await run("exit 3", "", rightLogin)).toEqual({ status: 7, stdout: "", stderr: "asked for 3\n" });
   expect(await run("cat >/tmp/x", "some text", rightLogin)).toMatchObject({ status: 0 });
   const unknown = await run("touch /tmp/never", "", rightLogin);
@@ -102,14 +102,14 @@ test("commands are answered from the table, by nothing of this machine", async (
   expect(opened.current!.cloud.answers.answered.at(-1)).toMatchObject({ command: "touch /tmp/never", user: "admin" });
 });
 
-test("a new host key is shown to the next connection, the old one no more", async () => {
+test("the next connection gets the new host key instead of the old one", async () => {
   const { stdout: newKey } = await run("rotate", "", rightLogin);
   expect(newKey).toStartWith("ssh-ed25519 ");
   expect(await failureOf(run("hostname", "", rightLogin))).toMatch(/verification/);
   expect(await run("hostname", "", { ...rightLogin, expectedHostKey: newKey })).toMatchObject({ status: 0 });
 });
 
-test("a killed machine answers no more", async () => {
+test("a killed machine no longer answers", async () => {
   await opened.current!.cloud.kill(opened.machine!.instanceId);
   expect(await failureOf(run("hostname", "", rightLogin))).toMatch(/ECONNREFUSED/);
 });

@@ -1,4 +1,4 @@
-/** What a node's files, processes and users can make its answers say, and how much of it is read. */
+/** How a node's files, processes and users can influence its answers, and how much of them is read. */
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -16,7 +16,7 @@ import { until } from "../../support/until.ts";
 const signal = new AbortController().signal;
 
 test.skipIf(machinesLack !== undefined)(
-  "what a node's files hold forges no report of its installation",
+  "the content of a node's files can't forge a report of its installation",
   async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const [machine] = machines.machines;
@@ -43,7 +43,7 @@ test.skipIf(machinesLack !== undefined)(
   30_000,
 );
 
-/** Waits until a process runs something else than the program that it was started as. */
+/** Waits until a process runs a different program from the one that it started as. */
 const hasLeft = async (program: string, { pid }: Bun.Subprocess): Promise<void> =>
   until(`${pid} has left ${program}`, async () => {
     const words = await Bun.file(`/proc/${pid}/cmdline`).text();
@@ -51,11 +51,11 @@ const hasLeft = async (program: string, { pid }: Bun.Subprocess): Promise<void> 
   });
 
 // Shows R115.
-test("no process chooses by its name whom the end of a session hits", async () => {
+test("a process can't choose by its name which processes the end of a session kills", async () => {
   await using scratch = await scratchFolder();
   const victim = Bun.spawn(["setsid", "sleep", "60"]);
   await hasLeft("setsid", victim);
-  // In /proc/PID/stat the name comes second and may hold spaces: with this one the fifth word is the victim's group.
+  // In /proc/PID/stat the name comes second and may contain spaces. This one makes the victim's group the fifth word.
   const program = join(scratch.path, `a b c ${victim.pid} x`);
   await writeFile(program, "#!/bin/sh\nsleep 60\n", { mode: 0o755 });
   const session = createToken();
@@ -68,9 +68,9 @@ test("no process chooses by its name whom the end of a session hits", async () =
   expect((await Bun.file(`/proc/${victim.pid}/stat`).text()).length).toBeGreaterThan(0);
   victim.kill();
   await victim.exited;
-}, 30_000);
+}, 120_000);
 
-test("a session's script is not left in a folder to which another user's link leads", async () => {
+test("a session's script is not written to a folder behind another user's link", async () => {
   await using scratch = await scratchFolder();
   const token = createToken();
   const link = join("/dev/shm", token);
@@ -85,7 +85,7 @@ test("a session's script is not left in a folder to which another user's link le
   }
 });
 
-test("name servers are addresses, whatever the node's file says", async () => {
+test("name servers are valid addresses, whatever the node's file contains", async () => {
   const stdout = "10.0.0.2\n....\n999.1.1.1\n$(id)\n10.0.0.2\nfe80::1\n10.0.0.3\n";
   const connection: Parameters<typeof readResolvers>[0] = {
     isOpen: true,
@@ -96,14 +96,14 @@ test("name servers are addresses, whatever the node's file says", async () => {
   expect(await readResolvers(connection, signal)).toEqual(["10.0.0.2", "10.0.0.3"]);
 });
 
-test("of a program that never stops talking only the end is kept", async () => {
+test("only the end of a program's endless output is kept", async () => {
   const argv = ["sh", "-c", "head -c 5000000 /dev/zero | tr '\\0' x; echo the end"] as const;
   const { stdout } = await runProgram({ argv, environment: process.env, keptCharacters: 1000 }, signal);
   expect(stdout).toEndWith("the end\n");
   expect(stdout.length).toBeLessThan(200_000);
 });
 
-test("of a virtual machine's console only the end is read", async () => {
+test("only the end of a virtual machine's console is read", async () => {
   await using scratch = await scratchFolder();
   const node = { id: "i-1", role: "master", index: 0 } as Parameters<typeof consoleOutput>[1];
   const { console: path } = machineFiles(scratch.path, node);

@@ -51,11 +51,11 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ]),
 ];
 
-/** A name on the path may be a version manager's, with nothing behind it. */
+/** A program on the PATH may be a version manager's shim without a version. */
 const canRun = (name: string): boolean => Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
 
 describe("every script for nodes", () => {
-  test.each(scripts)("%s is read by sh", async (_name, text) => {
+  test.each(scripts)("sh can parse %s", async (_name, text) => {
     expect(await runShell(["sh", "-n"], text, undefined)).toMatchObject({ status: 0, stderr: "" });
   });
 
@@ -73,7 +73,7 @@ describe("every script for nodes", () => {
   });
 });
 
-test("an old release's install script is shown a Docker without parts, and every other call is Docker's own", async () => {
+test("an old release's install script gets a Docker version without components, and every other call is Docker's own", async () => {
   await using folder = await scratchFolder();
   const runner = intoFolder(installRunner(dcosLayout, "master", source), folder.path);
   const begin = runner.indexOf("mkdir -p");

@@ -12,7 +12,7 @@ import { until } from "../../support/until.ts";
 const never = new AbortController().signal;
 
 test.skipIf(machinesLack !== undefined)(
-  "an installer that is disposed of ends its work first, so that nothing goes on while the machines are removed",
+  "disposing of an installer ends its work first, so that nothing continues while the machines are removed",
   async () => {
     await using folder = await scratchFolder();
     await using machines = await startMachines({ roles: ["master"] });
@@ -26,7 +26,7 @@ test.skipIf(machinesLack !== undefined)(
     const preparing = failureOf(installer.prepare(machine!.node)).then(({ message }) => ended.push(message));
     await until("the first command runs", () => machine!.commands.length > 0);
     await installer[Symbol.asyncDispose]();
-    // Lets what has ended say so.
+    // Lets ended work settle.
     await new Promise((resolve) => setImmediate(resolve));
     expect(ended).toEqual(["The installer was stopped"]);
     await preparing;

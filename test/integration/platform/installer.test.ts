@@ -50,7 +50,7 @@ const hasInstalled = (machine: FolderMachine): Promise<void> =>
     async () => (await machine.read("var/lib/cluster-e2e/install.status")) === "exit 0\n",
   );
 
-/** Tells a unit's own output from what systemd adds to its journal. */
+/** Distinguishes a unit's own output from the lines that systemd adds to its journal. */
 const ownJournal = `#!/bin/sh
 case "$*" in *_SYSTEMD_UNIT=*) tail -n 1 "$MACHINE/run/cluster-e2e-bootstrap.log" ;; *) echo "Failed with result 'exit-code'." ;; esac
 `;
@@ -58,7 +58,7 @@ case "$*" in *_SYSTEMD_UNIT=*) tail -n 1 "$MACHINE/run/cluster-e2e-bootstrap.log
 const three: readonly Role[] = ["master", "agent", "public_agent"];
 
 describe.skipIf(machinesLack !== undefined)("an installation", () => {
-  test("runs on every node, each under its role, and leaves its status", async () => {
+  test("runs on every node with its role, and leaves its status", async () => {
     await using machines = await startMachines({ roles: three });
     await install(machines, {}, signal);
     for (const machine of machines.machines) {
@@ -70,14 +70,14 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     }
   }, 20_000);
 
-  test("takes two commands on a node that is not the first master", async () => {
+  test("needs two commands on a node that is not the first master", async () => {
     await using machines = await startMachines({ roles: three });
     await install(machines, {}, signal);
     expect(machines.machines[1]!.commands.length).toBe(2);
   }, 20_000);
 
   // Shows R40.
-  test("writes the configuration that base, extra configuration and addresses make", async () => {
+  test("combines base, extra configuration and addresses in the configuration", async () => {
     await using machines = await startMachines({ roles: three });
     await machines.machines[0]!.write(
       "etc/resolv.conf",
@@ -97,7 +97,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     });
   }, 20_000);
 
-  test("begins again after the connections were cut", async () => {
+  test("starts again after connections were lost", async () => {
     await using machines = await startMachines({ roles: three });
     const work = install(machines, {}, signal);
     await until("the first command has run", async () => machines.machines[0]!.commands.length >= 1);
@@ -106,7 +106,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     for (const machine of machines.machines) await hasInstalled(machine);
   }, 30_000);
 
-  test("is begun once, however often it is asked for", async () => {
+  test("is started once, however often it is requested", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     await install(machines, {}, signal);
     const [machine] = machines.machines;
@@ -116,7 +116,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect((await stat(join(machine!.folder, "var/lib/cluster-e2e/install.log"))).mtimeMs).toBe(before);
   }, 20_000);
 
-  test("copies files to masters only, with their mode, into folders that it makes", async () => {
+  test("copies files only to masters, with their modes, and creates their folders", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const source = join(state.folder!.path, "custom_ca.key");
     await writeFile(source, "key text");
@@ -129,7 +129,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(agent!.commands.some((command) => command.includes("custom_ca"))).toBe(false);
   }, 20_000);
 
-  test("lets the user's ip-detect win over the backend's", async () => {
+  test("uses the user's ip-detect instead of the backend's", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const source = join(state.folder!.path, "ip-detect");
     await writeFile(source, "#!/bin/sh\necho own\n");
@@ -137,7 +137,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(await machines.machines[0]!.read("var/lib/cluster-e2e/installer/genconf/ip-detect")).toContain("own");
   }, 20_000);
 
-  test("shows the artifact's own lines when it refuses the configuration", async () => {
+  test("shows the artifact's own output if it rejects the configuration", async () => {
     await using machines = await startMachines({ roles: three });
     const error = await failureOf(install(machines, { configuration: added({ refuse_me: 1 }) }, signal));
     expect(error.id).toBe("configuration-refused");
@@ -159,7 +159,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     ["the log is empty", { df: dfOf(0) }, ""],
     ["the artifact says so", { df: dfOf(90_000_000) }, "tar: write error: No space left on device"],
   ])(
-    "tells a full disk from a refused configuration: %s",
+    "distinguishes a full disk from a rejected configuration: %s",
     async (_name, programs, said) => {
       const path = join(state.folder!.path, "full.sh");
       await writeFile(
@@ -174,7 +174,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     20_000,
   );
 
-  test("names the program's port where another one has taken it on the first master", async () => {
+  test("names the port if another program on the first master uses it", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: { journalctl: ownJournal } });
     const [{ ssh }] = machines.nodes as [NodeRecord];
     using taken = Bun.listen({ hostname: ssh.host, port: bootstrapPort(layouts), socket: { data: () => {} } });
@@ -185,7 +185,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
   }, 40_000);
 
   // Shows R17.
-  test("ends before anything is installed when the artifact is of the other variant", async () => {
+  test("fails before anything is installed if the artifact has the other variant", async () => {
     await using machines = await startMachines({ roles: three });
     const artifact = await artifactFile("ee");
     const error = await failureOf(
@@ -197,14 +197,14 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     );
   }, 20_000);
 
-  test("refuses an artifact with another sum", async () => {
+  test("rejects an artifact with a wrong checksum", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const error = await failureOf(install(machines, { sha256: "0".repeat(64) }, signal));
     expect(error.id).toBe("artifact-invalid");
     expect(error.message).toContain("SHA-256");
   }, 20_000);
 
-  test("tells which node could not be prepared, and why", async () => {
+  test("names the node that could not be prepared, and why", async () => {
     await using machines = await startMachines({
       roles: three,
       programs: { systemctl: "#!/bin/sh\necho 'systemd 187'\n" },
@@ -217,7 +217,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
   }, 20_000);
 
   // Shows R23.
-  test("refuses to enforce SELinux where there is none", async () => {
+  test("fails to enforce SELinux on a node without it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const error = await failureOf(install(machines, { selinuxEnforcing: true }, signal));
     expect(error.message).toBe("master_0: cannot set SELinux to enforcing: this system has no SELinux.");
@@ -230,7 +230,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     ["enterprise", "1.11", { values: { license_key_contents: "a key" } }, []],
     ["oss", "1.11", {}, []],
   ] as const)(
-    "warns of a license that is missing: %s %s with %j",
+    "warns about a missing license: %s %s with %j",
     async (variant, version, changes, expected) => {
       await using machines = await startMachines({ roles: ["master"] });
       const path = join(state.folder!.path, "artifact.sh");
@@ -244,7 +244,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     20_000,
   );
 
-  test("ends with the signal's reason when it is aborted, and leaves nothing under way", async () => {
+  test("rejects with the abort's reason, and leaves nothing running", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: { bash: "#!/bin/sh\nsleep 60\n" } });
     const controller = new AbortController();
     const work = install(machines, {}, controller.signal).then(
@@ -268,13 +268,13 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
       fetch: (request) => (fails(request) ? new Response("no", { status: 403 }) : new Response(exampleArtifact("oss"))),
     });
   const isNode = (request: Request): boolean => request.headers.get("user-agent")?.startsWith("curl") === true;
-  /** Another name than loopback's, so that the node is asked to fetch it. */
+  /** A name other than loopback's, so that the node fetches it. */
   const throughName = {
     curl: '#!/bin/sh\nexec /usr/bin/curl --interface "$(cat "$MACHINE/address")" --resolve "artifacts.example:$(cat "$MACHINE/../port"):127.0.0.1" "$@"\n',
   };
 
   // Shows R94.
-  test("is fetched by the first master itself, its address in no argument list", async () => {
+  test("is fetched by the first master itself, with its URL in no argument list", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: throughName });
     using server = serve((request) => !isNode(request));
     await writeFile(join(machines.machines[0]!.folder, "../port"), String(server.port));
@@ -284,7 +284,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     await hasInstalled(machines.machines[0]!);
   }, 20_000);
 
-  test("goes through this machine where the node cannot fetch it", async () => {
+  test("goes through this machine if the node cannot fetch it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     using server = serve(isNode);
     const url = `http://127.0.0.1:${server.port}/a.sh`;

@@ -1,10 +1,10 @@
-/** The library as Node 20 gets it. On real machines it is used in test/e2e/library.test.ts. */
+/** The library, built for Node 20. test/e2e/library.test.ts uses it with real machines. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildLibrary, forNode20, withoutPackages } from "../../../scripts/build-library.ts";
 import { escapePattern, groupBy, withResolvers } from "../../../scripts/library/node-20.ts";
 
-test("what stands for the language's younger parts does what they do", async () => {
+test("replacements of newer language features behave like the originals", async () => {
   const { promise, resolve } = withResolvers<number>();
   resolve(1);
   expect(await promise).toBe(1);
@@ -20,7 +20,7 @@ test("what stands for the language's younger parts does what they do", async () 
   }
 });
 
-test("a source that needs Bun, or more than Node 20, is refused", () => {
+test("a source that needs Bun or a later Node than 20 is rejected", () => {
   const built = forNode20("system/a.js", "// Bun.which is not asked\nexport const a = Promise.withResolvers();\n", "1");
   expect(built).toBe(
     'import * as node20 from "../node-20.js";\n// Bun.which is not asked\nexport const a = node20.withResolvers();\n',
@@ -33,7 +33,7 @@ test("a source that needs Bun, or more than Node 20, is refused", () => {
   }
 });
 
-test("types that would lead to those of a package are refused", () => {
+test("types that depend on those of a package are rejected", () => {
   expect(withoutPackages("a.d.ts", 'import type { A } from "./b.js";\n')).toBe('import type { A } from "./b.js";\n');
   for (const text of [
     'import type { Tag } from "@aws-sdk/client-ec2";',
@@ -46,7 +46,7 @@ test("types that would lead to those of a package are refused", () => {
 const node = Bun.which("node");
 if (node === null) console.warn("skipped: there is no Node on the PATH to load the library with");
 
-test.skipIf(node === null)("the built library loads nothing of the cloud's before it is needed", async () => {
+test.skipIf(node === null)("the built library loads the cloud's SDK only when it is needed", async () => {
   const library = await buildLibrary("0.0.0+test");
   const program = `
     import { createRequire } from "node:module";

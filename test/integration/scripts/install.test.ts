@@ -1,4 +1,4 @@
-/** install.sh on its bad days. What it does on good ones, with real programs, is in test/e2e/release.test.ts. */
+/** Failures of install.sh. test/e2e/release.test.ts tests its success, with real programs. */
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { smallRelease } from "../../support/small-release.ts";
 
 const [older, newer] = ["2020.01.01.0", "2020.01.02.0"] as const;
 
-/** A folder with two releases, a place for programs of our own, and a prefix. */
+/** A folder with two releases, a folder for replaced programs, and a prefix. */
 async function place() {
   const folder = await scratchFolder();
   const at = (...names: string[]): string => join(folder.path, ...names);
@@ -26,7 +26,7 @@ async function place() {
   };
   const program = async (name: string, lines: string): Promise<void> =>
     writeFile(at("bin", name), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
-  /** All that is there, files with their contents. */
+  /** All files with their contents, and all folders and links. */
   const census = async (): Promise<string> => {
     expect(await readdir(at("tmp"))).toEqual([]);
     return (await sh("! cd prefix 2>/dev/null || { find . | sort; find . -type f | sort | xargs cat; }")).output;
@@ -36,7 +36,7 @@ async function place() {
 
 const installed = (tag: string): string => `sh ${tag}/install.sh --prefix prefix`;
 
-test("an upgrade leaves nothing of the older release, and removal nothing at all", async () => {
+test("an upgrade leaves nothing of the older release, and a removal leaves nothing at all", async () => {
   await using here = await place();
   await here.sh(installed(newer));
   const fresh = await here.census();
@@ -63,7 +63,7 @@ test.each(["INT", "TERM"])(
     for (let at = 1; ; at += 1) {
       const { status } = await here.sh(`rm -f moves; ${installed(newer)}`, { AT: String(at) });
       if (status === 0) {
-        // Moves: the tree, two times four files, the two lists.
+        // Moves: the tree, two times four files, and the two lists.
         expect(at).toBeGreaterThan(10);
         break;
       }
@@ -74,7 +74,7 @@ test.each(["INT", "TERM"])(
   60_000,
 );
 
-test("of two installations at once, one is refused before it changes anything", async () => {
+test("of two concurrent installations, one is rejected before it changes anything", async () => {
   await using here = await place();
   await mkdir(here.at("prefix", ".cluster-e2e-installing"), { recursive: true });
   const { status, output } = await here.sh(installed(newer));
@@ -89,10 +89,10 @@ test("of two installations at once, one is refused before it changes anything", 
   expect((await here.sh("prefix/bin/cluster-cloud; prefix/bin/cluster-vm")).output).toBe(`${newer}\n${newer}\n`);
   await here.sh(`${installed(newer)} --uninstall`);
   expect(await here.census()).toBe("");
-}, 20_000);
+}, 120_000);
 
 test.skipIf(process.getuid?.() !== 0)(
-  "where the prefix cannot be written to, that is said before anything is downloaded",
+  "an error says that the prefix is not writable, before anything is downloaded",
   async () => {
     await using here = await place();
     await here.sh("chmod 755 . && chmod 777 tmp && mkdir -p prefix/bin other");
@@ -118,7 +118,7 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 );
 
-test("a download that is cut off installs nothing, be it the script's own or an archive's", async () => {
+test("an interrupted download, of the script or of an archive, installs nothing", async () => {
   await using here = await place();
   const bytes = Buffer.from(await Bun.file(here.at(newer, "install.sh")).arrayBuffer());
   for (let end = bytes.length - 2; end > 0; end -= 500) {
@@ -143,7 +143,7 @@ test("a download that is cut off installs nothing, be it the script's own or an 
   expect(output).toContain(".tar.xz\n");
   expect(output).toMatch(/install.sh: cannot download http:.*\.tar\.xz\n$/);
   expect([status, await here.census()]).toEqual([1, ""]);
-}, 60_000);
+}, 120_000);
 
 const common = "sh bash uname mktemp mkdir rm rmdir mv cp sed grep tar gzip find sort tr chmod dirname cat";
 
@@ -164,7 +164,7 @@ test.each([
   else expect(await here.census()).toBe("");
 });
 
-test("what stands between the programs and the user's shell is said", async () => {
+test("a warning says what prevents the user's shell from finding the programs", async () => {
   await using here = await place();
   await here.program("cluster-vm", "echo another");
   await chmod(here.at(newer, "install.sh"), 0o755);

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => state.registry?.stop(true));
 
-/** A checkout whose lock file pins the package by this checksum. */
+/** A checkout whose lock file pins the package with this checksum. */
 async function run(checksum: string) {
   const folder = await scratchFolder();
   await mkdir(join(folder.path, "scripts"));
@@ -46,7 +46,7 @@ async function run(checksum: string) {
 
 const checksumOf = (bytes: Uint8Array): string => `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
 
-test("the Bun that the lock file pins is put there as a program, and nothing else", async () => {
+test("installs the Bun that the lock file pins, and nothing else", async () => {
   await using ran = await run(checksumOf(state.package!));
   expect({ status: ran.status, stderr: ran.stderr }).toEqual({ status: 0, stderr: "" });
   expect(state.requests).toEqual([`/@oven/${name}/-/${name}-1.2.3.tgz`]);
@@ -55,14 +55,14 @@ test("the Bun that the lock file pins is put there as a program, and nothing els
 });
 
 // Shows R12.
-test("a package with another checksum is refused, and nothing of it is kept", async () => {
+test("a package with a wrong checksum is rejected, and nothing of it is kept", async () => {
   await using ran = await run(checksumOf(Buffer.from("what was pinned")));
   expect(ran.status).toBe(1);
   expect(ran.stderr).toContain(`@oven/${name} 1.2.3 is not the one that bun.lock pins`);
   expect(await readdir(ran.target)).toEqual([]);
 });
 
-test("a lock file without a checksum is refused", async () => {
+test("a lock file without a checksum is rejected", async () => {
   await using ran = await run("");
   expect(ran.status).toBe(1);
   expect(ran.stderr).toContain(`bun.lock does not pin @oven/${name}.`);

@@ -1,4 +1,4 @@
-/** How a command's channel can end, by an SSH server of this process. */
+/** The ways in which a command's channel can end, with an SSH server in this process. */
 import { afterEach, expect, test } from "bun:test";
 import type { AddressInfo } from "node:net";
 import { Server, type ServerChannel } from "ssh2";
@@ -14,7 +14,7 @@ function finish(channel: ServerChannel): void {
   channel.end();
 }
 
-/** A server that lets everybody in, and whose commands begin well and end so. */
+/** A server that accepts everyone, and whose commands start normally and then end like this. */
 async function startServer(end: (channel: ServerChannel) => void) {
   const [loginKey, firstHostKey] = [generateKeyPair("login"), generateKeyPair("host")];
   const server = new Server({ hostKeys: [firstHostKey.privateKey] }, (client) => {
@@ -36,7 +36,7 @@ async function startServer(end: (channel: ServerChannel) => void) {
   return { port: (server.address() as AddressInfo).port, user: "root", loginKey, firstHostKey };
 }
 
-test("a channel that closes without a status is a lost command, not a successful one", async () => {
+test("a command whose channel closes without an exit status is lost, not successful", async () => {
   const server = await startServer((channel) => channel.close());
   await using connection = await connectTo(server, {});
   const error = await failureOf(connection.run({ argv: ["true"] }, signal));
@@ -44,7 +44,7 @@ test("a channel that closes without a status is a lost command, not a successful
   expect(error.message).toStartWith(`The connection to master_0 (127.0.0.1 port ${server.port}) was lost`);
 });
 
-test("a command that says its status before its channel closes has it", async () => {
+test("a command keeps the exit status that it sends before its channel closes", async () => {
   const server = await startServer((channel) => {
     channel.exit(7);
     channel.end();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { renderSshConfig } from "../../../src/ssh/config.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
-test("OpenSSH understands the configuration as it is meant", async () => {
+test("OpenSSH interprets the configuration as intended", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "config");
   const nodes = [0, 1].map((index) => ({

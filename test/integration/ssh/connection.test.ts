@@ -31,18 +31,18 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     ],
     [["sh", "-c", "kill -TERM $$"], { status: 143, stdout: "", stderr: "" }],
     [["sh", "-c", "kill -KILL $$"], { status: 137, stdout: "", stderr: "" }],
-  ])("%j ends as it ends", async (argv, result) => {
+  ])("returns the status and output of %j", async (argv, result) => {
     await using connection = await connectTo(server(), {});
     expect(await connection.run({ argv }, signal)).toEqual(result);
   });
 
-  test("what isn't there is 127, what can't be run 126", async () => {
+  test("a missing program ends with 127, one that isn't executable with 126", async () => {
     await using connection = await connectTo(server(), {});
     expect((await connection.run({ argv: ["no-such-program"] }, signal)).status).toBe(127);
     expect((await connection.run({ argv: ["/etc/passwd"] }, signal)).status).toBe(126);
   });
 
-  test("folder and environment are as asked, and a missing folder runs nothing", async () => {
+  test("uses the requested folder and environment, and runs nothing if the folder is missing", async () => {
     await using connection = await connectTo(server(), {});
     const environment = { GREETING: 'it\'s "$me"\n' };
     const argv = ["sh", "-c", 'pwd; printf %s "$GREETING"'];
@@ -65,7 +65,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect((await connection.run(request, signal)).stdout.trim()).toBe(String(bytes));
   });
 
-  test("a stream goes in as slowly as it is read, and may be left unread", async () => {
+  test("a stream is sent as slowly as it is read, and may stay unread", async () => {
     await using connection = await connectTo(server(), {});
     const given = { chunks: 0 };
     const endless = async function* (): AsyncGenerator<Uint8Array, void, void> {
@@ -79,7 +79,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(given.chunks).toBeLessThan(200);
   });
 
-  test("a source that fails ends the command and is the failure", async () => {
+  test("a failing source ends the command with the source's error", async () => {
     await using connection = await connectTo(server(), {});
     const broken = async function* (): AsyncGenerator<Uint8Array, void, void> {
       yield new Uint8Array(10);
@@ -91,7 +91,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     await until("the command has ended", hasEnded);
   });
 
-  test("output comes as it is printed, whole characters only, and of much the end is kept", async () => {
+  test("output is streamed in whole characters, and only the end of long output is kept", async () => {
     await using connection = await connectTo(server(), {});
     const chunks: string[] = [];
     const script = 'printf "\\303"; sleep 0.1; printf "\\274\\n"; echo second >&2';
@@ -105,14 +105,14 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(stdout).toEndWith("899999\n900000\n");
   });
 
-  test("more commands at once than sshd has sessions for wait for their turn", async () => {
+  test("commands wait if sshd has too few sessions", async () => {
     await using connection = await connectTo(server(), {});
     const numbers = Array.from({ length: 25 }, (_, number) => String(number));
     const results = await Promise.all(numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)));
     expect(results.map(({ stdout }) => stdout.trim())).toEqual(numbers);
   });
 
-  test("a node with room for two waits for room", async () => {
+  test("commands wait on a node that allows two sessions", async () => {
     await using small = await startOpensshServer(["MaxSessions 2"]);
     await using connection = await connectTo(small, {});
     const numbers = Array.from({ length: 12 }, (_, number) => String(number));
@@ -120,7 +120,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(results.map(({ stdout }) => stdout.trim())).toEqual(numbers);
   });
 
-  test("with room for one, a command whose limit passes is ended all the same, and the connection goes on", async () => {
+  test("on a node that allows one session, a command is killed at its time limit, and the connection survives", async () => {
     await using small = await startOpensshServer(["MaxSessions 1"]);
     await using connection = await connectTo(small, {});
     const error = await failureOf(connection.run({ argv: ["sleep", "66"], limitMs: 300 }, signal));
@@ -128,10 +128,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 66"] }, signal)).status).toBe(1);
   });
 
-  test("a command that ignores being asked to end is ended on a node with room for one", async () => {
+  test("on a node that allows one session, a command that ignores SIGTERM is killed", async () => {
     await using small = await startOpensshServer(["MaxSessions 1"]);
     await using connection = await connectTo(small, {});
-    // A process of an earlier run that was killed must not be taken for this one's.
+    // A process of an earlier, killed run must not be mistaken for this one's.
     const seconds = `67.${process.pid}`;
     const script = `trap '' TERM; while :; do sleep ${seconds}; done`;
     await failureOf(connection.run({ argv: ["sh", "-c", script], limitMs: 300 }, signal));
@@ -139,7 +139,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     await until("it has ended", async () => (await look()) === "");
   });
 
-  test("an aborted command is ended on the node with all that it started", async () => {
+  test("an aborted command is killed on the node, with all processes that it started", async () => {
     await using connection = await connectTo(server(), {});
     const abort = new AbortController();
     const script = "sleep 62 & sh -c 'sleep 62; true' & echo started; wait";
@@ -151,7 +151,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(connection.isOpen).toBe(true);
   });
 
-  test("a command that ignores being asked to end is ended all the same", async () => {
+  test("a command that ignores SIGTERM is killed", async () => {
     await using connection = await connectTo(server(), {});
     const abort = new AbortController();
     const script = "trap '' TERM; echo started; while :; do sleep 63; done";
@@ -166,7 +166,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
   test.each([
     [{}, '"sleep 64"'],
     [{ task: "replacing its host key" }, "replacing its host key"],
-  ])("a limit that passes is told, with what it was for: %j", async (task, what) => {
+  ])("the error about a time limit names what it was for: %j", async (task, what) => {
     await using connection = await connectTo(server(), {});
     const error = await failureOf(connection.run({ argv: ["sleep", "64"], limitMs: 300, ...task }, signal));
     expect(error).toMatchObject({
@@ -177,7 +177,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 64"] }, signal)).status).toBe(1);
   });
 
-  test("a connection that is cut fails what runs on it, as something that may pass", async () => {
+  test("commands on a lost connection fail with a transient error", async () => {
     await using connection = await connectTo(server(), {});
     const cut = connection.run({ argv: ["sh", "-c", 'kill -KILL "$PPID"; sleep 5'] }, signal);
     const error = await failureOf(cut);
@@ -187,7 +187,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(await failureOf(connection.run({ argv: ["true"] }, signal))).toMatchObject({ id: "connection-failed" });
   });
 
-  test("a node that falls silent counts as lost", async () => {
+  test("a node that stops answering counts as lost", async () => {
     await using connection = await connectTo(server(), { keepaliveMs: 100 });
     const sessions: number[] = [];
     const onOutput = (_stream: string, chunk: string): void => {
@@ -200,7 +200,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(error.message).toEndWith("was lost: it no longer answers.");
   });
 
-  test("one that is disposed of takes no more commands", async () => {
+  test("a disposed connection runs no more commands", async () => {
     const connection = await connectTo(server(), {});
     const started = Promise.withResolvers<void>();
     const argv = ["sh", "-c", "echo started; sleep 3"];
@@ -211,7 +211,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(connection.isOpen).toBe(false);
   });
 
-  test("another host key is refused before anything is sent", async () => {
+  test("a wrong host key is rejected before anything is sent", async () => {
     const other = wireKey(generateKeyPair("other").publicKey);
     const error = await failureOf(connectTo(server(), { hostKeys: [other] }));
     const seen = fingerprint(wireKey(server().firstHostKey.publicKey));
@@ -224,14 +224,14 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(await server().log()).not.toContain("another-user");
   });
 
-  test.each([true, false])("a refused login may come later: %p", async (authenticationMayComeLater) => {
+  test.each([true, false])("a rejected login may succeed later: %p", async (authenticationMayComeLater) => {
     const { privateKey } = generateKeyPair("other");
     const error = await failureOf(connectTo(server(), { privateKey, authenticationMayComeLater }));
     expect(error).toMatchObject({ id: "connection-failed", transient: authenticationMayComeLater });
     expect(error.message).toEndWith(`refused the login of ${server().user} with the cluster's key.`);
   });
 
-  test("details say what runs and what it prints, each line with the node's name", async () => {
+  test("details contain the commands and their output, each line with the node's name", async () => {
     const details: string[] = [];
     const progress = {
       ...silentProgress,
@@ -245,20 +245,20 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
 
 const nowhere = { user: "root", loginKey: generateKeyPair("login"), firstHostKey: generateKeyPair("host") };
 
-test("a port without a server is refused, for now", async () => {
+test("a port without a server is a transient error", async () => {
   const port = await freePort();
   const error = await failureOf(connectTo({ ...nowhere, port }, {}));
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
   expect(error.message).toBe(`Cannot reach master_0 (127.0.0.1 port ${port}): connection refused.`);
 });
 
-test("an unknown name is told", async () => {
+test("an unknown host name is reported", async () => {
   const error = await failureOf(connectTo({ ...nowhere, port: 22 }, { host: "no-such-node.invalid" }));
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
   expect(error.message).toMatch(/(unknown host name|host name lookup failed)\.$/);
 });
 
-/** A TCP server that does one thing to everybody who connects. */
+/** A TCP server that handles each connection in the same way. */
 async function listen(onSocket: (socket: Socket) => void): Promise<AsyncDisposable & { readonly port: number }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -285,14 +285,14 @@ test.each([
   ],
   ["says nothing", () => {}, /accepted the connection, but its SSH server did not answer in time\.$/],
   ["speaks HTTP", (socket: Socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), /master_0/],
-])("a server that %s is told, and may pass", async (_name, onSocket, message) => {
+])("a server that %s is a transient error", async (_name, onSocket, message) => {
   await using server = await listen(onSocket);
   const error = await failureOf(connectTo({ ...nowhere, port: server.port }, { readyTimeoutMs: 300 }));
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
   expect(error.message).toMatch(message);
 });
 
-test("an abort ends a login that is under way", async () => {
+test("an abort ends a login in progress", async () => {
   const abort = new AbortController();
   await using server = await listen(() => abort.abort(new Error("no more")));
   const login = openConnection(optionsFor({ ...nowhere, port: server.port }), abort.signal);

@@ -46,7 +46,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
   });
   afterAll(end);
 
-  /** What everybody who comes later sees. */
+  /** Checks that the new key is pinned, the only one on the node's disk, and enough for later connections. */
   const expectSwitched = async (): Promise<void> => {
     const pinned = await newKnownHosts().expected("127.0.0.1", server().port);
     expect(pinned).toEqual(await keyOnDisk(server()));
@@ -60,7 +60,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     expect((await later.run({ argv: ["true"] }, signal)).status).toBe(0);
   };
 
-  test("the node gets its own key, pinned here first, and the connection lives on", async () => {
+  test("the node gets its own key, which is pinned here first, and the connection stays open", async () => {
     const order: string[] = [];
     const knownHosts = newKnownHosts();
     const watched: KnownHosts = {
@@ -78,7 +78,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     expect(await failureOf(connectTo(server(), {}))).toMatchObject({ id: "host-key-changed" });
   });
 
-  test("done again, nothing is done again", async () => {
+  test("a repetition changes nothing", async () => {
     await (await makeFirstContact(contactWith(server(), newKnownHosts()), signal))[Symbol.asyncDispose]();
     const key = await keyOnDisk(server());
     await reloaded(server());
@@ -90,7 +90,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
   test.each([
     ["before the pin", false],
     ["after the pin", true],
-  ])("cut off %s, it comes to the same end the next time", async (_name, isPinned) => {
+  ])("interrupted %s, the next attempt has the same result", async (_name, isPinned) => {
     const knownHosts = newKnownHosts();
     const killed = new AbortController();
     const dying: KnownHosts = {
@@ -108,7 +108,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     await expectSwitched();
   });
 
-  test("cut off in the middle of the switch, it comes to the same end the next time", async () => {
+  test("interrupted during the switch, the next attempt has the same result", async () => {
     const half = {
       ...contactWith(server(), newKnownHosts()),
       hostKeyLocation: { folder: server().hostKeyFolder, reload: "exit 9" },
@@ -122,13 +122,13 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
   });
 
   // Shows R105.
-  test("a node that shows a key of its own before it was met is refused at once", async () => {
+  test("a node that presents another key before the first login is rejected at once", async () => {
     const contact = { ...contactWith(server(), newKnownHosts()), firstHostKey: generateKeyPair("other").publicKey };
     expect(await failureOf(makeFirstContact(contact, signal))).toMatchObject({ id: "host-key-changed" });
     expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
   });
 
-  test("once a key is pinned, a node with the first key that announces another one is refused at once", async () => {
+  test("once a key is pinned, a node with the first key that announces another one is rejected at once", async () => {
     const knownHosts = newKnownHosts();
     const other = wireKey(generateKeyPair("other").publicKey);
     await knownHosts.pin("127.0.0.1", server().port, other);
@@ -139,7 +139,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
   });
 
   // Shows R106.
-  test("once a key is pinned, announcing it isn't enough: nobody gets a connection without showing it", async () => {
+  test("once a key is pinned, announcing it isn't enough: the node must present it", async () => {
     const pinned = generateKeyPair("pinned");
     const elsewhere = join(hold.scratch!.path, "not sshd's");
     await mkdir(elsewhere);
@@ -154,7 +154,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     });
   });
 
-  test("a command that keeps failing ends it before the deadline, with the node's words", async () => {
+  test("a command that keeps failing ends it before the deadline, with the node's message", async () => {
     const broken = { folder: "/no/such folder", reload: "true" };
     const contact = {
       ...contactWith(server(), newKnownHosts()),
@@ -167,7 +167,7 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
   });
 });
 
-test("a node that isn't there yet is asked until the deadline, and the last reason is told", async () => {
+test("a node that doesn't answer yet is retried until the deadline, and the last reason is reported", async () => {
   await using folder = await scratchFolder();
   const details: string[] = [];
   const port = await freePort();
@@ -190,7 +190,7 @@ test("a node that isn't there yet is asked until the deadline, and the last reas
   expect(details).toEqual([`master_0: not yet: Cannot reach master_0 (127.0.0.1 port ${port}): connection refused.`]);
 });
 
-/** sshd begins anew for its new keys; meanwhile it listens to nobody. */
+/** sshd restarts for its new keys. Meanwhile it doesn't listen. */
 async function reloaded(server: OpensshServer): Promise<void> {
   for (let tries = 0; tries < 100; tries += 1) {
     if ((await server.log()).includes("Received SIGHUP; restarting.")) break;

@@ -1,4 +1,4 @@
-/** SSH servers whose settings this program can't use: real ones, on loopback. */
+/** Real SSH servers on loopback with settings that this program doesn't support. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { failureOf } from "../../support/failure-of.ts";
@@ -24,7 +24,7 @@ describe.skipIf(opensshLack !== undefined)(
         "KexAlgorithms +curve25519",
       ],
       ["MACs umac-64@openssh.com", "MAC in common. It offers umac-64@openssh.com.", "MACs +hmac-sha2-256"],
-    ])("%s: what it offers is named, at once", async (settings, message, hint) => {
+    ])("%s: the error names what the server offers, at once", async (settings, message, hint) => {
       await using server = await startOpensshServer([
         settings,
         ...(settings.startsWith("MACs") ? ["Ciphers aes128-ctr"] : []),
@@ -37,7 +37,7 @@ describe.skipIf(opensshLack !== undefined)(
       expect(error.hint).toContain(hint);
     });
 
-    test("only an RSA host key: its kinds are named; one that suits may still be made at the first boot", async () => {
+    test("only an RSA host key: its types are named; the first boot may still create a suitable one", async () => {
       await using folder = await scratchFolder();
       const key = join(folder.path, "rsa");
       await Bun.$`ssh-keygen -q -t rsa -N "" -f ${key}`;
@@ -50,7 +50,7 @@ describe.skipIf(opensshLack !== undefined)(
     });
 
     // Shows R110.
-    test("a banner of 100 KB is too long, and is named; a usual one is not", async () => {
+    test("a banner of 100 KB is too long, and reported; a usual one is accepted", async () => {
       await using folder = await scratchFolder();
       const banner = join(folder.path, "banner");
       await Bun.write(banner, "All that you do is logged.\n".repeat(4_000));

@@ -6,7 +6,7 @@ import { generateKeyPair, readKeyPair } from "../../../src/ssh/keys.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
-test("OpenSSH reads what is generated", async () => {
+test("OpenSSH accepts generated keys", async () => {
   await using folder = await scratchFolder();
   const pair = generateKeyPair("cluster-e2e-x");
   const path = join(folder.path, "key");
@@ -18,7 +18,7 @@ test("OpenSSH reads what is generated", async () => {
   expect(pair.publicKey).toMatch(/^ssh-ed25519 [\w+/=]+ cluster-e2e-x$/);
 });
 
-test("ssh2 reads every one of two thousand, leading zeros or not", () => {
+test("ssh2 accepts each of two thousand keys, with leading zeros or without", () => {
   for (let count = 0; count < 2_000; count += 1) {
     const pair = generateKeyPair("x");
     const parsed = utils.parseKey(pair.privateKey);
@@ -33,7 +33,7 @@ describe("a user's own key", () => {
     ["rsa", ["-t", "rsa", "-b", "2048"]],
     ["rsa in PEM", ["-t", "rsa", "-b", "2048", "-m", "PEM"]],
     ["ecdsa", ["-t", "ecdsa"]],
-  ])("%s has its public half derived", async (_name, type) => {
+  ])("%s: the public key is derived", async (_name, type) => {
     await using folder = await scratchFolder();
     const path = join(folder.path, "key");
     await Bun.$`ssh-keygen -q ${type} -N "" -C me@here -f ${path}`;
@@ -43,7 +43,7 @@ describe("a user's own key", () => {
     expect(pair.privateKey).toBe(await Bun.file(path).text());
   });
 
-  test("with a passphrase is refused, and told how to go on", async () => {
+  test("with a passphrase is rejected, with a remedy", async () => {
     await using folder = await scratchFolder();
     const path = join(folder.path, "key");
     await Bun.$`ssh-keygen -q -t ed25519 -N "open sesame" -f ${path}`;
@@ -64,7 +64,7 @@ describe("a user's own key", () => {
       "Cannot use the SSH key",
     ],
     ["not there", undefined, "ENOENT"],
-  ])("that is %s is refused", async (_name, text, reason) => {
+  ])("that is %s is rejected", async (_name, text, reason) => {
     await using folder = await scratchFolder();
     const path = join(folder.path, "key");
     if (text !== undefined) await writeFile(path, text);

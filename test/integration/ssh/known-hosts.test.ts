@@ -9,7 +9,7 @@ import { failureOf } from "../../support/failure-of.ts";
 
 const newKey = (): Buffer => wireKey(generateKeyPair("x").publicKey);
 
-test("a pinned key is expected, by the next process too, and OpenSSH finds it", async () => {
+test("a pinned key is expected, also by later processes, and OpenSSH finds it", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "known hosts");
   const [one, two] = [newKey(), newKey()];
@@ -38,7 +38,7 @@ test("a later pin replaces the earlier one, and only that", async () => {
   expect((await Bun.file(path).text()).trim().split("\n")).toHaveLength(2);
 });
 
-test("three hundred pins at once all stand in the file when they say so", async () => {
+test("after three hundred concurrent pins, all are in the file", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "known_hosts");
   const knownHosts = createKnownHosts(path);
@@ -54,7 +54,7 @@ test("three hundred pins at once all stand in the file when they say so", async 
   expect(await readdir(folder.path)).toEqual(["known_hosts"]);
 });
 
-test("lines of others are passed over", async () => {
+test("lines of other programs are ignored", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "known_hosts");
   const key = newKey().toString("base64");
@@ -67,7 +67,7 @@ test("lines of others are passed over", async () => {
   for (const host of ["a", "b", "d", "#"]) expect(await knownHosts.expected(host, 22)).toBeUndefined();
 });
 
-test("a folder that can't be written to is told, and a later pin works again", async () => {
+test("a folder that isn't writable is reported, and a later pin succeeds", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "missing", "known_hosts");
   const knownHosts = createKnownHosts(path);

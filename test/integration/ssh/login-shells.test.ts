@@ -1,4 +1,4 @@
-/** Login shells, and what stands in their place, on a real sshd: noise around answers is ignored, and what isn't run is an error. */
+/** Login shells and their replacements on a real sshd: noise around answers is ignored, and a command that doesn't run is an error. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -66,7 +66,7 @@ describe.skipIf(opensshLack !== undefined)(`login shells on a real sshd (${opens
     expect(await createKnownHosts(join(home.path, "known_hosts")).expected("127.0.0.1", server.port)).toEqual(key);
   });
 
-  test("a command behind a noisy start-up file is ended when its time is over", async () => {
+  test("a command after a noisy start-up file is killed at its time limit", async () => {
     await using home = await scratchFolder();
     await using server = await startNoisy("printf noise >&2", home.path);
     await using connection = await connectTo(server, {});
@@ -85,13 +85,13 @@ describe.skipIf(opensshLack !== undefined)(`login shells on a real sshd (${opens
     ],
     ["runs nothing", "ForceCommand exit 0", "the program that sshd runs", "nothing and exited with status 0"],
     [
-      // csh takes both for the names of files; in its place, a shell that prints no process id.
+      // csh would treat both as file names. It is replaced by a shell that prints no process id.
       "is no POSIX shell",
       `ForceCommand case $SSH_ORIGINAL_COMMAND in "echo e2e-login"*) echo e2e-login-shell=/bin/csh;; *) echo Illegal variable name. >&2; exit 0;; esac`,
       "the login shell /bin/csh",
       '"Illegal variable name." and exited with status 0',
     ],
-  ])("a node that %s: run, upload and the first login fail, and say so", async (_name, setting, subject, said) => {
+  ])("a node that %s: run, upload and the first login fail with this reason", async (_name, setting, subject, said) => {
     await using home = await scratchFolder();
     await using server = await startOpensshServer([setting]);
     await using connection = await connectTo(server, {});
@@ -108,7 +108,7 @@ describe.skipIf(opensshLack !== undefined)(`login shells on a real sshd (${opens
   });
 
   const fish = Bun.which("fish");
-  test.skipIf(fish === null)(`fish as the login shell is named (${fish ?? "no fish here"})`, async () => {
+  test.skipIf(fish === null)(`the error names fish as the login shell (${fish ?? "no fish here"})`, async () => {
     await using server = await startOpensshServer([
       `ForceCommand exec fish --no-config -c "$SSH_ORIGINAL_COMMAND"`,
       `SetEnv HOME=/ SHELL=${fish}`,

@@ -44,7 +44,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
   }
   const logins = async (): Promise<number> => (await server().log()).split("Accepted publickey").length - 1;
 
-  test("many who ask at once share one login", async () => {
+  test("concurrent requests share one login", async () => {
     await using own = await poolWith({});
     const before = await logins();
     const nodes = Array.from({ length: 20 }, () => destinationOf(server()));
@@ -58,7 +58,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     [" \n", "is empty."],
     ["no key at all\n", "does not contain a private key."],
     ["-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n", "does not contain a private key."],
-  ])("a key file that holds %j is the key's fault, and no login is tried", async (key, problem) => {
+  ])("a key file that contains %j is an error about the key, without a login", async (key, problem) => {
     await using own = await poolWith({ key });
     const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
     expect(error.id).toBe("key-missing");
@@ -66,7 +66,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     expect(error.hint).toStartWith("The file was damaged");
   });
 
-  test("a lost connection is opened anew", async () => {
+  test("a lost connection is opened again", async () => {
     await using own = await poolWith({});
     const first = await own.pool.connect(destinationOf(server()), signal);
     await failureOf(first.run({ argv: ["sh", "-c", 'kill -KILL "$PPID"; sleep 5'] }, signal));
@@ -87,7 +87,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     });
   });
 
-  test("who gives up waiting doesn't take the connection from the others", async () => {
+  test("an aborted request doesn't close the connection for the others", async () => {
     await using own = await poolWith({});
     const abort = new AbortController();
     const impatient = failureOf(own.pool.connect(destinationOf(server()), abort.signal));
@@ -97,21 +97,21 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
     expect((await patient).isOpen).toBe(true);
   });
 
-  test("without the key, the place where it is looked for is told", async () => {
+  test("without the key, the error names its path", async () => {
     await using own = await poolWith({ key: "" });
     const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
     expect(error).toMatchObject({ id: "key-missing", exitCode: 5 });
     expect(error.hint).toStartWith("The cluster was created on another machine");
   });
 
-  test("a node whose key was never pinned may come to be pinned", async () => {
+  test("a host key that isn't pinned yet is a transient error", async () => {
     await using own = await poolWith({ hostKey: "" });
     const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
     expect(error).toMatchObject({ id: "connection-failed", transient: true });
     expect(error.message).toStartWith("The host key of master_0 is not in ");
   });
 
-  test("another host key than the pinned one is refused", async () => {
+  test("a host key other than the pinned one is rejected", async () => {
     await using own = await poolWith({ hostKey: generateKeyPair("other").publicKey });
     expect(await failureOf(own.pool.connect(destinationOf(server()), signal))).toMatchObject({
       id: "host-key-changed",
@@ -119,7 +119,7 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
   });
 
   // Shows R55.
-  test("of several nodes the one whose SSH server speaks is chosen", async () => {
+  test("of several nodes, the one whose SSH server answers is chosen", async () => {
     const dead = { ...destinationOf({ port: await freePort(), user: "root" }), index: 0 };
     const alive = { ...destinationOf(server()), index: 1 };
     expect(await firstToAnswer([dead, alive], 5_000, signal)).toBe(alive);
@@ -129,5 +129,15 @@ describe.skipIf(opensshLack !== undefined)(`a pool over a real sshd (${opensshLa
       transient: true,
       message: "None of master_0, master_2 answers over SSH.",
     });
+  });
+
+  test("the connections to the other nodes are closed at once", async () => {
+    const closed = Promise.withResolvers<void>();
+    const socket = { open: () => {}, data: () => {}, close: () => closed.resolve() };
+    using mute = Bun.listen({ hostname: "127.0.0.1", port: 0, socket });
+    const silent = { ...destinationOf({ port: mute.port, user: "root" }), index: 0 };
+    const alive = { ...destinationOf(server()), index: 1 };
+    expect(await firstToAnswer([silent, alive], 600_000, signal)).toBe(alive);
+    await closed.promise;
   });
 });

@@ -37,10 +37,10 @@ interface Given {
   readonly settings?: readonly SessionSettings[];
   readonly stdin?: string | Uint8Array;
   readonly environment?: Record<string, string>;
-  /** Of the second way to the node. */
+  /** The port of the second route to the node. */
   readonly port?: number;
   readonly pool?: ConnectionPool;
-  /** Text of a file for ssh, in place of the fixture's. */
+  /** The text of ssh's configuration, instead of the fixture's. */
   readonly config?: string;
 }
 
@@ -75,7 +75,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     await setting().scratch[Symbol.asyncDispose]();
   });
 
-  /** Runs words as `run` does without a terminal, in these settings. */
+  /** Runs a command like `run` without a terminal, with these settings. */
   async function run(words: readonly string[], given: Given, abort: AbortSignal): Promise<Outcome> {
     const { scratch, pool, server } = setting();
     const { port = server.port } = given;
@@ -121,13 +121,13 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect((await run(words, {}, signal)).status).toBe(status);
   });
 
-  test("one word is a shell line, several are arguments as they are", async () => {
+  test("one word is a shell line; several words are literal arguments", async () => {
     expect((await run(["echo 'a' \"b\" | wc -c; [[ x == x ]] && echo bash"], {}, signal)).stdout).toBe("4\nbash\n");
     const words = ["", "it's", "$HOME", "`id`", "a\nb", "\\", '"', "*", "größe", "-n", "if"];
     expect((await run(["printf", "%s|", ...words], {}, signal)).stdout).toBe(words.map((word) => `${word}|`).join(""));
   });
 
-  test("streams are kept apart, and stdin is passed on byte by byte", async () => {
+  test("stdout and stderr stay separate, and stdin is passed on unchanged", async () => {
     expect(await run(["echo out; echo err >&2"], {}, signal)).toEqual({ status: 0, stdout: "out\n", stderr: "err\n" });
     const bytes = crypto.getRandomValues(new Uint8Array(60_000));
     const stdin = Buffer.concat(Array.from({ length: 100 }, () => bytes));
@@ -140,7 +140,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["true"], { stdin }, signal)).toEqual({ status: 0, stdout: "", stderr: "" });
   });
 
-  test("the settings that fit the node first are used: file, then variables, then folder", async () => {
+  test("settings are used in this order: file, variables, folder", async () => {
     const { scratch } = setting();
     const environmentFile = join(scratch.path, "environment.export");
     await writeFile(environmentFile, "export FROM_FILE=file\nexport BOTH=file\n");
@@ -153,7 +153,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(stdout).toBe("file variable /usr/share\n");
   });
 
-  test("without a folder it begins at home, with one that isn't there it doesn't", async () => {
+  test("without a folder, a command starts in the home folder; with a missing one, it doesn't start", async () => {
     expect((await run(['[ "$PWD" = "$HOME" ] && echo home'], {}, signal)).stdout).toBe("home\n");
     const settings = [{ ...bare, workingDirectory: "/no/such folder" }];
     expect(await run(["echo", "ran"], { settings }, signal)).toEqual({
@@ -164,7 +164,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   });
 
   // Shows R94.
-  test("values of any kind and of 100 kB come as they are, and stand in no argument list", async () => {
+  test("values of any kind, up to 100 kB, arrive unchanged, and are in no argument list", async () => {
     const secret = `s3cr3t-${crypto.randomUUID()}`;
     const variables = { SECRET: secret, NASTY: "'\"$x`id`\\\n\n", EMPTY: "", LARGE: `${secret}${"x".repeat(100_000)}` };
     const seen: string[] = [];
@@ -176,17 +176,17 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(seen).toEqual([]);
   });
 
-  test("an interrupt ends what runs on the node", async () => {
+  test("an interrupt ends the command on the node", async () => {
     const abort = new AbortController();
     const running = failureOf(run(["sleep 71 & sleep 71"], {}, abort.signal));
     await until("the sleepers run", () => argumentLists().some((list) => isSleeper(list)));
     abort.abort(new Error("interrupted"));
     expect((await running).message).toBe("interrupted");
-    // They were told to end, and need a moment for it.
+    // They have been signalled, and need a moment to end.
     await until("the sleepers have ended", () => !argumentLists().some((list) => isSleeper(list)));
   });
 
-  /** Of a session that was rejected. */
+  /** The stderr of the last session, which was rejected. */
   const lastStderr = (): Promise<string> => Bun.file(hold.stderr!).text();
   /** The fixture's configuration for ssh with a change. */
   const changed = async (change: (config: string) => string): Promise<string> =>
@@ -196,7 +196,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     message: "ssh could not log in to master_0; nothing was run on it.",
   };
 
-  test("another host key is refused by ssh itself, in its words; ours come after", async () => {
+  test("ssh itself rejects a wrong host key, with its message; ours follows", async () => {
     const { scratch, server } = setting();
     await writeFile(join(scratch.path, "no hosts"), "");
     const config = await changed((text) => text.replace("known hosts", "no hosts"));
@@ -208,7 +208,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   test.each([
     ["host-key-changed", "known hosts", (key: string) => `[127.0.0.1]:${setting().server.port} ${key}\n`],
     ["key-missing", "the key", () => "garbage\n"],
-  ])("%s is the only thing that is reported, without ssh's own messages", async (id, name, textWith) => {
+  ])("only %s is reported, without ssh's own messages", async (id, name, textWith) => {
     const path = (file: string): string => join(setting().scratch.path, file === name ? `bad ${file}` : file);
     await writeFile(path(name), textWith(generateKeyPair("other").publicKey), { mode: 0o600 });
     await using pool = createConnectionPool({
@@ -223,7 +223,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   });
 
   // Shows R91.
-  test("where nobody listens, or the login is refused, nothing was run", async () => {
+  test("if nothing listens, or the login is rejected, nothing was run", async () => {
     const closed = await freePort();
     const nobody = await changed((text) => text.replace(/Port \d+/, `Port ${closed}`));
     expect(await failureOf(run(["true"], { config: nobody }, signal))).toMatchObject(notLoggedIn);
@@ -234,14 +234,14 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   });
 
   // Shows R91.
-  test("a command's own 255 stays its own, and silent, whatever the user's shell", async () => {
+  test("a command's own exit code 255 is kept without a message, whatever the user's shell", async () => {
     const given = { environment: { SHELL: "/bin/false" } };
     const outcome = { status: 255, stdout: "", stderr: "said\n" };
     expect(await run(["echo said >&2; exit 255"], given, signal)).toEqual(outcome);
   });
 
   // Shows R8.
-  test("without ssh on this machine nothing begins", async () => {
+  test("without ssh on this machine nothing starts", async () => {
     const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
     expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH." });
   });
@@ -254,20 +254,20 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     return `${bin}:${process.env["PATH"]}`;
   }
 
-  test("neither Bun's own variables nor credentials reach ssh", async () => {
+  test("ssh inherits neither Bun's variables nor credentials", async () => {
     const PATH = await pathWithSsh("#!/bin/sh\nenv | grep -c '^BUN_\\|^AWS_\\|^CLOUD_'\nenv | grep '^LC_TIME'\n");
     const variables = { BUN_OPTIONS: "--x", BUN_BE_BUN: "1", AWS_SECRET_ACCESS_KEY: "x", CLOUD_ACCESS_KEY_ID: "y" };
     const environment = { PATH, ...variables, LC_TIME: "C" };
     expect((await run(["true"], { environment }, signal)).stdout).toBe("0\nLC_TIME=C\n");
   });
 
-  test("an ssh that is killed is no silent 255", async () => {
+  test("a killed ssh is an error, not a silent 255", async () => {
     const environment = { PATH: await pathWithSsh("#!/bin/sh\nkill -KILL $$\n") };
     const error = await failureOf(run(["true"], { environment }, signal));
     expect(error).toMatchObject({ id: "connection-failed", message: "ssh was killed by SIGKILL." });
   });
 
-  test("a node that goes away under a session is told of", async () => {
+  test("a node that disappears during a session is reported", async () => {
     const silent = `#!/bin/sh\nfor word; do case $word in LocalCommand=*) eval "$(echo "\${word#*=}" | sed 's/%%/%/g')" ;; esac; done\nexit 255\n`;
     const given = { environment: { PATH: await pathWithSsh(silent) } };
     expect(await run(["true"], given, signal)).toMatchObject({ status: 255, stderr: "" });
@@ -278,7 +278,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   });
 
   // Shows R64.
-  test("with a terminal the command has one, and the script comes by the other way", async () => {
+  test("on a terminal the command has a terminal, and the script is passed in another way", async () => {
     const { scratch, server } = setting();
     const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };
     const transcript = join(scratch.path, "transcript");

@@ -1,4 +1,4 @@
-/** Runs one session on its own terminal: a program, because only a process of its own has one. */
+/** Runs one session on its own terminal. It is a separate program, because a terminal belongs to a process. */
 import { join } from "node:path";
 import { createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";

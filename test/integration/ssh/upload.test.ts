@@ -20,7 +20,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
   afterAll(() => hold.server![Symbol.asyncDispose]());
   const connect = () => connectTo(hold.server!, {});
 
-  test("20 MB arrive as they are, told as they go", async () => {
+  test("20 MB arrive unchanged, with progress", async () => {
     await using connection = await connect();
     await using folder = await scratchFolder();
     const bytes = crypto.getRandomValues(new Uint8Array(65_536));
@@ -38,7 +38,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
     expect(await readdir(folder.path)).toHaveLength(2);
   });
 
-  test.each(["", "naïve\n", "no newline"])("the text %j arrives, in a folder that is made", async (text) => {
+  test.each(["", "naïve\n", "no newline"])("the text %j arrives in a new folder", async (text) => {
     await using connection = await connect();
     await using folder = await scratchFolder();
     const path = join(folder.path, "a", "b c", "target");
@@ -47,7 +47,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
     expect((await stat(join(folder.path, "a", "b c"))).mode & 0o777).toBe(0o755);
   });
 
-  test("what was there before gives way", async () => {
+  test("an existing file is replaced", async () => {
     await using connection = await connect();
     await using folder = await scratchFolder();
     const path = join(folder.path, "target");
@@ -57,7 +57,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
     expect((await stat(path)).mode & 0o777).toBe(0o755);
   });
 
-  test("a folder in the way is left alone, and the node's own words are told", async () => {
+  test("a folder at the target is kept, and the node's message is reported", async () => {
     await using connection = await connect();
     await using folder = await scratchFolder();
     await mkdir(join(folder.path, "target", "inside"), { recursive: true });
@@ -68,7 +68,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
     expect(await readdir(folder.path)).toEqual(["target"]);
   });
 
-  test("a full disk on the node is told, and nothing is left on it", async () => {
+  test("a full disk on the node is reported, and nothing is left there", async () => {
     await using connection = await connect();
     await using disk = await smallDisk(2 * megabyte);
     const text = "x".repeat(8 * megabyte);
@@ -98,7 +98,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
     await settled(async () => (await readdir(folder.path)).every((name) => name === "source"));
   });
 
-  test("an aborted one leaves nothing", async () => {
+  test("an aborted upload leaves nothing", async () => {
     await using connection = await connect();
     await using folder = await scratchFolder();
     const file = join(folder.path, "source");
@@ -111,7 +111,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
   });
 });
 
-/** The node cleans up on its own time. */
+/** Waits for the node to clean up. */
 async function settled(isSo: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 60; tries += 1) {
     if (await isSo()) return;

@@ -21,11 +21,11 @@ export interface ActionRequest {
   readonly accountId: string;
   readonly region: Region;
   readonly cloud: CloudParts;
-  /** To be called once everything is checked and nothing done yet: a dry run ends here. */
+  /** Call it after all checks and before any change: a dry run ends here. */
   readonly passDryRun: () => void;
 }
 
-/** One call of the API, declared as data: what isn't declared is refused before `run`. */
+/** One API action, declared as data. Parameters that it doesn't declare are rejected before `run`. */
 export interface Action {
   readonly name: string;
   readonly parameters: ParameterDeclaration;

@@ -38,5 +38,5 @@ const all: readonly Action[] = [
   terminateInstances,
 ];
 
-/** By the name the caller gives as `Action`. */
+/** By the name that requests pass as `Action`. */
 export const actions: ReadonlyMap<string, Action> = new Map(all.map((action) => [action.name, action]));

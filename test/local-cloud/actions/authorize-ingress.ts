@@ -59,7 +59,7 @@ export const authorizeSecurityGroupIngress: Action = {
   },
 };
 
-/** One rule per source that the permission names. */
+/** Returns one rule for each source of the permission. */
 export function readRules(permission: Parameters, region: Region): readonly IngressRule[] {
   const protocol = permission.requiredText("IpProtocol");
   const fromPort = permission.integer("FromPort");

@@ -22,7 +22,7 @@ export const describeImages: Action = {
     const ids = parameters.texts("ImageId");
     const owners = parameters.texts("Owner").map((owner) => (owner === "self" ? accountId : owner));
     const asked = ids.length === 0 ? region.images : ids.map((id) => imageById(region, id));
-    // A deprecated image is shown to others than its owner only when named by id, or when asked for.
+    // Only its owner sees a deprecated image, unless the request gives its id or asks for deprecated images.
     const showsDeprecated = ids.length > 0 || parameters.boolean("IncludeDeprecated") === true;
     const shown = asked.filter(
       (image) => (owners.length === 0 || owners.includes(image.owner)) && (showsDeprecated || !image.deprecated),
@@ -34,7 +34,7 @@ export const describeImages: Action = {
   },
 };
 
-/** The image with this id; throws what EC2 answers for ids that are malformed or unknown. */
+/** Returns the image with this id. Throws EC2's error if the id is malformed or unknown. */
 export function imageById(region: Region, id: string): Image {
   if (!/^ami-(?:[0-9a-f]{8}|[0-9a-f]{17})$/.test(id)) {
     throw new Ec2Error("InvalidAMIID.Malformed", `Invalid id: "${id}" (expecting "ami-...")`);

@@ -27,7 +27,7 @@ export const describeInstances: Action = {
   },
 };
 
-/** The instances with these ids; throws what EC2 answers when one is malformed, unknown or not visible yet. */
+/** Returns the instances with these ids. Throws EC2's error if an id is malformed, unknown or not visible yet. */
 export function instancesById(request: ActionRequest, ids: readonly string[]): readonly Instance[] {
   const malformed = ids.find((id) => !/^i-(?:[0-9a-f]{8}|[0-9a-f]{17})$/.test(id));
   if (malformed !== undefined) throw new Ec2Error("InvalidInstanceID.Malformed", `Invalid id: "${malformed}"`);
@@ -44,7 +44,7 @@ function visibleInstances({ region, cloud }: ActionRequest): readonly Instance[]
   return region.visibleInstances(cloud.clock.now(), cloud.behaviour.current.terminatedShownMs);
 }
 
-/** A terminated instance has no network any more, so the filters on it don't find it. */
+/** A terminated instance no longer has a network, so filters on the network don't match it. */
 const whileAlive = (value: (instance: Instance) => readonly (string | undefined)[]) => (instance: Instance) =>
   isAlive(instance) ? value(instance) : [];
 

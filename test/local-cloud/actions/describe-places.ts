@@ -176,7 +176,7 @@ function instanceTypeXml(type: InstanceType) {
   };
 }
 
-/** `us-west-2a` → `usw2-az1`. The real assignment of letters differs per account. */
+/** `us-west-2a` → `usw2-az1`. In EC2, each account has its own assignment of letters. */
 export function zoneId(zone: string): string {
   const [area, direction, rest] = zone.split("-") as [string, string, string];
   const short = direction

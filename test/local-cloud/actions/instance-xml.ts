@@ -18,13 +18,13 @@ export function stateXml(state: InstanceState): XmlObject {
   return { code: stateCodes[state], name: state };
 }
 
-/** The instances grouped into their reservations, as DescribeInstances shows them. */
+/** Groups the instances by reservation, as DescribeInstances returns them. */
 export function reservationsXml(instances: readonly Instance[], region: Region): readonly XmlObject[] {
   const reservations = Map.groupBy(instances, (instance) => instance.reservationId);
   return [...reservations.values()].map((members) => reservationXml(members, region, visibleTags));
 }
 
-/** One reservation; `instances` must not be empty. `tagsOf`: RunInstances' own answer shows tags at once, later calls don't. */
+/** Renders one reservation. `instances` must not be empty. `tagsOf`: the response to RunInstances contains tags at once, later calls may not. */
 export function reservationXml(
   instances: readonly Instance[],
   region: Region,
@@ -102,7 +102,7 @@ function networkXml(instance: Instance, region: Region): XmlObject {
   };
 }
 
-/** EC2 shows the public address only while the machine is on, or about to be. */
+/** EC2 returns the public address only while the machine runs or is about to. */
 function publicAddress(instance: Instance): string | undefined {
   return instance.state === "pending" || instance.state === "running" ? instance.publicAddress : undefined;
 }

@@ -9,7 +9,7 @@ export interface AskedCount {
   readonly maximum: number;
 }
 
-/** How many instances can be launched: as many as asked for, fewer where that suffices, else EC2's refusal. */
+/** Returns how many instances can be launched: the maximum of the request, or fewer if its minimum allows that. Throws EC2's error if it doesn't. */
 export function launchableCount(
   launch: LaunchSpecification,
   asked: AskedCount,

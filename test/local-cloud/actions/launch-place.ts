@@ -6,7 +6,7 @@ import type { Region } from "../state/region.ts";
 
 type Place = Pick<LaunchSpecification, "subnet" | "groupIds" | "givesPublicAddress">;
 
-/** Where the instances go: the subnet, the security groups, and whether they get public addresses. */
+/** Where the instances are launched: their subnet, security groups, and whether they get public addresses. */
 export function readPlace(parameters: Parameters, region: Region): Place {
   const network = networkSettings(parameters);
   const subnet = subnetOf(network.text("SubnetId"), parameters.text("Placement.AvailabilityZone"), region);
@@ -17,7 +17,7 @@ export function readPlace(parameters: Parameters, region: Region): Place {
   return { subnet, groupIds, givesPublicAddress };
 }
 
-/** Subnet and groups stand either in the one network interface or in the request itself, never in both. */
+/** A request specifies subnet and groups either in its only network interface or at the top level, never in both. */
 function networkSettings(parameters: Parameters): Parameters {
   const [first, ...others] = parameters.list("NetworkInterface");
   if (first === undefined) return parameters;

@@ -40,7 +40,7 @@ const volumeTypes = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"];
 const maximumUserDataBytes = 16 * 1024;
 const maximumTokenLength = 64;
 
-/** Reads and checks what RunInstances asks for, up to limits and capacity. */
+/** Parses and checks a RunInstances request, except for limits and capacity. */
 export function readLaunchSpecification(parameters: Parameters, region: Region): LaunchSpecification {
   const image = availableImage(region, parameters.requiredText("ImageId"));
   const type = instanceTypeNamed(parameters.text("InstanceType") ?? "m1.small");
@@ -112,7 +112,7 @@ function readUserData(encoded: string | undefined): Uint8Array {
   return bytes;
 }
 
-/** What an image says of itself changes what is taken where a request says nothing. */
+/** The image's attributes change the defaults of a request. */
 function readMetadataOptions(parameters: Parameters, image: Image): MetadataOptions {
   const isNew = image.imdsSupport === "v2.0";
   return {
@@ -131,7 +131,7 @@ export function readHopLimit(parameters: Parameters, name: string): number | und
   throw invalid(`Invalid value '${hopLimit}' for HttpPutResponseHopLimit. It must be between 1 and 64.`);
 }
 
-/** The image's root volume as the request changes it, and any further volumes. */
+/** Returns the image's root volume with the request's changes, and any further volumes. */
 function readVolumes(parameters: Parameters, image: Image): readonly Omit<Volume, "id">[] {
   const asked = parameters.list("BlockDeviceMapping").map((mapping) => readVolume(mapping, image));
   const names = asked.map((volume) => volume.deviceName);

@@ -3,7 +3,7 @@ import type { Action } from "./action.ts";
 import { instancesById } from "./describe-instances.ts";
 import { oneOf, readHopLimit } from "./launch-specification.ts";
 
-/** What isn't named stays as it is. The answer shows the new values as pending. */
+/** Options that the request leaves out keep their values. The response shows the new values as pending. */
 export const modifyInstanceMetadataOptions: Action = {
   name: "ModifyInstanceMetadataOptions",
   parameters: {

@@ -3,7 +3,7 @@ import type { IngressRule } from "../state/region.ts";
 import type { Action } from "./action.ts";
 import { authorizeSecurityGroupIngress, readRules } from "./authorize-ingress.ts";
 
-/** All rules have to exist, or none is removed. */
+/** If one of the rules doesn't exist, removes none. */
 export const revokeSecurityGroupIngress: Action = {
   name: "RevokeSecurityGroupIngress",
   parameters: authorizeSecurityGroupIngress.parameters,
@@ -24,6 +24,6 @@ export const revokeSecurityGroupIngress: Action = {
   },
 };
 
-/** A description is no part of what identifies a rule. */
+/** A rule's description is not part of its identity. */
 const keyOf = ({ protocol, fromPort, toPort, source }: IngressRule): string =>
   JSON.stringify([protocol, fromPort, toPort, source]);

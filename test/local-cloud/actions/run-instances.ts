@@ -38,7 +38,7 @@ export const runInstances: Action = {
   },
 };
 
-/** What an identical request with the same client token launched before; another request with that token is refused. */
+/** Returns the instances that an identical request with the same client token has launched. Rejects a different request with that token. */
 function formerLaunch({ parameters, region }: ActionRequest, fingerprint: string): XmlObject | undefined {
   const launched = region.launches.get(parameters.text("ClientToken") ?? "");
   if (launched === undefined) return undefined;
@@ -109,7 +109,7 @@ function newInstance(
   };
 }
 
-/** The reason why this machine is to end in `terminated`, where a test has scripted one. */
+/** Returns the reason why this machine must end in `terminated`, if a test has scripted one. */
 function scriptedFailure({ cloud, region, parameters }: ActionRequest): StateReason | undefined {
   const occasion = { action: "RunInstances", region: region.name, fields: new Map(parameters.entries()) };
   const fault = cloud.faults.take("launch", occasion);

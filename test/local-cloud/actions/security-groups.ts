@@ -25,7 +25,7 @@ export const createSecurityGroup: Action = {
     const vpcId = vpcOf(region, parameters.text("VpcId"));
     const tags =
       readTagSpecifications(parameters, ["security-group"]).get("security-group") ?? new Map<string, string>();
-    // The name is taken at once, while the id may stay invisible for a while: that makes the name a lock.
+    // The name is taken at once, even while the id is not visible yet. So a name can be used as a lock.
     if ([...region.groups.values()].some((group) => group.vpcId === vpcId && group.name === name)) {
       throw new Ec2Error("InvalidGroup.Duplicate", `The security group '${name}' already exists for VPC '${vpcId}'`);
     }
@@ -122,7 +122,7 @@ function vpcOf(region: Region, given: string | undefined): string {
   return region.defaultVpc.id;
 }
 
-/** EC2 finds groups by name in the default VPC only. */
+/** EC2 finds groups by name only in the default VPC. */
 function groupByName(region: Region, groups: readonly SecurityGroup[], name: string): SecurityGroup {
   const found = groups.find((group) => group.name === name && group.vpcId === region.defaultVpc?.id);
   if (found === undefined)

@@ -26,7 +26,7 @@ export const createTags: Action = {
   },
 };
 
-/** The tags that a request gives to new resources, by resource type. Only the `known` types can be given. */
+/** Returns the tags that a request sets on new resources, by resource type. Rejects types that are not `known`. */
 export function readTagSpecifications(parameters: Parameters, known: readonly string[]): ReadonlyMap<string, Tags> {
   const result = new Map<string, Tags>();
   for (const specification of parameters.list("TagSpecification")) {

@@ -2,7 +2,7 @@ import type { Action } from "./action.ts";
 import { instancesById } from "./describe-instances.ts";
 import { stateXml } from "./instance-xml.ts";
 
-/** All or none: one unknown id refuses the whole call. Ending what has ended is no error. */
+/** Terminates all or none: an unknown id makes the whole call fail. A terminated instance may be terminated again. */
 export const terminateInstances: Action = {
   name: "TerminateInstances",
   parameters: { "InstanceId.N": "text", DryRun: "boolean" },

@@ -3,7 +3,7 @@ import type { Instance } from "../state/instance.ts";
 
 const none: Tags = new Map();
 
-/** An instance's tags as calls see them: none at first. */
+/** Returns the tags of an instance that calls can see: none at first. */
 export function visibleTags(instance: Instance): Tags {
   return instance.tagsVisibleAt <= Date.now() ? instance.tags : none;
 }

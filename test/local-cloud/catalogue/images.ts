@@ -4,9 +4,9 @@ export interface Image {
   readonly id: string;
   readonly name: string;
   readonly owner: string;
-  /** What boots: `debian-12`. */
+  /** The distribution that boots, such as `debian-12`. */
   readonly distribution: string;
-  /** The user that cloud-init makes on this image. */
+  /** The user that cloud-init creates on this image. */
   readonly user: string;
   readonly creationDate: string;
   readonly deprecated: boolean;
@@ -15,7 +15,7 @@ export interface Image {
   readonly virtualizationType: "hvm" | "paravirtual";
   readonly rootDeviceName: string;
   readonly rootSizeGiB: number;
-  /** The maker's word that its machines need no version 1 of the instance metadata. */
+  /** Whether the publisher states that its machines don't need version 1 of the instance metadata. */
   readonly imdsSupport: "v2.0" | undefined;
 }
 
@@ -23,7 +23,7 @@ interface Family {
   readonly distribution: string;
   readonly owner: string;
   readonly user: string;
-  /** The image's name; `VERSION` and `ARCH` are put in. */
+  /** The image's name. `VERSION` and `ARCH` are replaced. */
   readonly name: string;
   readonly arm: string | undefined;
   readonly versions: readonly string[];
@@ -37,11 +37,11 @@ const rocky = { owner: "792107900819", user: "rocky", rootDeviceName: "/dev/sda1
 const alma = { owner: "764336703387", user: "ec2-user", rootDeviceName: "/dev/sda1", rootSizeGiB: 10, arm: "aarch64" };
 const debian = { owner: "136693071363", user: "admin", rootDeviceName: "/dev/xvda", rootSizeGiB: 8, arm: "arm64" };
 const ubuntu = { owner: "099720109477", user: "ubuntu", rootDeviceName: "/dev/sda1", rootSizeGiB: 8, arm: "arm64" };
-/** The main account's own (endpoint/accounts.ts). */
+/** The main account's images (endpoint/accounts.ts). */
 const own = { owner: "111122223333", user: "admin", rootDeviceName: "/dev/xvda", rootSizeGiB: 8 };
 const amazon = { owner: "137112412989", user: "ec2-user", rootDeviceName: "/dev/xvda", rootSizeGiB: 8 };
 
-/** Names, owners and users as the makers publish them; versions oldest first, each with its date in yyyymmdd. */
+/** Names, owners and users as published. Versions are listed from old to new, each with its date as yyyymmdd. */
 const families: readonly Family[] = [
   {
     distribution: "centos-7",
@@ -94,19 +94,19 @@ const families: readonly Family[] = [
     "20250804.0 20250804",
     "20250915.0 20250915",
   ]),
-  // For `--image`: Debian with what the dcos layout needs beside it (test/dcos-platform/machine-image).
+  // For `--image`: Debian with the packages that the dcos layout needs (test/dcos-platform/machine-image).
   published(own, "debian-12-docker", "our-debian-12-with-docker-VERSION", ["1 20251006"]),
 ];
 
-/** The makers who say so. */
+/** Families whose publishers state that. */
 const metadata2Families: ReadonlySet<string> = new Set(["amazon-2023", "debian-13", "ubuntu-24"]);
 
-/** Owner of images that look like the makers', newer than theirs. Whoever launches one wasn't careful. */
+/** The owner of look-alike images, which are newer than the genuine ones. A program must never launch them. */
 export const lookAlikeOwner = "666666666666";
 
-/** All images of a region: every version of every family, arm64 twins, look-alikes, and one still being made. */
+/** Returns all images of a region: every version of every family, the same for arm64, look-alikes, and one that is still being created. */
 export function imagesOf(region: string): readonly Image[] {
-  // ap-southeast-2 stands for the regions a maker doesn't publish in.
+  // ap-southeast-2 represents the regions in which a publisher has no images.
   const present = families.filter((one) => region !== "ap-southeast-2" || one.distribution !== "centos-7");
   return present.flatMap((one) => [...versionsOf(one, region), ...trapsOf(one, region)]);
 }

@@ -20,7 +20,7 @@ export const instanceTypes: readonly InstanceType[] = [
   { name: "m6g.large", vcpus: 2, memoryMiB: 8192, architecture: "arm64", hypervisor: "nitro" },
 ];
 
-/** The last zone of a region with four or more is the small one: it lacks older types, as us-west-2d does. */
+/** In a region with four or more zones, the last one lacks older types, as us-west-2d does. */
 export function isOffered(type: InstanceType, zone: string, zones: readonly string[]): boolean {
   const isSmallZone = zones.length >= 4 && zones.at(-1) === zone;
   return !isSmallZone || !/^[mcr][45]\./.test(type.name);

@@ -22,8 +22,8 @@ export interface Networks {
 }
 
 /**
- * A default VPC with a subnet per zone, and a second VPC with a public and a private subnet for `--subnet`. All share the
- * range that the machines' driver really has, cut into eight parts, so that addresses lie in their subnets.
+ * Creates a default VPC with a subnet for each zone, and a second VPC with a public and a private subnet for `--subnet`. Both use the range of the
+ * machines' driver, divided into eight parts, so that the machines' addresses lie in their subnets.
  */
 export function networksOf(region: RegionDescription, range: string): Networks {
   const parts = eighths(range);
@@ -55,7 +55,7 @@ function eighths(cidr: string): readonly string[] {
   return Array.from({ length: 8 }, (_, index) => `${addressAt(address, index * 2 ** (32 - prefix))}/${prefix}`);
 }
 
-/** The address `offset` after `base`: `addressAt("10.0.0.0", 257)` is `10.0.1.1`. */
+/** Adds `offset` to an address: `addressAt("10.0.0.0", 257)` is `10.0.1.1`. */
 export function addressAt(base: string, offset: number): string {
   const value = addressNumber(base) + offset;
   return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join(".");
@@ -65,7 +65,7 @@ export function addressNumber(address: string): number {
   return address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
 }
 
-/** How many machines fit: EC2 keeps five addresses of each subnet for itself. */
+/** Returns how many machines fit. EC2 reserves five addresses of each subnet. */
 export function sizeOf(cidr: string): number {
   return 2 ** (32 - Number(cidr.split("/")[1])) - 5;
 }

@@ -2,14 +2,14 @@ export interface RegionDescription {
   readonly name: string;
   readonly zones: readonly string[];
   readonly optInStatus: "opt-in-not-required" | "opted-in" | "not-opted-in";
-  /** What a call to a region that isn't enabled is answered with. */
+  /** The error that answers calls to a region that isn't enabled. */
   readonly refusal: "AuthFailure" | "OptInRequired" | undefined;
   readonly hasDefaultVpc: boolean;
 }
 
 const enabled = { optInStatus: "opt-in-not-required", refusal: undefined, hasDefaultVpc: true } as const;
 
-/** The regions of this cloud: usual ones, one without default VPC, and two that the account hasn't enabled. */
+/** The regions of this cloud: ordinary ones, one without a default VPC, and two that the account hasn't enabled. */
 export const regions: readonly RegionDescription[] = [
   { ...enabled, name: "us-west-2", zones: zonesOf("us-west-2", "abcd") },
   { ...enabled, name: "us-east-1", zones: zonesOf("us-east-1", "abcdef") },

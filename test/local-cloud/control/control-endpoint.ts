@@ -6,8 +6,8 @@ import { readBehaviour, readFault, readSkewMs } from "./read-body.ts";
 type Operation = (cloud: LocalCloud, body: unknown, id: string) => unknown;
 
 /**
- * The local cloud's other side, for tests in another process: JSON over `/_control/…`. `POST` bodies are what the typed
- * methods of LocalCloud take; an answer of a `GET` is what its properties hold.
+ * Lets tests in another process control the local cloud: JSON over `/_control/…`. The body of a `POST` is the parameter of a method of LocalCloud; the
+ * response to a `GET` is the value of a property.
  */
 const operations: Readonly<Record<string, Operation>> = {
   "GET /requests": ({ requests }) => ({

@@ -3,7 +3,7 @@ import { type Fault, faultEffects } from "../endpoint/faults.ts";
 
 const faultKeys = ["action", "when", "times", "skip", "region", "match", "message", ...faultEffects];
 
-/** A fault from JSON; `times` may be left out for once. A misspelt key is refused, or a test would test nothing. */
+/** Parses a fault. `times` is 1 by default. Rejects unknown keys: a test with a misspelt key would test nothing. */
 export function readFault(body: unknown): Fault {
   const given = asRecord(body);
   refuseUnknown(given, faultKeys);

@@ -2,7 +2,7 @@ import type { Lifecycle } from "../machines/lifecycle.ts";
 import type { Instance, InstanceState, StateReason, Volume } from "../state/instance.ts";
 import type { IngressRule, Region } from "../state/region.ts";
 
-/** An instance as it really is, whatever calls can see of it yet, with what the driver tells (`containerId` and the like). */
+/** An instance's actual state, even if calls can't see it yet, with details of the driver such as `containerId`. */
 export interface InstanceView {
   readonly instanceId: string;
   readonly region: string;
@@ -26,9 +26,9 @@ export interface InstanceView {
   readonly volumeTags: Readonly<Record<string, string>>;
   readonly volumes: readonly Volume[];
   readonly userData: string;
-  /** Of container machines. */
+  /** Container machines only. */
   readonly containerId?: string;
-  /** Of in-process machines. */
+  /** In-process machines only. */
   readonly sshPort?: string;
 }
 
@@ -70,7 +70,7 @@ export function instanceView(instance: Instance, lifecycle: Lifecycle): Instance
   };
 }
 
-/** The groups that somebody made; those that every VPC has are left out. */
+/** Returns the groups that were created, without those that every VPC has. */
 export function groupViews(regions: readonly Region[]): readonly GroupView[] {
   return regions.flatMap((region) =>
     [...region.groups.values()]

@@ -1,6 +1,6 @@
 import type { Credentials } from "./signature.ts";
 
-/** The key pairs this cloud knows. They open nothing but a local cloud on loopback. */
+/** The key pairs that this cloud knows. They are valid only for a local cloud on loopback. */
 export const accounts = {
   main: {
     accessKeyId: "AKIALOCALCLOUDMAIN01",
@@ -8,14 +8,14 @@ export const accounts = {
     accountId: "111122223333",
     expired: false,
   },
-  /** Another account in the same regions: sees nothing of the first one's. */
+  /** Another account in the same regions. It can't see the first one's resources. */
   other: {
     accessKeyId: "AKIALOCALCLOUDOTHER1",
     secretAccessKey: "local-cloud/secret-of-the-other-account",
     accountId: "444455556666",
     expired: false,
   },
-  /** A session that has run out. */
+  /** A session that has expired. */
   expired: {
     accessKeyId: "ASIALOCALCLOUDEXPIRE",
     secretAccessKey: "local-cloud/secret-of-an-expired-session",

@@ -20,7 +20,7 @@ interface EndpointParts extends CloudParts {
   readonly addressRange: string;
 }
 
-/** Thrown where a fault replaces the answer. */
+/** Thrown if a fault replaces the response. */
 class AnswerReplaced extends Error {
   readonly outcome: "lost" | "raw";
   readonly response: Response;
@@ -40,7 +40,7 @@ interface Call {
   readonly occasion: FaultOccasion;
 }
 
-/** EC2's Query API: one signed, form-encoded POST a call, XML back. */
+/** EC2's Query API: each call is a signed, form-encoded POST, answered with XML. */
 export class Ec2Endpoint {
   readonly #parts: EndpointParts;
   /** By account and region. */
@@ -74,7 +74,7 @@ export class Ec2Endpoint {
     }
   }
 
-  /** The regions that have been called, for a look behind the scenes. */
+  /** The regions that have been called, for the control endpoint. */
   get regions(): readonly Region[] {
     return [...this.#regions.values()];
   }
@@ -143,7 +143,7 @@ export class Ec2Endpoint {
   }
 }
 
-/** `left` is aborted when the client has given up. */
+/** `left` is aborted when the client disconnects. */
 async function strike(fault: Fault | undefined, left: AbortSignal): Promise<void> {
   if (fault === undefined) return;
   if (fault.delayMs !== undefined) await delay(fault.delayMs);
@@ -176,7 +176,7 @@ function rawResponse({ status, body, contentType = "text/xml" }: NonNullable<Fau
   return new Response(body, { status, headers: { "Content-Type": contentType } });
 }
 
-/** Bun closes the connection without an answer when the body fails before its first byte. */
+/** If the body fails before its first byte, Bun closes the connection without a response. */
 function cutConnection(): Response {
   return new Response(new ReadableStream({ start: (controller) => controller.error() }));
 }

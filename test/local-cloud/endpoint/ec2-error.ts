@@ -1,4 +1,4 @@
-/** HTTP status per error code where EC2 answers with anything but 400. */
+/** The HTTP status of error codes that EC2 doesn't answer with 400. */
 const statusByCode: Readonly<Record<string, number>> = {
   AuthFailure: 401,
   DryRunOperation: 412,
@@ -13,7 +13,7 @@ const statusByCode: Readonly<Record<string, number>> = {
   UnauthorizedOperation: 403,
 };
 
-/** A refusal as EC2 words it: `code` and `message` reach the SDK, which makes them the error's name and text. */
+/** An error as EC2 words it. The SDK turns `code` and `message` into the error's name and message. */
 export class Ec2Error extends Error {
   readonly code: string;
   readonly status: number;

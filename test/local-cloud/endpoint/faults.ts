@@ -1,30 +1,29 @@
 import { wildcard } from "./filters.ts";
 
 /**
- * One scripted misfortune. `before`: instead of the action; `after`: the action is done and its answer replaced or lost;
- * `launch`: RunInstances succeeds, then a machine ends in `terminated` with `code` and `message` as StateReason (counted
- * per machine).
+ * A scripted fault. `before`: the action is not executed. `after`: it is executed, but its response is replaced or lost. `launch`: RunInstances
+ * succeeds, then a machine ends in `terminated` with `code` and `message` as its StateReason; each machine counts.
  */
 export interface Fault {
-  /** An action's name, or `*`. */
+  /** The name of an action, or `*`. */
   readonly action: string;
   readonly when: "before" | "after" | "launch";
-  /** How often it strikes; `"always"` until cleared. */
+  /** How often it applies. `"always"`: until it is cleared. */
   readonly times: number | "always";
-  /** Matching requests that pass first. */
+  /** How many matching requests succeed first. */
   readonly skip?: number;
   readonly region?: string;
-  /** Request parameters that must match, `*` and `?` allowed: `{ "NetworkInterface.1.SubnetId": "subnet-*" }`. */
+  /** Patterns (`*`, `?`) for request parameters: `{ "NetworkInterface.1.SubnetId": "subnet-*" }`. */
   readonly match?: Readonly<Record<string, string>>;
   readonly code?: string;
   readonly message?: string;
-  /** The connection is cut instead of answered. */
+  /** Closes the connection without a response. */
   readonly lost?: true;
-  /** There is no answer until the client gives up. */
+  /** Sends no response until the client gives up. */
   readonly hangs?: true;
-  /** This is sent instead of an answer of EC2's, as by a proxy or a captive portal. */
+  /** Sends this instead of EC2's response, as a proxy or captive portal would. */
   readonly raw?: RawAnswer;
-  /** Waits this long; if nothing else is given, the answer then goes out as it is. */
+  /** Waits this long first. If nothing else is set, the real response follows. */
   readonly delayMs?: number;
 }
 
@@ -35,7 +34,7 @@ interface RawAnswer {
   readonly contentType?: string;
 }
 
-/** A fault needs one of these to do anything. */
+/** Without one of these, a fault has no effect. */
 export const faultEffects = ["code", "lost", "hangs", "raw", "delayMs"] as const satisfies (keyof Fault)[];
 
 export interface FaultOccasion {
@@ -50,7 +49,7 @@ interface Planned {
   timesLeft: number;
 }
 
-/** The faults of one cloud, struck in the order they were added, each until it is used up. */
+/** The faults of one cloud. They apply in the order in which they were added, each until it is used up. */
 export class Faults {
   #planned: Planned[] = [];
 
@@ -63,7 +62,7 @@ export class Faults {
     this.#planned = [];
   }
 
-  /** The fault that strikes on this occasion, and counts it. */
+  /** Returns the fault that applies to this request, and counts it. */
   take(when: Fault["when"], occasion: FaultOccasion): Fault | undefined {
     const found = this.#planned.find(({ fault, timesLeft }) => timesLeft > 0 && applies(fault, when, occasion));
     if (found === undefined) return undefined;

@@ -5,12 +5,12 @@ export const filterParameters: ParameterDeclaration = { "Filter.N.Name": "text",
 
 export type Tags = ReadonlyMap<string, string>;
 
-/** What a filter's name looks at. A filter matches when one of its values matches one of the texts. */
+/** The texts that a filter name refers to. A filter matches if one of its values matches one of the texts. */
 export type FilterFields<Item> = Readonly<Record<string, (item: Item) => readonly (string | undefined)[]>>;
 
 const maximumFilterValues = 200;
 
-/** Keeps the items that match every filter of the request. An unknown filter name is refused, as EC2 does. */
+/** Returns the items that match every filter of the request. Rejects unknown filter names, as EC2 does. */
 export function applyFilters<Item>(
   items: readonly Item[],
   parameters: Parameters,
@@ -39,7 +39,7 @@ function fieldOf<Item>(name: string, fields: FilterFields<Item>, tagsOf: (item: 
   return field;
 }
 
-/** `*` is any text, `?` one character, `\` takes the next one literally. */
+/** `*` matches any text and `?` one character. `\` escapes the next character. */
 export function wildcard(pattern: string): RegExp {
   const source = pattern.replaceAll(/\\(.)|[.*+?^${}()|[\]\\]/g, (found, escaped: string | undefined) => {
     if (escaped !== undefined) return RegExp.escape(escaped);

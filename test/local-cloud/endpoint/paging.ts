@@ -13,7 +13,7 @@ export interface Page<Item> {
   readonly nextToken: string | undefined;
 }
 
-/** One page of `items`, which must come in a stable order. The token holds the position and nothing else. */
+/** Returns one page of `items`, whose order must be stable. The token contains only the position. */
 export function pageOf<Item>(items: readonly Item[], parameters: Parameters, limits: PageLimits): Page<Item> {
   const size = parameters.integer("MaxResults") ?? limits.maximum;
   if (size < limits.minimum || size > limits.maximum) {

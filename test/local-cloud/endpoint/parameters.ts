@@ -2,10 +2,10 @@ import { Ec2Error } from "./ec2-error.ts";
 
 type ParameterKind = "text" | "integer" | "boolean";
 
-/** Every parameter an action knows, list positions written as N: `{ "Filter.N.Value.N": "text" }`. */
+/** All parameters that an action knows, with N for positions in lists: `{ "Filter.N.Value.N": "text" }`. */
 export type ParameterDeclaration = Readonly<Record<string, ParameterKind>>;
 
-/** The form fields of one request, read by name; a list's members are read through `list` and `texts`. */
+/** The form fields of one request, by name. `list` and `texts` read the members of lists. */
 export class Parameters {
   readonly #fields: ReadonlyMap<string, string>;
   readonly #prefix: string;
@@ -49,7 +49,7 @@ export class Parameters {
     return this.#positions(name).map((position) => this.requiredText(`${name}.${position}`));
   }
 
-  /** Name and value of every field, for comparing one request with another. */
+  /** The name and value of every field, for comparing requests. */
   entries(): readonly (readonly [string, string])[] {
     return [...this.#fields];
   }
@@ -64,7 +64,7 @@ export class Parameters {
   }
 }
 
-/** Refuses, as EC2 does, what the declaration doesn't hold and values of the wrong kind. Nothing is ever ignored. */
+/** Rejects undeclared parameters and values of the wrong type, as EC2 does. It never ignores any. */
 export function checkParameters(
   fields: ReadonlyMap<string, string>,
   declaration: ParameterDeclaration,

@@ -4,17 +4,17 @@ export interface LoggedRequest {
   readonly action: string;
   readonly region: string;
   readonly requestId: string;
-  /** `ok`, `lost`, or the error's code; `unanswered` while it is still being worked on. */
+  /** `ok`, `lost`, or the error code. `unanswered` while it is being processed. */
   readonly outcome: string;
   readonly durationMs: number | undefined;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Every API call that came in, oldest first, from the moment it came in. */
+/** All API calls received, oldest first, including those still in progress. */
 export class RequestLog {
   #entries: LoggedRequest[] = [];
 
-  /** Logs a call that has come in; the function returned logs what became of it. */
+  /** Logs a received call. Call the returned function with its outcome. */
   begin(call: Pick<LoggedRequest, "action" | "region" | "requestId" | "parameters">): (outcome: string) => void {
     const startMs = performance.now();
     const entry = { ...call, time: new Date().toISOString(), outcome: "unanswered", durationMs: undefined };
@@ -28,7 +28,7 @@ export class RequestLog {
     return this.#entries;
   }
 
-  /** How many calls of each action came in: `{ DescribeInstances: 3 }`. */
+  /** The number of calls of each action: `{ DescribeInstances: 3 }`. */
   counts(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const { action } of this.#entries) counts[action] = (counts[action] ?? 0) + 1;
@@ -40,12 +40,12 @@ export class RequestLog {
   }
 }
 
-/** The region that a request's signature names, good or not. */
+/** The region in a request's signature, which may be invalid. */
 export function claimedRegion(headers: Headers): string {
   return /Credential=[^/,]+\/\d+\/([^/]+)\//.exec(headers.get("authorization") ?? "")?.[1] ?? "";
 }
 
-/** The parameters as they are logged: user data holds a private key and is long, so only its length stands there. */
+/** Returns the parameters for the log, which contains only the length of user data: it is long and contains a private key. */
 export function loggedParameters(fields: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     [...fields].map(([name, value]) => [name, name === "UserData" ? `(${value.length} characters)` : value]),

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { Ec2Error } from "./ec2-error.ts";
 
-/** A key pair the endpoint knows. `expired` keys are answered as a session that has run out. */
+/** A key pair that the endpoint knows. `expired` keys belong to a session that has expired. */
 export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -26,7 +26,10 @@ const allowedClockDifferenceMs = 5 * 60_000;
 const authorizationForm =
   /^AWS4-HMAC-SHA256 Credential=([^/,]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
 
-/** Verifies Signature Version 4 and tells who asks for which region. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
+/**
+ * Verifies Signature Version 4, and returns the caller and the region.
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+ */
 export function authenticate(request: SignedRequest, known: readonly Credentials[], now: Date): Caller {
   const match = authorizationForm.exec(request.headers.get("authorization") ?? "");
   if (match === null) throw notAuthenticated();

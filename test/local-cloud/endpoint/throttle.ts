@@ -1,12 +1,12 @@
 import type { Behaviour } from "../behaviour.ts";
 import { Ec2Error } from "./ec2-error.ts";
 
-/** A token bucket as EC2 has one per account and region; without a limit set it lets everything through. */
+/** A token bucket, as EC2 has for each account and region. Without a limit it never throttles. */
 export class Throttle {
   #tokens: number | undefined;
   #filledAt = 0;
 
-  /** Counts one call; throws `RequestLimitExceeded` when the bucket is empty. */
+  /** Counts one call. Throws `RequestLimitExceeded` if the bucket is empty. */
   pass(limit: Behaviour["throttle"], nowMs: number): void {
     if (limit === undefined) {
       this.#tokens = undefined;

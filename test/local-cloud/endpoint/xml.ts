@@ -1,4 +1,4 @@
-/** What an answer is made of. An array becomes `<item>` elements; a field that is undefined is left out. */
+/** The content of a response. An array becomes `<item>` elements. Undefined fields are left out. */
 export type XmlValue = string | number | boolean | Date | undefined | readonly XmlValue[] | XmlObject;
 export interface XmlObject {
   readonly [name: string]: XmlValue;

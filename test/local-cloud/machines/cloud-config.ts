@@ -1,11 +1,11 @@
 import { gunzipSync } from "node:zlib";
 import { parse } from "yaml";
 
-/** What a machine's user data says about logging in to it. */
+/** The parts of a machine's user data that concern logging in. */
 export interface LoginSettings {
-  /** Authorized keys, one line each, by user. */
+  /** The authorized keys of each user, one line each. */
   readonly users: ReadonlyMap<string, readonly string[]>;
-  /** The ed25519 host key, as OpenSSH's private key text; undefined: the machine makes its own. */
+  /** The ed25519 host key in OpenSSH's private key format; undefined if the machine generates its own. */
   readonly hostKey: string | undefined;
 }
 
@@ -22,8 +22,8 @@ interface CloudConfig {
 }
 
 /**
- * Reads `#cloud-config` user data, plain or compressed, by cloud-init's rules: keys at the top level belong to the image's
- * own user, which exists unless `users` leaves out `default`. Throws on other kinds of user data, which this doesn't know.
+ * Parses `#cloud-config` user data, plain or compressed, like cloud-init: keys at the top level belong to the image's own user, which exists unless
+ * `users` leaves out `default`. Throws on other kinds of user data.
  */
 export function readLoginSettings(userData: Uint8Array, imageUser: string): LoginSettings {
   const text = decoded(userData);
@@ -32,7 +32,7 @@ export function readLoginSettings(userData: Uint8Array, imageUser: string): Logi
   const config = (parse(text) ?? {}) as CloudConfig;
   const users = new Map<string, readonly string[]>();
   for (const { name, keys } of (config.users ?? ["default"]).map((entry) => userOf(entry, config, imageUser))) {
-    // An entry that names the image's own user once more adds to it.
+    // A further entry for the image's own user adds to it.
     users.set(name, [...(users.get(name) ?? []), ...keys]);
   }
   return { users, hostKey: config.ssh_keys?.ed25519_private };

@@ -9,7 +9,7 @@ import { Limit } from "./limit.ts";
 import { LoopbackBlock } from "./loopback-block.ts";
 import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
 
-/** The image of each distribution that can boot here. */
+/** The container image of each distribution. */
 const machineImages: Readonly<Record<string, string>> = {
   "debian-12": "localhost/cluster-e2e-machine:debian-12",
   "debian-12-docker": "localhost/cluster-e2e-machine:debian-12-docker",
@@ -18,13 +18,13 @@ const cloudLabel = "cluster-e2e.local-cloud";
 const instanceLabel = "cluster-e2e.local-cloud-instance";
 const publishedPorts = [22, 80, 443];
 const atOnce = 20;
-/** How a container ends whose init was ended by reboot(2): by SIGHUP where it asked for a restart, by SIGINT for power-off. */
+/** The exit code of a container whose init called reboot(2): SIGHUP stands for a restart, SIGINT for a power-off. */
 const rebootExitCode = 129;
 const consoleLines = "--tail=2000";
 
 interface Machine {
   readonly containerId: string;
-  /** Removed, or about to be: its end is no news. */
+  /** It is removed or about to be, so its end is not reported. */
   isEnding: boolean;
   lastConsole: string | undefined;
 }
@@ -35,11 +35,11 @@ interface Opened {
   readonly network: ContainerNetwork;
   readonly system: SystemFlags;
   readonly resolverFile: string;
-  /** What is to be let go of at the end, last first: the network and its machines, the addresses, the folder. */
+  /** Disposed of at the end, in reverse order: the network and its machines, the addresses, the folder. */
   readonly resources: AsyncDisposableStack;
 }
 
-/** Machines that are docker containers with systemd, cloud-init and sshd, each with a loopback address of its own. */
+/** Machines that are Docker containers with systemd, cloud-init and sshd. Each has its own loopback address. */
 export class ContainerDriver implements MachineDriver {
   readonly name = "container";
   readonly #opened: Opened;
@@ -48,7 +48,7 @@ export class ContainerDriver implements MachineDriver {
   readonly #limit = new Limit(atOnce);
   #exited: (instanceId: string) => void = () => undefined;
 
-  /** Removes what a cloud with this folder left that was killed, then makes the network. Throws when docker or the image is missing. */
+  /** Removes the remains of a cloud of this folder that was killed, then creates the network. Throws if Docker or the image is missing. */
   static async open(folder: string): Promise<ContainerDriver> {
     const directory = resolve(folder);
     await using resources = new AsyncDisposableStack();
@@ -61,7 +61,7 @@ export class ContainerDriver implements MachineDriver {
     const name = `cluster-e2e-${createHash("sha1").update(directory).digest("hex").slice(0, 12)}`;
     const network = await createNetwork(name, label);
     const resolverFile = join(directory, "resolv.conf");
-    // Docker's own resolver would wait for servers that can't be reached; here nothing listens, so that a look-up fails at once.
+    // Docker's own resolver would wait for unreachable servers. Nothing listens at this address, so lookups fail at once.
     await Bun.write(resolverFile, `nameserver ${network.gatewayAddress}\n`);
     return new ContainerDriver({ label, block, network, system, resolverFile, resources: resources.move() });
   }
@@ -174,7 +174,7 @@ async function present(image: string): Promise<string> {
   return image;
 }
 
-/** cloud-init's NoCloud seed, as an archive that is unpacked at the machine's root. */
+/** Returns cloud-init's NoCloud seed as an archive to unpack at the machine's root. */
 async function seed({ instanceId, hostname, userData }: MachineRequest): Promise<Uint8Array> {
   const folder = "var/lib/cloud/seed/nocloud";
   const metaData = `instance-id: ${instanceId}\nlocal-hostname: ${hostname}\n`;

@@ -1,6 +1,6 @@
 import { docker } from "./docker.ts";
 
-/** What a system with systemd needs to run in a container: flags for `docker create`, and the command that starts it. */
+/** Everything that a system with systemd needs to run in a container: flags for `docker create`, and the command that starts it. */
 export interface SystemFlags {
   readonly flags: readonly string[];
   readonly command: readonly string[];
@@ -8,13 +8,13 @@ export interface SystemFlags {
 
 const everywhere = [
   "--env=container=docker",
-  // A terminal, so that systemd and cloud-init write to the console that EC2 would show.
+  // With a terminal, systemd and cloud-init write to the console, whose output EC2 would return.
   "--tty",
   "--tmpfs=/run",
   "--tmpfs=/run/lock",
 ];
 
-/** SYS_BOOT: reboot and power-off end the container with exit codes of their own, so that a reboot can be told. */
+/** With SYS_BOOT, a reboot and a power-off end the container with different exit codes. */
 const named = [
   "--cap-add=SYS_ADMIN",
   "--cap-add=NET_ADMIN",
@@ -24,8 +24,8 @@ const named = [
 ];
 
 /**
- * Under cgroups 1 (also the hybrid) systemd gets the host's tree. Under cgroups 2 it gets one of its own, which docker
- * leaves writable for privileged containers only; where those can't be had, the machine remounts it before systemd starts.
+ * With cgroups 1, also in hybrid mode, systemd gets the host's tree. With cgroups 2 it gets its own tree, which Docker makes writable only in
+ * privileged containers. If these are not allowed, the machine remounts the tree before systemd starts.
  */
 export async function systemFlags(image: string): Promise<SystemFlags> {
   const cgroups = await docker(["info", "--format={{.CgroupVersion}}"], undefined);

@@ -7,15 +7,15 @@ export interface ContainerNetwork {
   readonly name: string;
   /** `10.99.32.0/20` */
   readonly range: string;
-  /** This host, as the machines see it. */
+  /** This host's address for the machines. */
   readonly gatewayAddress: string;
 }
 
 const prefix = 20;
 
 /**
- * A bridge of this cloud's own, in a range that nothing here uses. Packets that leave it are not masqueraded: machines
- * reach one another and this host, and nothing else.
+ * Creates a bridge for this cloud, in a range that nothing on this host uses. Packets that leave it are not masqueraded, so machines can reach only
+ * one another and this host.
  */
 export async function createNetwork(name: string, label: string): Promise<ContainerNetwork> {
   for (let tries = 1; ; tries += 1) {

@@ -2,8 +2,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Makes sure that no living process has a local cloud with this folder, then claims it. What a dead one left may be removed
- * after that. Throws when somebody lives.
+ * Claims the folder for a local cloud of this process. Throws if a running process has claimed it. After that, the remains of an earlier cloud of this
+ * folder may be removed.
  */
 export async function claimDirectory(directory: string): Promise<AsyncDisposable> {
   const path = join(directory, "local-cloud.pid");
@@ -18,7 +18,7 @@ export async function claimDirectory(directory: string): Promise<AsyncDisposable
   return { [Symbol.asyncDispose]: async () => rm(path, { force: true }) };
 }
 
-/** When a process began, as ps words it, so that a number used again isn't mistaken for it; undefined: no such process. */
+/** The start time of a process, as ps prints it, to detect a reused process id; undefined if there is no such process. */
 function startOf(pid: number): string | undefined {
   const { success, stdout } = Bun.spawnSync(["ps", "-o", "lstart=", "-p", String(pid)]);
   return success ? stdout.toString().trim().replaceAll(/\s+/g, " ") : undefined;

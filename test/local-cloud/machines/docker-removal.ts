@@ -13,8 +13,8 @@ export async function removeAll(label: string): Promise<void> {
 }
 
 /**
- * Removes all containers or networks that match, again while some are there: under load docker finds devices busy, removals
- * already begun, and things gone that it has just listed. Throws docker's last words when some stay.
+ * Removes all containers or networks that match, and retries until none is left: under load, Docker reports busy devices, removals in progress, and
+ * missing objects that it has just listed. Throws an error with Docker's last message if some remain.
  */
 export async function remove(kind: "container" | "network", filter: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {

@@ -1,4 +1,4 @@
-/** Runs the docker command to its end and gives its output. Throws with docker's own words when it fails. */
+/** Runs a docker command and returns its output. If it fails, throws an error with docker's message. */
 export async function docker(words: readonly string[], stdin: Uint8Array | undefined): Promise<string> {
   const child = Bun.spawn(["docker", ...words], { stdin: stdin ?? "ignore", stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, status] = await Promise.all([
@@ -19,19 +19,19 @@ interface DieEvent {
   readonly Actor: { readonly Attributes: Readonly<Record<string, string>> };
 }
 
-/** Tells of each container with this label that ends, from now on, until disposed of. */
+/** Reports each container with this label that ends, until it is disposed of. */
 export function watchContainerEnds(
   labels: { readonly cloud: string; readonly instance: string },
   ended: (end: ContainerEnd) => void,
 ): AsyncDisposable {
   const child = Bun.spawn(
     [
-      // The shell ends docker when this process lets go of its stdin, even by being killed.
+      // The shell ends docker when its stdin is closed, which also happens if this process is killed.
       "sh",
       "-c",
       'docker events "$@" & cat >/dev/null; kill $!',
       "watch",
-      // docker begins to listen a moment after its start; what happened meanwhile is told all the same.
+      // docker starts listening with a delay. Events since then are reported as well.
       `--since=${Math.floor(Date.now() / 1000)}`,
       "--filter=type=container",
       "--filter=event=die",

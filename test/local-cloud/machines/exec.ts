@@ -1,9 +1,9 @@
-/** One command that somebody runs over SSH on an in-process machine. Nothing of it runs on the host. */
+/** A command that is run over SSH on an in-process machine. It doesn't run on the host. */
 export interface Exec {
   readonly machine: ExecMachine;
   readonly user: string;
   readonly command: string;
-  /** All of stdin, once the caller has closed it. */
+  /** The whole stdin, after the caller has closed it. */
   readonly stdin: Promise<Uint8Array>;
 }
 
@@ -12,7 +12,7 @@ export interface ExecMachine {
   readonly hostname: string;
   readonly privateAddress: string;
   readonly publicAddress: string;
-  /** The next connection is shown this key; the present ones live on. Returns the public half as one line. */
+  /** Replaces the host key for new connections; existing ones stay open. Returns the public key as one line. */
   readonly replaceHostKey: (privateKey: string) => string;
 }
 
@@ -22,13 +22,13 @@ export interface ExecResult {
   readonly stderr: string;
 }
 
-/** Answers the commands of all machines. `signal` fires when the caller has gone. */
+/** Answers the commands of all machines. `signal` is aborted when the caller disconnects. */
 export type ExecHandler = (exec: Exec, signal: AbortSignal) => Promise<ExecResult>;
 
-/** What a user's login shell does with each command before, or instead of, what a POSIX shell without start-up files would do. */
+/** How a user's login shell differs from a POSIX shell without start-up files. */
 export interface LoginShell {
-  /** Printed by its start-up files. */
+  /** The output of its start-up files. */
   readonly before?: { readonly stdout?: string; readonly stderr?: string };
-  /** What it does instead of the command. */
+  /** What it does instead of running the command. */
   readonly instead?: ExecResult;
 }

@@ -5,14 +5,14 @@ import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-drive
 
 export interface InProcessOptions {
   readonly block: LoopbackBlock;
-  /** 22 needs root on Linux, or `net.ipv4.ip_unprivileged_port_start` at 22 or below. */
+  /** On Linux, port 22 needs root, or `net.ipv4.ip_unprivileged_port_start` at 22 or below. */
   readonly sshPort: number;
   readonly onExec: ExecHandler;
   readonly loginShell: () => LoginShell;
   readonly admitsSession: (openSessions: number) => boolean;
 }
 
-/** Machines that are SSH servers in this process, each on an address of its own; hundreds of them are cheap. */
+/** Machines that are SSH servers in this process, each with its own address. Hundreds of them are cheap. */
 export class InProcessDriver implements MachineDriver {
   readonly name = "in-process";
   readonly addressRange = "172.31.0.0/16";

@@ -10,7 +10,7 @@ export interface InProcessSettings {
   readonly sshPort: number;
   readonly onExec: ExecHandler;
   readonly loginShell: () => LoginShell;
-  /** Whether a connection with so many open sessions gets another, as by MaxSessions; always unless given. */
+  /** Whether a connection with this many open sessions may open another, like MaxSessions. Default: always. */
   readonly admitsSession?: (openSessions: number) => boolean;
 }
 
@@ -21,7 +21,7 @@ interface Execution {
   readonly stdin: Promise<Uint8Array>;
 }
 
-/** One machine that is an SSH server in this process: real keys, real logins, scripted commands. */
+/** A machine that is an SSH server in this process, with real keys, real logins and scripted commands. */
 export class InProcessMachine {
   readonly #request: MachineRequest;
   readonly #settings: InProcessSettings;
@@ -40,7 +40,7 @@ export class InProcessMachine {
     return this.#console.map((line) => `${line}\n`).join("");
   }
 
-  /** Reads the user data as cloud-init would, then listens. */
+  /** Parses the user data like cloud-init, then listens. */
   async start(): Promise<void> {
     const { userData, imageUser, hostname } = this.#request;
     this.#login = readLoginSettings(userData, imageUser);
@@ -54,7 +54,7 @@ export class InProcessMachine {
     this.#console.push(`cloud-init: users ${[...this.#login.users.keys()].join(", ")}`, `${hostname} login:`);
   }
 
-  /** As a power cut: connections end at once. */
+  /** Closes all connections at once, like a power cut. */
   async stop(): Promise<void> {
     const listener = this.#listener;
     this.#listener = undefined;
@@ -66,7 +66,7 @@ export class InProcessMachine {
     });
   }
 
-  /** ssh2 fixes a server's host key when it is made, so each key gets a server; the listener hands sockets to the newest. */
+  /** An ssh2 server can't change its host key, so each key has its own server. The listener passes sockets to the newest. */
   #replaceHostKey(privateKey: string): string {
     const parsed = utils.parseKey(privateKey);
     if (parsed instanceof Error) throw parsed;
@@ -84,7 +84,7 @@ export class InProcessMachine {
 
   #serve(connection: Connection): void {
     const login = { user: "" };
-    // A client that goes away in the middle of something is its own business.
+    // A client may disconnect at any time.
     connection.on("error", () => undefined);
     connection.on("authentication", (context) => {
       login.user = context.username;
@@ -150,7 +150,7 @@ export class InProcessMachine {
   }
 }
 
-/** What a POSIX shell prints for the `echo`s of one word, and perhaps its process id, that a line begins with. */
+/** Returns the output of the `echo` commands at the beginning of a line: each prints one word, or the shell's process id. */
 function firstEchoes(line: string): { readonly stdout: string; readonly stderr: string } {
   const printed = { stdout: "", stderr: "" };
   const echo = /echo "?([\w-]+)( \$\$)?"?( >&2| 2>&1)?; /y;
@@ -161,16 +161,16 @@ function firstEchoes(line: string): { readonly stdout: string; readonly stderr: 
   return printed;
 }
 
-/** Public keys only, and only with a good signature by a key that the user data authorizes for this user. */
+/** Accepts only a valid signature by a public key that the user data authorizes for this user. */
 function isAllowed(context: AuthContext, login: LoginSettings): boolean {
   if (context.method !== "publickey") return false;
   const offered = utils.parseKey(context.key.data);
   if (offered instanceof Error) return false;
   const isAuthorized = (login.users.get(context.username) ?? []).some((line) => isSameKey(line, context.key.data));
   if (!isAuthorized) return false;
-  // Without a signature the client only asks whether the key would do.
+  // Without a signature, the client only asks whether the key is authorized.
   if (context.signature === undefined || context.blob === undefined) return true;
-  // It may return an Error, whatever its type says, and that is truthy.
+  // Contrary to its type, it may return an Error, which is truthy.
   const verdict: unknown = offered.verify(context.blob, context.signature, context.hashAlgo);
   return verdict === true;
 }

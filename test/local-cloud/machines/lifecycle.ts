@@ -21,14 +21,14 @@ const instanceInitiated = {
   message: "Client.InstanceInitiatedShutdown: Instance initiated shutdown",
 };
 
-/** Leads instances through their states, with a machine of the driver behind each. */
+/** Moves instances through their states, and creates and removes the machine behind each. */
 export class Lifecycle {
   readonly #parts: LifecycleParts;
   readonly #instances = new Map<string, Instance>();
   readonly #details = new Map<string, Readonly<Record<string, string>>>();
-  /** The last step of each machine, so that its steps never overlap. */
+  /** The last step of each machine. The next one waits for it, so that steps never overlap. */
   readonly #steps = new Map<string, Promise<void>>();
-  /** Ends a boot that is still under way when its instance is told to end. */
+  /** Aborts the boot of an instance that is terminated meanwhile. */
   readonly #boots = new Map<string, AbortController>();
   readonly #closing = new AbortController();
   #launched = 0;
@@ -38,7 +38,7 @@ export class Lifecycle {
     parts.driver.onExit((id) => this.#poweredOff(id));
   }
 
-  /** Begins to make the machine. `failure`: it ends in `terminated` for this reason instead of running. */
+  /** Starts to create the machine. `failure`: it ends in `terminated` for this reason instead of running. */
   launch(instance: Instance, failure: StateReason | undefined): void {
     this.#instances.set(instance.id, instance);
     const bootDelayMs = this.#nextBootDelayMs();
@@ -51,7 +51,7 @@ export class Lifecycle {
     });
   }
 
-  /** Begins to end it, at the user's wish. */
+  /** Starts to terminate it, as requested by the user. */
   terminate(instance: Instance): void {
     if (instance.state === "shutting-down" || instance.state === "terminated") return;
     this.#end(instance, userInitiated, `User initiated (${gmt(this.#parts.clock.now())})`);
@@ -74,7 +74,7 @@ export class Lifecycle {
     return [...this.#instances.values()];
   }
 
-  /** Ends all machines at once, without the states that instances otherwise go through. */
+  /** Removes all machines at once, without the usual states in between. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#steps.values());
@@ -92,7 +92,7 @@ export class Lifecycle {
     const { driver, behaviour } = this.#parts;
     try {
       const pending = pause(behaviour.current.pendingMs, signal);
-      // Awaited alone: a half-made machine must be whole before the next step may remove it.
+      // Awaited without the abort: a machine must be complete before the next step may remove it.
       const made = await driver.create(machineRequest(instance), signal);
       this.#details.set(instance.id, made.detail);
       if (instance.launch.givesPublicAddress && behaviour.current.publicAddresses) {
@@ -178,7 +178,7 @@ export class Lifecycle {
   }
 }
 
-/** Waits, or until it no longer matters. */
+/** Waits until the time has passed or the signal is aborted. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await delay(milliseconds, undefined, { signal }).catch(() => undefined);
 }

@@ -1,4 +1,4 @@
-/** Runs at most so many at once; the others wait their turn, first come, first served. */
+/** Runs a limited number of tasks at once. The others wait in a queue. */
 export class Limit {
   readonly #waiting: (() => void)[] = [];
   #free: number;

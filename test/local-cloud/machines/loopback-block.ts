@@ -5,8 +5,8 @@ const claimPort = 47_022;
 const blockSize = 8;
 
 /**
- * A block of about 2,000 loopback addresses (127.x.y.1 to 127.x.y+7.254) that no other local cloud on this machine uses:
- * a listener on the block's first address is the claim. Machines show these as their public addresses.
+ * A block of about 2,000 loopback addresses (127.x.y.1 to 127.x.y+7.254), for the machines' public addresses. A listener on the block's first address
+ * claims it, so that no other local cloud on this machine uses it.
  */
 export class LoopbackBlock implements AsyncDisposable {
   readonly #claim: Server;
@@ -30,7 +30,7 @@ export class LoopbackBlock implements AsyncDisposable {
     throw new Error("no free block of loopback addresses: macOS has only 127.0.0.1 unless aliases are added to lo0");
   }
 
-  /** The next address. It goes round after the whole block, so that an address isn't used again soon. */
+  /** Returns the next address of the block, round robin, so that an address isn't reused soon. */
   next(): string {
     const turn = this.#turn;
     this.#turn = (turn + 1) % (blockSize * 254);

@@ -2,20 +2,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import type { Exec, ExecResult } from "./exec.ts";
 
-/** What a command is answered with whose text matches. */
+/** The answer to commands that match. */
 export interface ScriptedAnswer {
-  /** A regular expression, looked for anywhere in the command. */
+  /** A regular expression that matches anywhere in the command. */
   readonly pattern: string;
-  /** Only if stdin, which is read to its end for that, contains this text. */
+  /** Matches only if stdin contains this text. Stdin is read to its end for that. */
   readonly stdinHas?: string;
   readonly status?: number;
-  /** `{{instanceId}}`, `{{hostname}}`, `{{privateAddress}}`, `{{publicAddress}}` and `{{1}}` (what the pattern's first group matched) are put in. */
+  /** `{{instanceId}}`, `{{hostname}}`, `{{privateAddress}}`, `{{publicAddress}}` and `{{1}}` (the pattern's first group) are replaced. */
   readonly stdout?: string;
   readonly stderr?: string;
   readonly delayMs?: number;
-  /** The machine makes itself a new host key, and prints its public half unless `stdout` is given. */
+  /** The machine generates a new host key, and prints the public key unless `stdout` is given. */
   readonly replaceHostKey?: boolean;
-  /** Waits for the end of stdin first, as a command that reads all of it does. */
+  /** Waits for the end of stdin first, like a command that reads all of it. */
   readonly readsStdin?: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface AnsweredCommand {
 
 const notScripted = 127;
 
-/** The default handler of in-process machines: a table from command to answer, the first match wins. */
+/** The default handler of in-process machines: a table from command to answer. The first match wins. */
 export class ScriptedAnswers {
   #answers: readonly (ScriptedAnswer & { readonly expression: RegExp })[] = [];
   readonly #answered: AnsweredCommand[] = [];
@@ -37,7 +37,7 @@ export class ScriptedAnswers {
     this.#answers = answers.map((answer) => ({ ...answer, expression: new RegExp(answer.pattern, "s") }));
   }
 
-  /** Every command that was run, oldest first. */
+  /** All commands that were run, oldest first. */
   get answered(): readonly AnsweredCommand[] {
     return this.#answered;
   }
@@ -73,7 +73,7 @@ async function perform(answer: ScriptedAnswer, group: string, exec: Exec, signal
   };
 }
 
-/** A fresh ed25519 key as OpenSSH's private key text. */
+/** A new ed25519 key in OpenSSH's private key format. */
 export function newHostKey(): string {
   return generateKeyPair("host").privateKey;
 }

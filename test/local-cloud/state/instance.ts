@@ -21,14 +21,14 @@ export interface MetadataOptions {
   readonly instanceMetadataTags: string;
 }
 
-/** What one RunInstances asked for; all its instances share it. */
+/** The parameters of one RunInstances request. All its instances share them. */
 export interface LaunchSpecification {
   readonly image: Image;
   readonly type: InstanceType;
   readonly subnet: Subnet;
   readonly groupIds: readonly string[];
   readonly givesPublicAddress: boolean;
-  /** As the machine reads it: decoded from base64, perhaps compressed. */
+  /** As the machine receives it: decoded from base64; it may be compressed. */
   readonly userData: Uint8Array;
   readonly clientToken: string | undefined;
   readonly shutdownBehavior: "stop" | "terminate";
@@ -51,14 +51,14 @@ export interface Instance {
   readonly launchIndex: number;
   readonly launch: LaunchSpecification;
   readonly launchTime: Date;
-  /** Milliseconds of this machine's clock, as Date.now(): when the id, and when the tags, become visible. */
+  /** When the id and the tags become visible, in milliseconds of this machine's clock, like Date.now(). */
   readonly visibleAt: number;
   readonly tagsVisibleAt: number;
   readonly privateAddress: string;
   readonly volumes: readonly Volume[];
   readonly tags: Map<string, string>;
   publicAddress: string | undefined;
-  /** At first the launch's. */
+  /** At first those of the launch. */
   metadataOptions: MetadataOptions;
   state: InstanceState;
   stateReason: StateReason | undefined;
@@ -67,12 +67,12 @@ export interface Instance {
   terminatedAt: Date | undefined;
 }
 
-/** Uses addresses, groups and quota. */
+/** Whether it uses addresses, groups and quota. */
 export function isAlive(instance: Instance): boolean {
   return instance.state !== "terminated";
 }
 
-/** Takes part in capacity and vCPU limits. */
+/** Whether it counts towards capacity and vCPU limits. */
 export function isPowered(instance: Instance): boolean {
   return instance.state === "pending" || instance.state === "running" || instance.state === "stopping";
 }

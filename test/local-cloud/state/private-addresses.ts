@@ -3,12 +3,12 @@ import { Ec2Error } from "../endpoint/ec2-error.ts";
 
 const reservedAtStart = 4;
 
-/** Hands out the private addresses of the subnets; one pool for the whole cloud, since all machines share one network. */
+/** Allocates private addresses in the subnets. There is one pool for the whole cloud, because all machines share one network. */
 export class PrivateAddresses {
   readonly #used = new Set<string>();
   readonly #turns = new Map<string, number>();
 
-  /** The next free address of a subnet. It goes round, so that an address isn't used again at once. */
+  /** Returns the next free address of a subnet, round robin, so that an address isn't reused at once. */
   take(cidr: string): string {
     const size = sizeOf(cidr);
     for (let tries = 0; tries < size; tries += 1) {

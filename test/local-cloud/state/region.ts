@@ -21,17 +21,17 @@ export interface SecurityGroup {
   readonly vpcId: string;
   readonly tags: Map<string, string>;
   readonly rules: IngressRule[];
-  /** Milliseconds, as Date.now(): when the id becomes visible. */
+  /** When the id becomes visible, in milliseconds, like Date.now(). */
   readonly visibleAt: number;
 }
 
 interface Launched {
-  /** The request as it was, to tell a repeated one from another with the same token. */
+  /** The original request, to distinguish a repetition from a different request with the same token. */
   readonly fingerprint: string;
   readonly reservationId: string;
 }
 
-/** All that one account has in one region. */
+/** All resources of one account in one region. */
 export class Region {
   readonly description: RegionDescription;
   readonly networks: Networks;
@@ -67,7 +67,7 @@ export class Region {
     return found;
   }
 
-  /** The group, if EC2's eventual consistency shows it already. */
+  /** The group, if it is already visible (EC2's eventual consistency). */
   group(id: string): SecurityGroup {
     const found = this.groups.get(id);
     if (found === undefined || found.visibleAt > Date.now()) {
@@ -80,7 +80,7 @@ export class Region {
     return [...this.groups.values()].find((group) => group.vpcId === vpcId && group.name === "default")!;
   }
 
-  /** The instances that calls can see now, oldest first. Forgets those terminated longer ago than EC2 shows them. */
+  /** The instances that calls can see now, oldest first. Forgets terminated ones after a while, like EC2. */
   visibleInstances(now: Date, terminatedShownMs: number): readonly Instance[] {
     for (const { id, terminatedAt } of this.instances.values()) {
       if (terminatedAt !== undefined && now.getTime() - terminatedAt.getTime() >= terminatedShownMs) {
@@ -104,7 +104,7 @@ export class Region {
   }
 }
 
-/** The description of a region that can be called; throws what EC2 answers for others. */
+/** Returns the description of an enabled region. Throws EC2's error for others. */
 export function callableRegion(name: string): RegionDescription {
   const found = regions.find((region) => region.name === name);
   if (found === undefined) {

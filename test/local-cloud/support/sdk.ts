@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { DescribeImagesCommand, EC2Client, type RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { LocalCloud, type LocalCloudOptions } from "../local-cloud.ts";
 
-/** Any port would do where 22 needs a right that this process lacks. */
+/** Port 22 if this process may use it, otherwise any other. */
 const sshPort = process.getuid?.() === 0 ? 22 : 2022;
 
-/** A local cloud with in-process machines and the SDK's own client for it, in a folder that goes with it. */
+/** A local cloud with in-process machines, an SDK client for it, and a folder that is removed with it. */
 export async function startCloud(
   options: Partial<LocalCloudOptions>,
 ): Promise<AsyncDisposable & { readonly cloud: LocalCloud; readonly client: EC2Client }> {
@@ -30,7 +30,7 @@ interface ClientSettings {
   readonly sessionToken?: string;
 }
 
-/** One attempt only, so that a test sees each answer as it is. */
+/** Makes only one attempt, so that a test sees each response. */
 export function clientOf(cloud: LocalCloud, settings: ClientSettings): EC2Client {
   const { sessionToken, region = cloud.region } = settings;
   const { accessKeyId = cloud.accessKeyId, secretAccessKey = cloud.secretAccessKey } = settings;
@@ -42,7 +42,7 @@ export function clientOf(cloud: LocalCloud, settings: ClientSettings): EC2Client
   });
 }
 
-/** Runs the call and gives the error's name: `await codeOf(client.send(…))`. */
+/** Awaits the call and returns the error's name: `await codeOf(client.send(…))`. */
 export async function codeOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -52,7 +52,7 @@ export async function codeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Runs the call and gives its failure's text; empty when it went well. */
+/** Awaits the call and returns the error's message, or nothing if it succeeds. */
 export async function failureOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -62,7 +62,7 @@ export async function failureOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Calls until `isReached`, for what a cloud shows only after a while. */
+/** Repeats the call until `isReached`, for results that a cloud shows only after a while. */
 export async function eventually<Value>(
   call: () => Promise<Value>,
   isReached: (value: Value) => boolean,
@@ -77,12 +77,12 @@ export async function eventually<Value>(
   }
 }
 
-/** The least that launches one machine of an image. */
+/** The minimal request that launches one machine of an image. */
 export function launchOf(imageId: string, changes: Partial<RunInstancesCommandInput>): RunInstancesCommandInput {
   return { ImageId: imageId, InstanceType: "m5.large", MinCount: 1, MaxCount: 1, ...changes };
 }
 
-/** The newest image of Debian 12 that can be launched. */
+/** The newest image of Debian 12. */
 export async function debianImage(client: EC2Client): Promise<string> {
   const wanted = { name: "debian-12-amd64-*", state: "available", "virtualization-type": "hvm" };
   const Filters = Object.entries(wanted).map(([Name, value]) => ({ Name, Values: [value] }));

@@ -1,7 +1,7 @@
 """Generates genconf/serve/ in the working folder: `python3 genconf VARIANT VERSION SOFTWARE_FOLDER`.
 
-Called by the artifact, which has unpacked itself into SOFTWARE_FOLDER. Exit 1 with one `key: message` line each on stderr
-if the configuration can't be used; nothing is written then.
+Called by the artifact, which has unpacked itself into SOFTWARE_FOLDER. If the configuration is invalid, writes no files, prints a line
+`key: message` for each problem on stderr, and ends with exit code 1.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Checks of everything in the configuration that is an IP address, and of the script that finds a node's own."""
+"""Checks all IP addresses in the configuration, and the script that determines a node's own address."""
 
 import ipaddress
 import os

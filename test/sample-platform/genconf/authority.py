@@ -1,4 +1,4 @@
-"""The certificate authority of an enterprise cluster, by the openssl program: making one, and judging a given one."""
+"""Generates or checks the certificate authority of an enterprise cluster, with the openssl program."""
 
 import re
 import secrets
@@ -10,7 +10,7 @@ LIFETIME_DAYS = 3650
 
 
 def openssl(*arguments: str | Path) -> str | None:
-    """What openssl prints, or nothing if it fails. An encrypted key fails instead of asking for its passphrase."""
+    """Returns the output of openssl, or nothing if it fails. An encrypted key fails without a prompt for its passphrase."""
     done = subprocess.run(["openssl", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     return done.stdout if done.returncode == 0 else None
 
@@ -42,7 +42,7 @@ def key_fits(certificate: Path, key: Path) -> bool:
 
 
 def root_certificate(certificate: Path, chain: Path | None) -> str | None:
-    """The self-signed certificate (PEM) at the end of the chain; the certificate itself may be that. Nothing if none is."""
+    """Returns the self-signed certificate (PEM) at the end of the chain, which may be the certificate itself, or None."""
     candidates = pem_blocks(certificate)[:1] + (pem_blocks(chain) if chain else [])
     for candidate in candidates:
         with tempfile.TemporaryDirectory() as folder:

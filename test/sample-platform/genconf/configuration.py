@@ -1,4 +1,4 @@
-"""Reading genconf/config.yaml, and the checks that both variants share. A problem is a line `key: message`."""
+"""Reads genconf/config.yaml, and runs the checks that both variants share. A problem is a line `key: message`."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ ROLES = ("master", "agent", "public_agent")
 
 
 class Refused(Exception):
-    """The configuration can't be used; `problems` holds all that is wrong with it."""
+    """The configuration is invalid. `problems` contains everything that is wrong with it."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -51,7 +51,7 @@ def detector_problems(raw: dict[str, Any], folder: Path) -> list[str]:
 
 
 def fault_problems(fault: Any) -> list[str]:
-    """`fault_injection` is the test bed's: see the head of `build`."""
+    """`fault_injection` is for tests: see the top of `build`."""
     if fault is None or (
         isinstance(fault, dict) and fault.get("role") in ROLES and is_line(fault.get("message")) and len(fault) == 2
     ):
@@ -64,7 +64,7 @@ def is_line(value: Any) -> bool:
 
 
 def inside(folder: Path, value: Any) -> Path | None:
-    """The file that a configured path means: relative to genconf/, also when written with that prefix."""
+    """Resolves a configured path, which is relative to genconf/, with or without that prefix."""
     if not isinstance(value, str) or value == "":
         return None
     parts = Path(value).parts

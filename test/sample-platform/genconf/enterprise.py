@@ -1,4 +1,4 @@
-"""Checks of the enterprise variant's own keys, and their refusal by the open source variant."""
+"""Checks the keys of the enterprise variant. The open source variant rejects them."""
 
 import re
 from pathlib import Path
@@ -42,7 +42,7 @@ def problems(raw: dict[str, Any], folder: Path) -> list[str]:
 
 
 def ca_problems(raw: dict[str, Any], folder: Path) -> list[str]:
-    """A chain is needed only where the CA's certificate isn't self-signed; certificate and key come together."""
+    """A certificate and its key must be given together. A chain is needed only if the certificate isn't self-signed."""
     if not any(key in raw for key in CA_KEYS):
         return []
     missing = [f"{key}: must be set, since a custom CA is given" for key in CA_KEYS[:2] if key not in raw]

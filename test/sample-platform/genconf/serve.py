@@ -1,11 +1,11 @@
-"""Writes genconf/serve/, the folder that the bootstrap server hands out to the nodes.
+"""Writes genconf/serve/, the folder that the bootstrap server serves to the nodes.
 
-    cluster_install.sh   what each node runs; knows the sums of the others
+    cluster_install.sh   the script for each node; contains the checksums of the others
     software.tar         packages and files, straight from the artifact
     node.tar             this cluster's configuration, for every node
-    master.tar           what masters alone may have: superuser, license, the made CA
+    master.tar           for masters only: superuser, license, the generated CA
 
-The last two hold secrets (munge key, hashes, keys): mode 0600, so whoever serves the folder must be its owner.
+The last two contain secrets (munge key, hashes, keys) and have mode 0600, so only the folder's owner can serve them.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class Release(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A file in a tar. Mode 0600 unless it may be read, or run, by all."""
+    """A file in a tar archive. Its mode is 0600 unless everyone may read or run it."""
 
     content: bytes
     mode: int = 0o600
@@ -58,7 +58,7 @@ def write(raw: dict[str, Any], release: Release, folder: Path) -> None:
 
 
 def members(raw: dict[str, Any]) -> list[Member]:
-    """All nodes, masters first, named after their place in the lists: master-0, agent-1, public-agent-0."""
+    """Returns all nodes, masters first, named by their position in the lists: master-0, agent-1, public-agent-0."""
     return [
         Member(f"{role.replace('_', '-')}-{index}", role, address)
         for role in ROLES
@@ -97,7 +97,7 @@ def node_entries(raw: dict[str, Any], release: Release, folder: Path) -> dict[st
 
 
 def settings(raw: dict[str, Any], security: str) -> str:
-    """Shell assignments that the install script reads."""
+    """Returns shell assignments for the install script."""
     fault = raw.get("fault_injection") or {"role": "", "message": ""}
     values = {
         "security": security,
@@ -122,9 +122,9 @@ def master_entries(raw: dict[str, Any], release: Release, folder: Path) -> dict[
 
 
 def authority_entries(raw: dict[str, Any], folder: Path) -> dict[str, Entry]:
-    """The issuer of the masters' certificates, the links from it up to the root, and the root, which users trust.
+    """Returns the issuer of the masters' certificates, the chain from it to the root, and the root, which users trust.
 
-    The key of a custom CA isn't among them: it reaches the masters by another way than the bootstrap server.
+    The key of a custom CA isn't included: it is copied to the masters without the bootstrap server.
     """
     if enterprise.CA_KEYS[0] not in raw:
         with tempfile.TemporaryDirectory() as made:

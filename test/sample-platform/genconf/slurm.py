@@ -1,4 +1,4 @@
-"""The text of slurm.conf: one for all nodes, with nothing but addresses in it, since nodes may have no DNS."""
+"""Generates slurm.conf, the same for all nodes. It contains only addresses, because nodes may have no DNS."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,10 +10,10 @@ class Member(NamedTuple):
     address: str
 
 
-# @CONTROLLER@: slurmctld starts only under the hostname of its machine, which that machine alone knows. The node's installer
-# puts it there; elsewhere it is a mere name, and the address counts. That makes the files differ: NO_CONF_HASH.
-# EnforcePartLimits: a job that no set of nodes can ever run is refused, not queued for ever.
-# PropagateResourceLimits: the limits of the caller's shell need not be possible in a container.
+# @CONTROLLER@: slurmctld starts only with its machine's hostname, which only that machine knows, so its installer inserts it. On other nodes any
+# name will do, because the address counts. So the files differ, which needs NO_CONF_HASH.
+# EnforcePartLimits: a job that no set of nodes can ever run is rejected instead of queued for ever.
+# PropagateResourceLimits: the limits of the caller's shell may not be possible in a container.
 COMMON = """\
 ClusterName=cluster
 SlurmctldHost=@CONTROLLER@({controller})
@@ -45,7 +45,7 @@ def slurm_conf(members: Sequence[Member]) -> str:
     controller = next(member for member in members if member.role == "master")
     workers = [member for member in members if member.role != "master"]
     lines = [f"NodeName={worker.name} NodeAddr={worker.address} CPUs=1 State=UNKNOWN" for worker in workers]
-    # slurmctld refuses to start without any node; one of the state FUTURE is shown nowhere.
+    # slurmctld doesn't start without any node. A node in the state FUTURE is never shown.
     lines = lines or ["NodeName=placeholder State=FUTURE"]
     lines.append(partition("agents", workers, "agent", "Default=YES"))
     lines.append(partition("public", workers, "public_agent", "Default=NO"))

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # Sets up this machine as a node: bash cluster_install.sh [--no-block] master|agent|public_agent
 #
-# Everything comes from the bootstrap server; no other address is asked. Returns when the node's services run, or with
-# --no-block when they are about to be started. Run again after a failure, or a reboot in the middle, it starts over; on a node
-# that is installed, it refuses.
+# Downloads everything from the bootstrap server and nothing from elsewhere. Returns when the node's services run or, with --no-block, when they
+# are about to start. After a failure or a reboot it starts over. On an installed node it fails.
 set -euo pipefail
 
-# Under systemd there is no HOME, and PATH may lack the sbin folders.
+# Under systemd HOME is not set, and PATH may lack the sbin folders.
 export HOME=/root LC_ALL=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
 
@@ -56,7 +55,7 @@ check_machine() {
   flock --nonblock 9 || fail "another cluster_install.sh is at work on this node"
 }
 
-# The URL is a secret: no argument list holds it, and no message. The server's machine may be restarting.
+# The URL is a secret: it must be in no argument list and no message. Retry, because the server's machine may be restarting.
 fetch() {
   curl --fail --silent --show-error --noproxy '*' --connect-timeout 10 --retry 60 --retry-delay 2 --retry-connrefused --max-time 600 \
     --output "$work/$1" --config - <<<"url = \"$bootstrap_url/$1\"" || fail "cannot fetch $1 from the bootstrap server"
@@ -75,14 +74,14 @@ fetch_all() {
   [ "$wanted" = "$(dpkg --print-architecture)" ] || fail "this release is for $wanted machines only"
 }
 
-# Which of the configured nodes this machine is: its address, as the user's own script tells it, is in the role's list.
+# Determines which node this machine is: the address that the user's script prints is in the list of the role.
 identify() {
   address=$("$work/node/ip-detect") || fail "ip-detect failed"
   name=$(awk -v role="$role" -v address="$address" '$1 == role && $2 == address { print $3 }' "$work/node/nodes")
   [ -n "$name" ] || fail "ip-detect says $address, which is not in ${role}_list"
   # shellcheck source=/dev/null
   . "$work/node/settings"
-  # shellcheck disable=SC2154 # both come from the settings
+  # shellcheck disable=SC2154 # both are set by the settings
   [ "$fault_role" != "$role" ] || fail "$fault_message"
 }
 
@@ -94,8 +93,8 @@ packages() {
   esac
 }
 
-# policy-rc.d tells the packages' scripts to start nothing: their services aren't configured yet. One that we left behind, because
-# we were killed, is not the machine's own.
+# policy-rc.d prevents the packages' scripts from starting services that aren't configured yet. A file that an interrupted run of this script left is
+# not the machine's own.
 forbid_starts() {
   policy=/usr/sbin/policy-rc.d
   if [ -e "$policy" ] && ! grep -q cluster_install "$policy"; then mv "$policy" "$work/policy-rc.d"; fi
@@ -115,7 +114,7 @@ clean_up() {
   rm -rf -- "$work"
 }
 
-# apt sees the carried packages and nothing else; what the machine has in a newer version stays.
+# apt sees only the packages of the artifact. Packages that the machine has in a newer version stay.
 install_packages() {
   local apt=$work/apt wanted status=0
   local options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$apt/lists"
@@ -125,7 +124,7 @@ install_packages() {
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
   echo "deb [trusted=yes] file:$work/software/pool ./" >"$apt/sources.list"
   forbid_starts
-  # A reboot may have cut off an earlier run.
+  # A reboot may have interrupted an earlier run.
   {
     dpkg --configure --pending --force-confold && apt-get "${options[@]}" update && apt-get "${options[@]}" install --yes --no-install-recommends "${wanted[@]}"
   } >"$work/apt.log" 2>&1 || status=$?
@@ -182,7 +181,7 @@ configure_web() {
   install -o cluster-web -g root -m 0600 "$work/master/login.json" "$root/etc/login.json"
   install -m 0644 "$nginx/locations.conf" "$root/etc/nginx"
   rm -f /etc/nginx/sites-enabled/default
-  # shellcheck disable=SC2154 # comes from the settings
+  # shellcheck disable=SC2154 # set by the settings
   case $security in
     disabled) cat "$nginx/http.conf" ;;
     permissive) cat "$nginx/http.conf" "$nginx/https.conf" ;;
@@ -191,7 +190,7 @@ configure_web() {
 }
 
 check_custom_ca() {
-  # shellcheck disable=SC2154 # comes from the settings
+  # shellcheck disable=SC2154 # set by the settings
   if [ "$role" != master ] || [ "$custom_ca" != yes ]; then return 0; fi
   [ -f "$custom_ca_key" ] || fail "a custom CA is configured, but its key is missing: $custom_ca_key"
   chown root:root "$custom_ca_key"
@@ -202,7 +201,7 @@ check_custom_ca() {
     fail "$custom_ca_key is not the key of the configured CA certificate"
 }
 
-# All addresses by which people reach this master: private, public where the user's script tells it, loopback for ourselves.
+# All addresses of this master that clients use: the private one, the public one if the user's script prints it, and loopback.
 alternative_names() {
   local public=
   if [ -f "$work/node/ip-detect-public" ]; then
@@ -211,7 +210,7 @@ alternative_names() {
   printf 'IP:%s,IP:127.0.0.1,DNS:localhost%s' "$address" "${public:+,IP:$public}"
 }
 
-# Signs with the key that this master holds: the made CA's, or the custom one that was brought here. The server's own key is new.
+# Signs with the key on this master: that of the generated CA, or the custom one, which was copied here. The server's own key is new.
 make_certificate() {
   local names
   names=$(alternative_names)
@@ -246,7 +245,7 @@ services() {
   esac
 }
 
-# The target's file is written last: it is the mark of an installed node.
+# The target's file is written last: it marks an installed node.
 start() {
   local wanted
   read -r -a wanted <<<"$(services)"

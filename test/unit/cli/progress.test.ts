@@ -7,6 +7,7 @@ import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal/terminal-progress.ts";
 import type { Clock } from "../../../src/system/runtime.ts";
 import { Masker } from "../../../src/system/masker.ts";
+import { until } from "../../support/until.ts";
 
 interface Bench {
   readonly progress: TerminalProgress;
@@ -32,6 +33,22 @@ function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; i
     isInterrupted: () => isInterrupted,
   });
   return { progress, log, time, written: () => texts.join("") };
+}
+
+/** The progress on a terminal, with this computer's clock. Appends what it writes to `texts`. */
+function liveProgress(texts: string[]): TerminalProgress {
+  const clock: Clock = { now: () => Date.now(), sleep: () => Promise.resolve() };
+  return new TerminalProgress({
+    screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
+    isLive: true,
+    verbosity: 0,
+    clock,
+    colours: noColours,
+    masker: new Masker(),
+    nameFlags: (text) => text,
+    log: new LogFile(clock),
+    isInterrupted: () => false,
+  });
 }
 
 function work({ progress, time }: Bench): void {
@@ -129,23 +146,29 @@ test("notes and warnings name options by their flags", () => {
   expect(written()).toBe("see --timeout\nWarning: see --timeout\n");
 });
 
+test.each([
+  ["done", "✔ Launch: 2 machines (0.0 s)\n"],
+  ["failed", "✖ Launch: failed (0.0 s)\n"],
+])("a step that is %s keeps a line with its outcome", async (outcome, line) => {
+  const texts: string[] = [];
+  const progress = liveProgress(texts);
+  const install = progress.start("Install");
+  {
+    using launch = progress.start("Launch");
+    if (outcome === "done") launch.done("2 machines");
+  }
+  await until("the first drawing", () => texts.some((text) => text.includes("Install")));
+  install.done();
+  progress.settle();
+  expect(texts).toContain(line);
+});
+
 test("a line that stays is written once, also when a result is written while work goes on", async () => {
   const texts: string[] = [];
-  const clock: Clock = { now: () => Date.now(), sleep: () => Promise.resolve() };
-  const progress = new TerminalProgress({
-    screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
-    isLive: true,
-    verbosity: 0,
-    clock,
-    colours: noColours,
-    masker: new Masker(),
-    nameFlags: (text) => text.replaceAll("`timeout`", "--timeout"),
-    log: new LogFile(clock),
-    isInterrupted: () => false,
-  });
+  const progress = liveProgress(texts);
   const install = progress.start("Install");
   progress.start("Launch").done();
-  await Bun.sleep(500);
+  await until("the first drawing", () => texts.some((text) => text.includes("Install")));
   progress.settle();
   install.done();
   progress.settle();

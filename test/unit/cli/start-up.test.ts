@@ -22,8 +22,8 @@ async function loadedAtOnce(program: string): Promise<{ readonly modules: readon
   const visit = (name: string): void => {
     if (seen.has(name)) return;
     seen.add(name);
-    // Not the end of a text, such as the name of the command `import`.
-    for (const [, path = ""] of (texts.get(name) ?? "").matchAll(/(?<!")(?:\bfrom|\bimport)\s*"([^"]+)"/g)) {
+    // Not the end of a text, such as the name of the command `import` or the option `--from`.
+    for (const [, path = ""] of (texts.get(name) ?? "").matchAll(/(?<!["-])(?:\bfrom|\bimport)\s*"([^"]+)"/g)) {
       if (path.startsWith("./")) visit(path.slice(2));
       else modules.add(path);
     }

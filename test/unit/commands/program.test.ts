@@ -20,3 +20,12 @@ test("export, import and admit exist where other computers can reach a cluster",
   });
   expect(having).toEqual([cloudDriver]);
 });
+
+test("a program gives a reason for each command that only other programs have", () => {
+  const programs = [cloudDriver, containerDriver, vmDriver].map(programFor);
+  const all = new Set(programs.flatMap(({ commands }) => commands.map(({ name }) => name)));
+  for (const { commands, missingCommands } of programs) {
+    const own = commands.map(({ name }) => name);
+    expect([...own, ...(missingCommands?.keys() ?? [])].toSorted()).toEqual([...all].toSorted());
+  }
+});

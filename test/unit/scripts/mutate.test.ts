@@ -5,7 +5,7 @@ import { inBatches } from "../../../scripts/mutate/check-types.ts";
 import { chooseTests } from "../../../scripts/mutate/choose-tests.ts";
 import { findMutants, type Mutant } from "../../../scripts/mutate/find-mutants.ts";
 import { pick } from "../../../scripts/mutate/pick.ts";
-import { renderReport, roomOf } from "../../../scripts/mutate/report.ts";
+import { renderReport, layerOf } from "../../../scripts/mutate/report.ts";
 
 const changesOf = (text: string): readonly string[] =>
   findMutants("src/a.ts", text).map(({ before, after }) => `${before} → ${after}`);
@@ -78,7 +78,7 @@ test.each([
   },
 );
 
-test("unit tests come first and together, then those of the same room, then quick ones, within two minutes", () => {
+test("unit tests come first and together, then those of the same layer, then quick ones, within two minutes", () => {
   const files = [
     testFile("test/integration/ssh/slow.test.ts", { seconds: 100 }),
     testFile("test/integration/ssh/quick.test.ts", { seconds: 20 }),
@@ -95,19 +95,19 @@ test("unit tests come first and together, then those of the same room, then quic
   ]);
 });
 
-test("where no test reaches it, those of its room that start programs may", () => {
-  const files = ["cli", "ssh"].map((room) => testFile(`test/integration/${room}/a.test.ts`, { hasPrograms: true }));
+test("if no test is known to execute it, tests of its layer that start programs are chosen", () => {
+  const files = ["cli", "ssh"].map((layer) => testFile(`test/integration/${layer}/a.test.ts`, { hasPrograms: true }));
   expect(chooseTests(mutantAt("src/cli/a.ts", 3), files)).toEqual([[files[0]!]]);
 });
 
-test("the table counts by room, and survivors are listed with their change", () => {
+test("the table has a row for each layer, and survivors are listed with their change", () => {
   const verdicts = [
     { mutant: mutantAt("src/backend/vm/qemu/a.ts", 3), by: "types", note: "" },
     { mutant: mutantAt("src/cli/a.ts", 7), by: "nothing", note: "2 test files" },
     { mutant: mutantAt("src/cli/b.ts", 7), by: "unit", note: "test/unit/cli/b.test.ts" },
   ] as const;
   expect(renderReport(verdicts).split("\n")).toEqual([
-    "| room | mutants | types | unit | integration | time limit | survived | killed |",
+    "| layer | mutants | types | unit | integration | time limit | survived | killed |",
     "| --- | --- | --- | --- | --- | --- | --- | --- |",
     "| backend/vm | 1 | 1 | 0 | 0 | 0 | 0 | 100 % |",
     "| cli | 2 | 0 | 1 | 0 | 0 | 1 | 50 % |",
@@ -123,6 +123,6 @@ test.each([
   ["src/backend/vm/qemu/a.ts", "backend/vm"],
   ["src/backend/leftovers.ts", "backend"],
   ["src/errors.ts", "errors.ts"],
-])("%s is of the room %s", (path, room) => {
-  expect(roomOf(path)).toBe(room);
+])("%s is in the layer %s", (path, layer) => {
+  expect(layerOf(path)).toBe(layer);
 });

@@ -102,7 +102,7 @@ test("a cycle is a group of files that import each other, however far around", (
   ]);
 });
 
-test("an import of a higher room is found where the rooms are known", () => {
+test("an import of a higher layer is found if the layers are known", () => {
   const graph = new Map([
     ["src/commands/run.ts", ["src/cluster/run.ts", "src/errors.ts"]],
     ["src/cluster/run.ts", ["src/cluster/node.ts", "src/commands/run.ts"]],

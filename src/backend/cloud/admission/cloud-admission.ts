@@ -1,4 +1,3 @@
-import type { IpPermission } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, quoted } from "../../../errors.ts";
 import type { Admission, AdmissionRequest } from "../../../model/admission.ts";
 import type { ClusterName } from "../../../model/cluster-record.ts";
@@ -25,10 +24,7 @@ export function cloudAdmission(api: CloudApi, environment: Environment): Admissi
     },
     remove: async (cluster, range, signal) => {
       const chosen = parseRange(range);
-      const group = await clusterGroup(api, cluster, signal);
-      const IpPermissions = rulesFor(group, chosen);
-      if (IpPermissions.length === 0) throw notAdmitted(cluster, chosen, group);
-      await revoke(api, { GroupId: group.id, IpPermissions }, signal);
+      await revoke(api, cluster, chosen, signal);
       return chosen;
     },
   };
@@ -57,16 +53,19 @@ async function admit(
   }
 }
 
-async function revoke(
-  api: CloudApi,
-  request: { readonly GroupId: string; readonly IpPermissions: IpPermission[] },
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await api.call("RevokeSecurityGroupIngress", request, signal);
-  } catch (error) {
-    // The first answer was lost, or somebody else removed the rules.
-    if (failureCode(error) !== "InvalidPermission.NotFound") throw error;
+async function revoke(api: CloudApi, cluster: ClusterName, range: string, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
+    const group = await clusterGroup(api, cluster, signal);
+    const IpPermissions = rulesFor(group, range);
+    if (IpPermissions.length === 0 && attempt === 1) throw notAdmitted(cluster, range, group);
+    if (IpPermissions.length === 0) return;
+    try {
+      await api.call("RevokeSecurityGroupIngress", { GroupId: group.id, IpPermissions }, signal);
+      return;
+    } catch (error) {
+      // The first answer was lost, or somebody else removed one of the rules: then none of the others was removed.
+      if (failureCode(error) !== "InvalidPermission.NotFound") throw error;
+    }
   }
 }
 

@@ -10,7 +10,7 @@ import type { EngineName } from "../engine/engine-kind.ts";
 import { creationsRoot, readInventory } from "../records/inventory.ts";
 
 /** The limit for checks that wait for the engine. */
-const engineLimitMs = 20_000;
+const engineLimitMs = 40_000;
 
 /** Facts about the engine that several checks share. Each is requested once, when first needed. */
 export interface ContainerFacts {

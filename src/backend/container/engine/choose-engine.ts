@@ -7,7 +7,7 @@ import { type EngineKind, type EngineName, engineNames } from "./engine-kind.ts"
 import { engineKinds } from "./engine-kinds.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
-const probeLimitMs = 8_000;
+const probeLimitMs = 15_000;
 /** After this time, progress shows what the program is waiting for. */
 const quietMs = 1_500;
 

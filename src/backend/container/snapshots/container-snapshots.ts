@@ -81,7 +81,7 @@ export class ContainerSnapshots implements Snapshots {
 
   async #lock({ directory }: ClusterName, signal: AbortSignal): Promise<AsyncDisposable> {
     await makePrivateFolder(this.#root);
-    return lockMachines(directory, this.#runtime.clock, signal);
+    return lockMachines(directory, this.#runtime, signal);
   }
 
   async #read({ creationId }: ClusterName, signal: AbortSignal): Promise<readonly SavedSnapshot[]> {

@@ -30,11 +30,12 @@ export async function saveVolumes(
   await engine.change({ words: ["volume", "create", ...labels, volume] });
   const script = `cd ${source}
 for path; do [ -z "$(ls -A ".$path")" ] || cp -a --parents ".$path" ${place}; done
-[ -z "$(ls -A ${place})" ] && echo 0 || du -sk ${place} | cut -f1`;
+[ -z "$(ls -A ${place})" ] && echo empty || du -sk ${place} | cut -f1`;
   const mounts = [...volumeWords(node.volumes, ":ro"), `--mount=type=volume,source=${volume},target=${place}`];
   const words = helperWords({ rights, mounts, image: node.imageId, script, paths: pathsOf(node.volumes) });
-  const kilobytes = Number(await engine.change({ words, limitMs: copyLimitMs }));
-  if (kilobytes > 0) return kilobytes;
+  const size = (await engine.change({ words, limitMs: copyLimitMs })).trim();
+  // Some file systems count nothing for folders and empty files, which are to be restored like any other.
+  if (size !== "empty") return Math.max(1, Number(size));
   await engine.change({ words: ["volume", "rm", volume] });
   return 0;
 }

@@ -6,7 +6,7 @@ import { type BrokenAccelerator, rememberBrokenAccelerator } from "../qemu/broke
 import type { LaunchPlan } from "./launch.ts";
 import { allProcessFiles, machineFiles } from "./machine-files.ts";
 import { endMachines, machineLife, type MachineLife } from "./machine-process.ts";
-import { lockMachines } from "../../lock-machines.ts";
+import { lockMachines, type MachinesRuntime } from "../../lock-machines.ts";
 import { readOwnCluster } from "./look-at-machines.ts";
 
 /**
@@ -35,13 +35,13 @@ function acceleratorsFault(life: MachineLife): string | undefined {
 /** Ends the machines and removes everything that they wrote, so that they can be launched again. Resolves with the current facts about them. */
 export async function prepareTranslation(
   directory: string,
-  { clock }: Pick<Runtime, "clock">,
+  runtime: MachinesRuntime,
   signal: AbortSignal,
 ): Promise<LaunchPlan["facts"]> {
-  await using _ = await lockMachines(directory, clock, signal);
+  await using _ = await lockMachines(directory, runtime, signal);
   // The machines' ports may have changed since the plan was made.
   const { facts } = await readOwnCluster(directory);
-  await endMachines(await allProcessFiles(directory), clock, signal);
+  await endMachines(await allProcessFiles(directory), runtime.clock, signal);
   const folders = facts.nodes.map((node) => machineFiles(directory, node).folder);
   // A key that a machine received before it broke was lost with its disk.
   const paths = [...folders, creationFiles(directory).knownHosts];

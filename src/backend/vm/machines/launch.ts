@@ -3,6 +3,8 @@ import { nodeReference } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
 import { runAtOnce } from "../../../system/run-at-once.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
+import { createKnownHosts } from "../../../ssh/known-hosts.ts";
+import { creationFiles } from "../../../system/files/creation-folder.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import type { FirstBoot } from "../../cloud-init.ts";
 import type { FirstHostKeys } from "../../first-host-keys.ts";
@@ -55,7 +57,7 @@ export async function startMachines(qemu: Qemu, plan: StartPlan, signal: AbortSi
 }
 
 async function start(qemu: Qemu, plan: StartPlan, prepare: Prepare, signal: AbortSignal): Promise<void> {
-  const book = openBook(plan);
+  const book = await openBook(plan);
   const places = plan.facts.nodes.map((_, place) => place);
   if (places.length > 1) await startNetwork(qemu, plan, signal);
   const launch = async (place: number): Promise<void> => {
@@ -132,14 +134,19 @@ function startFailure({ systemName }: Qemu, node: NodeFacts, end: Parameters<typ
   });
 }
 
+const nodeHost = "127.0.0.1";
+
 /** The cluster's facts while they can still change. They are saved to the disk before anything relies on them. */
 interface Book {
   node(place: number): NodeFacts;
   changePorts(place: number, ports: NodePorts): Promise<void>;
 }
 
-function openBook({ directory, facts }: StartPlan): Book {
+async function openBook({ directory, facts }: StartPlan): Promise<Book> {
   const nodes = [...facts.nodes];
+  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
+  // Read before any port changes, because a node may get another one's former port.
+  const hostKeys = await Promise.all(nodes.map(async ({ ports }) => knownHosts.expected(nodeHost, ports.ssh)));
   const node = (place: number): NodeFacts => {
     const found = nodes[place];
     if (found === undefined) throw new RangeError(`There is no machine with the number ${place}`);
@@ -149,6 +156,8 @@ function openBook({ directory, facts }: StartPlan): Book {
     node,
     changePorts: async (place, ports) => {
       nodes[place] = { ...node(place), ports };
+      const hostKey = hostKeys[place];
+      if (hostKey !== undefined) await knownHosts.pin(nodeHost, ports.ssh, hostKey);
       await writeClusterFacts(directory, { ...facts, nodes });
     },
   };

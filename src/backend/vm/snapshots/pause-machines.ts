@@ -1,14 +1,11 @@
-import { readFile, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../../system/runtime.ts";
+import { isAccessible } from "../../../system/files/is-accessible.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { poll } from "../../../system/poll.ts";
-import {
-  identifyThisProcess,
-  isProcessAlive,
-  parseProcessIdentity,
-} from "../../../system/processes/process-identity.ts";
+import { lockIdleMachines } from "../../lock-machines.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-files.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
@@ -18,7 +15,7 @@ const cancelLimitMs = 30_000;
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
 const busy: ReadonlySet<string> = new Set(["setup", "active", "device", "cancelling", "pre-switchover"]);
 
-/** Exists while machines pause, and says which process lets them continue. */
+/** Exists while machines pause. The process that holds the machines' lock lets them continue. */
 const notePath = (directory: string): string => join(directory, "paused");
 
 interface Machines {
@@ -26,9 +23,9 @@ interface Machines {
   readonly nodes: readonly NodeFacts[];
 }
 
-/** Pauses all machines at about the same moment. They continue when the result is disposed of. See also `resumeForgotten`. */
+/** Pauses all machines at about the same moment, for a caller that holds their lock. They continue when the result is disposed of. See also `resumeForgotten`. */
 export async function pauseMachines({ directory, nodes }: Machines, signal: AbortSignal): Promise<AsyncDisposable> {
-  await writePrivateFile(notePath(directory), JSON.stringify(await identifyThisProcess()));
+  await writePrivateFile(notePath(directory), "");
   try {
     const stop = [{ execute: "stop" }];
     await Promise.all(nodes.map(async (node) => runOnMonitor(machineFiles(directory, node).folder, stop, signal)));
@@ -41,10 +38,10 @@ export async function pauseMachines({ directory, nodes }: Machines, signal: Abor
 
 /** Lets machines continue whose program was killed while they paused. Every command that looks at the cluster does so. */
 export async function resumeForgotten(machines: Machines): Promise<void> {
-  const text = await readFile(notePath(machines.directory), "utf8").catch(() => undefined);
-  if (text === undefined) return;
-  const owner = parseOwner(text);
-  if (owner === undefined || !(await isProcessAlive(owner))) await resumeMachines(machines);
+  const { directory } = machines;
+  if (!(await isAccessible(notePath(directory)))) return;
+  await using lock = await lockIdleMachines(directory, systemClock, new AbortController().signal);
+  if (lock !== undefined && (await isAccessible(notePath(directory)))) await resumeMachines(machines);
 }
 
 export async function resumeMachines({ directory, nodes }: Machines): Promise<void> {
@@ -66,12 +63,4 @@ async function resume(folder: string): Promise<void> {
   const rule = { clock: systemClock, deadlineMs: systemClock.now() + cancelLimitMs, pauseMs: () => pauseMs };
   await poll(look, rule, signal);
   await runOnMonitor(folder, [{ execute: "cont" }], signal);
-}
-
-function parseOwner(text: string): ReturnType<typeof parseProcessIdentity> {
-  try {
-    return parseProcessIdentity(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
 }

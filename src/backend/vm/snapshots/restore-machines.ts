@@ -1,71 +1,42 @@
-import { constants, copyFile, readFile, rename, rm } from "node:fs/promises";
+import { constants, copyFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import type { Clock } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
-import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
-import { poll } from "../../../system/poll.ts";
 import { readBootId } from "../../../system/processes/boot-id.ts";
 import { runAtOnce } from "../../../system/run-at-once.ts";
-import { type NodeFacts, type StoredCluster, writeClusterFacts } from "../cluster-facts.ts";
-import { startMachines } from "../machines/launch.ts";
+import { type NodeFacts, writeClusterFacts } from "../cluster-facts.ts";
 import { allProcessFiles, machineFiles } from "../machines/machine-files.ts";
-import { endMachines, isRunning } from "../machines/machine-process.ts";
-import { noteWires, removeWires } from "../machines/private-network.ts";
-import { queryRunState } from "../qemu/monitor.ts";
+import { endMachines } from "../machines/machine-process.ts";
+import { removeWires } from "../machines/private-network.ts";
 import type { Qemu } from "../qemu/qemu.ts";
-import { qemuMessage } from "../qemu/qemu.ts";
-import { resumeMachines } from "./pause-machines.ts";
-import { savedFiles, type SnapshotFacts } from "./snapshot-files.ts";
+import { continueMachines, type ContinuePlan } from "./continue-machines.ts";
+import { savedFiles } from "./snapshot-files.ts";
 
 const atOnce = 4;
-const pauseMs = 50;
-const loadLimitMs = 10 * 60_000;
-
-export interface RestorePlan {
-  readonly cluster: StoredCluster;
-  /** The snapshot's folder. */
-  readonly folder: string;
-  readonly saved: SnapshotFacts;
-  readonly clock: Clock;
-}
 
 /** Ends the machines, puts back their disks, and starts them from the saved memory. All continue at about the same moment. */
-export async function restoreMachines(qemu: Qemu, plan: RestorePlan, signal: AbortSignal): Promise<void> {
-  const { cluster, folder, saved, clock } = plan;
+export async function restoreMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
+  const { cluster, saved, clock } = plan;
   const { directory, facts } = cluster;
   // The disks are copied while the machines still run, so that a full disk harms nobody.
-  await runAtOnce(facts.nodes, atOnce, async (node) => copyDisks(plan, node), signal);
+  try {
+    await runAtOnce(facts.nodes, atOnce, async (node) => copyDisks(plan, node), signal);
+  } catch (error) {
+    await Promise.all(facts.nodes.map(async (node) => removeDrafts(directory, node)));
+    throw error;
+  }
   await endMachines(await allProcessFiles(directory), clock, signal);
   await removeWires(directory);
   await runAtOnce(facts.nodes, atOnce, async (node) => swapDisks(directory, node), signal);
   const restarted = { ...facts, machines: saved.machines, bootId: await readBootId() };
   await writeClusterFacts(directory, restarted);
-  const wires = await systemTemporaryFolder();
-  await noteWires(directory, wires.path);
-  await startMachines(
-    qemu,
-    {
-      directory,
-      facts: restarted,
-      options: saved.machines,
-      accelerator: saved.machines.accelerator,
-      isSandboxed: saved.machines.isSandboxed,
-      wires: { folder: wires.path, count: facts.nodes.length },
-      clock,
-      memoryOf: (node) => join(folder, savedFiles(node).memory),
-    },
-    signal,
-  );
-  await Promise.all(facts.nodes.map(async (node) => awaitLoaded({ directory, node, clock }, signal)));
-  await resumeMachines({ directory, nodes: facts.nodes });
-  await removeWires(directory);
+  await continueMachines(qemu, { ...plan, cluster: { directory, facts: restarted } }, signal);
 }
 
 const draft = (path: string): string => `${path}.restored`;
 
-async function copyDisks({ cluster, folder, saved }: RestorePlan, node: NodeFacts): Promise<void> {
+async function copyDisks({ cluster, folder, saved }: ContinuePlan, node: NodeFacts): Promise<void> {
   const machine = machineFiles(cluster.directory, node);
   const files = savedFiles(node);
   try {
@@ -73,13 +44,17 @@ async function copyDisks({ cluster, folder, saved }: RestorePlan, node: NodeFact
     if (saved.files[files.variables] === undefined) return;
     await copyFile(join(folder, files.variables), draft(machine.flash.variables), constants.COPYFILE_FICLONE);
   } catch (error) {
-    for (const path of [machine.disk, machine.flash.variables]) await rm(draft(path), { force: true });
     if (errorCode(error) !== "ENOSPC") throw error;
     throw new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be restored.`, {
       hint: "Make room, or delete a snapshot. Nothing was stopped.",
       cause: error,
     });
   }
+}
+
+async function removeDrafts(directory: string, node: NodeFacts): Promise<void> {
+  const { disk, flash } = machineFiles(directory, node);
+  for (const path of [disk, flash.variables]) await rm(draft(path), { force: true });
 }
 
 async function swapDisks(directory: string, node: NodeFacts): Promise<void> {
@@ -89,25 +64,4 @@ async function swapDisks(directory: string, node: NodeFacts): Promise<void> {
     if (errorCode(error) !== "ENOENT") throw error;
   });
   for (const path of [started, pid]) await rm(path, { force: true });
-}
-
-async function awaitLoaded(
-  { directory, node, clock }: { readonly directory: string; readonly node: NodeFacts; readonly clock: Clock },
-  signal: AbortSignal,
-): Promise<void> {
-  const files = machineFiles(directory, node);
-  const look = async (): Promise<true | undefined> => {
-    const state = await queryRunState(files.folder);
-    if (state === "paused" || state === "postmigrate") return true;
-    if (state !== undefined || (await isRunning(files))) return undefined;
-    const said = qemuMessage(await readFile(files.qemuLog, "utf8").catch(() => ""), 2) ?? "it ended";
-    throw new ClusterError("engine-failed", `QEMU cannot continue ${nodeReference(node)} from its memory: ${said}.`, {
-      hint: "Restore another snapshot, or create the cluster again.",
-    });
-  };
-  const rule = { clock, deadlineMs: clock.now() + loadLimitMs, pauseMs: () => pauseMs };
-  if ((await poll(look, rule, signal)) !== undefined) return;
-  throw new ClusterError("deadline-passed", `QEMU did not load the memory of ${nodeReference(node)} in time.`, {
-    hint: "See whether this machine's disk is slow, then restore again.",
-  });
 }

@@ -6,7 +6,7 @@ import { freeSpaceProblem } from "../../../system/files/free-space.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { lockMachines } from "../../lock-machines.ts";
-import { assertIncomplete, notWhole, snapshotNotFound } from "../../snapshot-errors.ts";
+import { assertIncomplete } from "../../snapshot-errors.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
 import { machineFiles, type MachineFiles } from "../machines/machine-files.ts";
 import { isRunning } from "../machines/machine-process.ts";
@@ -14,6 +14,7 @@ import { readOwnCluster } from "../machines/look-at-machines.ts";
 import { queryRunState, queryVersion } from "../qemu/monitor.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { checkSnapshot } from "./check-snapshot.ts";
+import { findAnySnapshot, findSnapshot } from "./find-snapshot.ts";
 import { pauseMachines } from "./pause-machines.ts";
 import { restoreMachines } from "./restore-machines.ts";
 import { describeFiles, saveMachines } from "./save-machines.ts";
@@ -25,7 +26,6 @@ import {
   readSnapshotFolders,
   snapshotFolder,
   snapshotsFolder,
-  type StoredSnapshot,
   usedBytes,
 } from "./snapshot-files.ts";
 
@@ -54,7 +54,7 @@ export class VmSnapshots implements Snapshots {
   async create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.#runtime;
     const { directory } = cluster;
-    await using _ = await lockMachines(directory, clock, signal);
+    await using _ = await lockMachines(directory, this.#runtime, signal);
     const existing = (await readSnapshotFolders(directory)).filter((each) => each.name === name);
     assertIncomplete(
       cluster,
@@ -101,10 +101,9 @@ export class VmSnapshots implements Snapshots {
   async restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.#runtime;
     const { directory } = cluster;
-    await using _ = await lockMachines(directory, clock, signal);
+    await using _ = await lockMachines(directory, this.#runtime, signal);
     const stored = await readOwnCluster(directory);
-    const snapshot = await this.#find(cluster, name);
-    if (!snapshot.isComplete) throw notWhole(cluster, name);
+    const snapshot = await findSnapshot(cluster, name);
     using checking = progress.start("Check the snapshot");
     const saved = await checkSnapshot(this.#qemu, { cluster, nodes: stored.facts.nodes, snapshot }, signal);
     checking.done();
@@ -114,22 +113,14 @@ export class VmSnapshots implements Snapshots {
   }
 
   async delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void> {
-    await using _ = await lockMachines(cluster.directory, this.#runtime.clock, signal);
-    const snapshot = await this.#find(cluster, name);
+    await using _ = await lockMachines(cluster.directory, this.#runtime, signal);
+    const snapshot = await findAnySnapshot(cluster, name);
     const draft = draftFolder(cluster.directory, name);
     if (snapshot.isComplete) {
       await rm(draft, { recursive: true, force: true });
       await rename(snapshot.folder, draft);
     }
     await rm(draft, { recursive: true, force: true });
-  }
-
-  async #find(cluster: ClusterName, name: string): Promise<StoredSnapshot> {
-    const snapshots = await readSnapshotFolders(cluster.directory);
-    const found = snapshots.filter((snapshot) => snapshot.name === name);
-    const best = found.find(({ isComplete }) => isComplete) ?? found[0];
-    if (best !== undefined) return best;
-    throw snapshotNotFound(cluster, name, [...new Set(snapshots.map((snapshot) => snapshot.name))]);
   }
 }
 

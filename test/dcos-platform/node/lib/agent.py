@@ -1,4 +1,4 @@
-"""An agent: registers with every master, again and again: `python3 agent.py slave|slave_public`."""
+"""An agent, which keeps registering with every master: `python3 agent.py slave|slave_public`."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ BODY = json.dumps({"hostname": ADDRESS, "attributes": {"public_ip": "true"} if s
 
 
 def register() -> bool:
-    # Masters are asked without a proxy, whatever the environment says.
+    # Ignore proxies in the environment.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         for master in SETTINGS["masters"]:

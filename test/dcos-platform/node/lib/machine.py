@@ -1,4 +1,4 @@
-"""Whether the platform's services can run on this machine, as the real ones have it."""
+"""Checks whether the platform's services can run on this machine, like the real ones."""
 
 import ctypes
 import json
@@ -17,13 +17,13 @@ def refuse(reason: str) -> None:
 
 
 def check_clock() -> None:
-    """The kernel must say that its clock is synchronized."""
+    """The kernel must report that its clock is synchronized."""
     if SETTINGS["check_time"] and ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512)) == TIME_ERROR:
         refuse("the clock is not synchronized")
 
 
 def check_control_groups() -> None:
-    """Mesos knows version 1 only, and must be told where it stands inside a container."""
+    """Mesos supports only version 1. Inside a container it must be told its own group."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", "/sys/fs/cgroup"], capture_output=True, text=True, check=True).stdout
     if kind.strip() == "cgroup2fs":
         refuse("Mesos cannot isolate: there are no control groups of version 1")

@@ -1,9 +1,9 @@
-"""A master's web server, and the port at which agents register: `python3 master.py master`.
+"""A master's web server, and the port where agents register: `python3 master.py master`.
 
     GET  /                       200
-    GET  /ca/dcos-ca.crt         the authority of the certificate, on enterprise
+    GET  /ca/dcos-ca.crt         enterprise: the certificate of the authority
     POST /acs/api/v1/auth/login  enterprise: {"uid", "password"} -> {"token"}, 401 for others
-    GET  /mesos/master/slaves    {"slaves": [...]} for who has a token, else 401; on open source nobody has one
+    GET  /mesos/master/slaves    {"slaves": [...]} with a token, otherwise 401; open source: without a token
     POST :5050/register          {"hostname", "role"}, by agents
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import machine
 
-# Python has had no module for it since 3.13. PyDLL: one thread at a time.
+# Since 3.13 Python has no module for crypt(3). PyDLL lets only one thread call it at a time.
 CRYPT = ctypes.PyDLL("libcrypt.so.1").crypt
 CRYPT.restype = ctypes.c_char_p
 
@@ -25,7 +25,7 @@ ROOT = Path("/opt/mesosphere")
 TLS = Path("/var/lib/dcos/pki/tls")
 SETTINGS = json.loads((ROOT / "etc" / "settings.json").read_text(encoding="utf-8"))
 AGENTS: dict[str, dict] = {}
-# A platform that has just started refuses its superuser for a while.
+# A platform that has just started rejects its superuser for a while.
 STARTED = time.monotonic()
 REFUSES_SECONDS = 5
 

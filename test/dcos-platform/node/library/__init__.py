@@ -1,1 +1,1 @@
-"""Where a release keeps what its own programs share."""
+"""The code that a release's own programs share."""

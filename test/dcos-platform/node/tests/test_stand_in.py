@@ -1,4 +1,4 @@
-"""A test as a release brings it along: what its runner needs stands in the environment. Runs by itself too: `python3 test_stand_in.py`."""
+"""A test that is part of a release. Its runner reads the environment. It can also run alone: `python3 test_stand_in.py`."""
 
 import os
 

@@ -5,7 +5,7 @@ import { stateFolder } from "../../../../src/system/files/state-folder.ts";
 import type { LoggedRequest } from "../../../local-cloud/endpoint/request-log.ts";
 import { type CloudFixture, leftIn, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
 
-/** Starts a create in a process of its own, and kills it when `isTime` says so. */
+/** Starts a create in a separate process, and kills it as soon as `isTime` returns true. */
 async function createAndKill(
   fixture: CloudFixture,
   isTime: (requests: readonly LoggedRequest[]) => boolean,
@@ -38,7 +38,7 @@ test.each([
   ["in the middle of launching", counted("RunInstances", 1)],
   ["while its machines started", counted("DescribeInstances", 3)],
 ])(
-  "a create that was killed %s is removed and done anew by the next one here",
+  "the next create removes what a create that was killed %s left, and starts over",
   async (_, isTime) => {
     await using fixture = await openFixture({});
     const { cloud, runtime } = fixture;
@@ -57,7 +57,7 @@ test.each([
   60_000,
 );
 
-test("launches that a crash left empty on the disk are skipped: the tags find the machines", async () => {
+test("launch files that a crash left empty are skipped, and tags find the machines", async () => {
   await using fixture = await openFixture({});
   const { cloud, runtime } = fixture;
   cloud.behaviour.change({ pendingMs: 800 });
@@ -72,12 +72,12 @@ test("launches that a crash left empty on the disk are skipped: the tags find th
   expect(cluster.state).toBe("running");
   expect(await foldersOf(runtime)).toEqual([basename(cluster.directory)]);
   expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
-}, 60_000);
+}, 120_000);
 
-test("an answer that was lost with the process is asked for again, and what it launched is ended", async () => {
+test("a launch whose process died before the answer is repeated, and its machines are terminated", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
-  // The machines are launched, and the process dies before it hears of them.
+  // The machines are launched, and the process dies before it gets the answer.
   cloud.faults.add({ action: "RunInstances", when: "after", times: 2, delayMs: 1000 });
   await createAndKill(fixture, () => cloud.instances().length === 3);
   const backend = await fixture.open(region);
@@ -85,11 +85,11 @@ test("an answer that was lost with the process is asked for again, and what it l
   const cluster = await fixture.create(backend, request, neverAborted);
   expect(cluster.nodes).toHaveLength(1);
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
-  // Asked again under their tokens, the launches made nothing new.
+  // With their client tokens, the repeated requests launched nothing new.
   expect(cloud.instances()).toHaveLength(4);
-}, 60_000);
+}, 120_000);
 
-test("a create that is still running here is not taken for remains", async () => {
+test("a create that is still running is not mistaken for remains", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);

@@ -1,4 +1,4 @@
-/** Creates a cluster in the cloud that the environment names, and then stays in the last part of the creation: its parent kills it. */
+/** Creates a cluster in the cloud that the environment names, then stays in the last step of the creation until its parent kills it. */
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
 import { createCluster } from "../../../../src/cluster/create-cluster.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
@@ -10,4 +10,5 @@ const request = newRequest("default", {
   counts: { master: 1, agent: 2, public_agent: 0 },
   complete: () => Bun.sleep(60_000),
 });
-await createCluster(backend, request, runtime, neverAborted);
+const plan = async (signal: AbortSignal) => backend.plan(request, signal);
+await createCluster(backend, { ...request, plan }, runtime, neverAborted);

@@ -3,7 +3,7 @@ import { nodeReference, roles } from "../../../../src/model/cluster-record.ts";
 import { openConnections } from "../../../../src/cluster/connections/cluster-connections.ts";
 import { openFixture, neverAborted, region, leftIn, nothing } from "../../../support/cloud-fixture.ts";
 
-test("makes machines that can be logged in to, and finds, lists and destroys them", async () => {
+test("creates machines that accept logins, and finds, lists and destroys them", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
@@ -24,7 +24,7 @@ test("makes machines that can be logged in to, and finds, lists and destroys the
   expect(leftIn(cloud)).toEqual(nothing);
 });
 
-test("launches machines that end by themselves, hide nothing and can be read back", async () => {
+test("launches machines that terminate themselves, with tags from which the cluster can be read back", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
@@ -73,7 +73,7 @@ test("launches machines that end by themselves, hide nothing and can be read bac
 });
 
 // Shows R106.
-test("machines boot with a host key of their role, in the cloud", async () => {
+test("machines in the cloud boot with the host key of their role", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
   const request = fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
@@ -99,7 +99,7 @@ test("the deadline counts from the API's clock, not from this machine's", async 
 });
 
 // Shows R103.
-test("asks for 300 machines with as many calls as for three", async () => {
+test("sends as many requests for 300 machines as for three", async () => {
   const callsFor = async (agents: number) => {
     await using fixture = await openFixture({});
     const backend = await fixture.open(region);
@@ -108,15 +108,15 @@ test("asks for 300 machines with as many calls as for three", async () => {
     expect(cluster.nodes).toHaveLength(agents + 2);
     expect(new Set(cluster.nodes.map(nodeReference)).size).toBe(agents + 2);
     expect(request.met).toHaveLength(agents + 2);
-    // The first looks around, all others poll.
+    // The first call takes the inventory, all others poll.
     const { DescribeInstances: polls, ...calls } = fixture.cloud.requests.counts();
     expect(polls).toBeGreaterThan(1);
     return calls;
   };
   expect(await callsFor(298)).toEqual(await callsFor(1));
-}, 60_000);
+}, 120_000);
 
-test("plans without touching anything, and a creation asks each question once", async () => {
+test("planning changes nothing, and a creation sends each request once", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
@@ -172,7 +172,7 @@ test.each([
   expect(summary.facts).toMatchObject({ customTags });
 });
 
-test("a part of the creation that fails later takes the machines with it", async () => {
+test("if a later step of the creation fails, the machines are terminated", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
   const failure = new Error("the installation did not start");

@@ -18,7 +18,7 @@ interface Owner {
   readonly startedAt: string;
 }
 
-/** A creation whose owner is another one than this process. */
+/** A creation that belongs to another process. */
 async function creationOf(root: string, change: (owner: Owner) => Owner | undefined): Promise<string> {
   const directory = creationDirectory(root, "default", creationId);
   await beginCreation(directory, "default", creationId);
@@ -28,7 +28,7 @@ async function creationOf(root: string, change: (owner: Owner) => Owner | undefi
   return directory;
 }
 
-test("is for this user alone, and its process is its lock", async () => {
+test("is private to this user, and locked by its process", async () => {
   await using folder = await scratchFolder();
   const directory = await creationOf(folder.path, (owner) => owner);
   expect((await stat(directory)).mode & 0o777).toBe(0o700);
@@ -43,7 +43,7 @@ test.each([
   ["another process has its number now", (owner: Owner) => ({ ...owner, startedAt: "boot:1" }), 1],
   ["it runs on another host, perhaps", (owner: Owner) => ({ ...owner, host: "elsewhere", pid: 2 ** 22 + 1 }), 0],
   ["nobody knows whose it is", () => undefined, 0],
-])("whether it is abandoned when %s", async (_, change, count) => {
+])("whether it counts as abandoned if %s", async (_, change, count) => {
   await using folder = await scratchFolder();
   const directory = await creationOf(folder.path, change);
   const found = await abandonedCreations(folder.path, "default");
@@ -51,14 +51,14 @@ test.each([
   expect(await abandonedCreations(folder.path, "another")).toEqual([]);
 });
 
-test.each(["finished", "removed"] as const)("one that is %s is not abandoned", async (state) => {
+test.each(["finished", "removed"] as const)("a %s creation is not abandoned", async (state) => {
   await using folder = await scratchFolder();
   const directory = await creationOf(folder.path, (owner) => ({ ...owner, startedAt: "boot:1" }));
   await endCreation(directory, state);
   expect(await abandonedCreations(folder.path, "default")).toEqual([]);
 });
 
-test("one that its own process gave up is abandoned, although the process lives", async () => {
+test("a creation that its process gave up is abandoned, although the process still runs", async () => {
   await using folder = await scratchFolder();
   const directory = await creationOf(folder.path, (owner) => owner);
   await endCreation(directory, "abandoned");
@@ -66,7 +66,7 @@ test("one that its own process gave up is abandoned, although the process lives"
   expect(found.map((creation) => creation.directory)).toEqual([directory]);
 });
 
-test("folders without a creation, or with one that can't be read, are passed over", async () => {
+test("folders with a missing or unreadable creation are skipped", async () => {
   await using folder = await scratchFolder();
   await writeFile(join(folder.path, "default-file"), "");
   const directory = await creationOf(folder.path, (owner) => ({ ...owner, startedAt: "boot:1" }));

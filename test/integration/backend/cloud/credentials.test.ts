@@ -12,7 +12,7 @@ import { type CloudFixture, neverAborted, openFixture, region } from "../../../s
 const noneGiven = { CLOUD_ACCESS_KEY_ID: undefined, CLOUD_SECRET_ACCESS_KEY: undefined };
 const { accessKeyId, secretAccessKey } = accounts.main;
 
-/** Lists the clusters: a call that works, or whose failure is told. */
+/** Lists the clusters, and returns the error if that fails. */
 async function listWith(fixture: CloudFixture): Promise<unknown> {
   try {
     const backend = await createCloudBackend({ region }, fixture.runtime, neverAborted);
@@ -49,7 +49,7 @@ test.each(["CLOUD_PROFILE", "AWS_PROFILE"])("%s selects a profile of the shared 
   expect(await nameOf(fixture)).toBe(`profile "dev" (${variable})`);
 });
 
-test("a credential_process gives credentials, and is asked once", async () => {
+test("a credential_process provides credentials, and runs once", async () => {
   await using folder = await scratchFolder();
   const program = join(folder.path, "give-credentials");
   const config = join(folder.path, "config");
@@ -69,7 +69,7 @@ test.each([
   ],
   ["process", /^Cannot get credentials from profile "process" \(CLOUD_PROFILE\): .*no-such-program/],
   ["half", /^Cannot get credentials from profile "half" \(CLOUD_PROFILE\): /],
-])("profile %p fails in its own words", async (profile, message) => {
+])("profile %p fails with its own message", async (profile, message) => {
   await using folder = await scratchFolder();
   const file = join(folder.path, "credentials");
   await writeFile(file, sharedFile);
@@ -80,7 +80,7 @@ test.each([
 });
 
 // Shows R7, R68.
-test("the default profile is found without being named, and refused credentials name it", async () => {
+test("the default profile is used by default, and named if its credentials are rejected", async () => {
   await using folder = await scratchFolder();
   const file = join(folder.path, "credentials");
   await writeFile(file, sharedFile);
@@ -92,7 +92,7 @@ test("the default profile is found without being named, and refused credentials 
   );
 });
 
-test("an expired session is told as such", async () => {
+test("an expired session is reported as such", async () => {
   const { expired } = accounts;
   await using fixture = await openFixture({
     CLOUD_ACCESS_KEY_ID: expired.accessKeyId,
@@ -103,7 +103,7 @@ test("an expired session is told as such", async () => {
   expect(error).toMatchObject({ id: "credentials-refused", hint: "Renew the session, and set the variables again." });
 });
 
-test("one account sees nothing of another's clusters", async () => {
+test("an account can't see the clusters of another", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
   const request = fixture.request("default", { counts: { master: 1, agent: 0, public_agent: 0 } });
@@ -118,7 +118,7 @@ test("one account sees nothing of another's clusters", async () => {
   expect(await foreign.find("default", neverAborted)).toBeUndefined();
 });
 
-test("no credentials anywhere: said before long, also where packets to the metadata service are swallowed", async () => {
+test("missing credentials are reported quickly, even if the metadata service never answers", async () => {
   // Accepts connections and never answers.
   using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
   await using fixture = await openFixture({
@@ -126,12 +126,12 @@ test("no credentials anywhere: said before long, also where packets to the metad
     AWS_EC2_METADATA_DISABLED: undefined,
     AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${silent.port}`,
   });
-  // The SDK alone would take minutes, far beyond a test's limit.
+  // The SDK alone would take minutes, which exceeds the test's time limit.
   expect(await listWith(fixture)).toMatchObject({ id: "no-credentials", exitCode: 5 });
 });
 
-test("a machine whose role gives nothing: what else there could be is named too", async () => {
-  // Some clouds have a service at that address that knows nothing of roles: it is not taken for EC2's.
+test("on a machine whose role has no credentials, the other sources are listed too", async () => {
+  // Some clouds have a service at that address that doesn't know roles. It is not mistaken for EC2's.
   using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 404 }) });
   const inner = { region };
   const other = { HOME: "/nonexistent", AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href };

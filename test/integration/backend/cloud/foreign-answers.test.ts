@@ -1,4 +1,4 @@
-/** Answers that aren't EC2's, such as a captive portal's: nobody may take them for a refusal, or for an answer without things. */
+/** Answers that aren't from EC2, such as a captive portal's: they must not be mistaken for errors or empty results. */
 import { expect, test } from "bun:test";
 import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -43,7 +43,7 @@ test.each(Object.entries(foreign))("%s: list asks again, and gets the answer", a
 });
 
 // Shows R127.
-test("one that stays ends in cloud-failed, which says what came", async () => {
+test("if such answers continue, the error is cloud-failed and shows the answer", async () => {
   const stays = {
     "a web page": "a web page, perhaps of a proxy or a login portal, came instead (HTTP 200)",
     "nothing, with a refusal's status": "an empty answer came instead (HTTP 407)",
@@ -68,7 +68,7 @@ test("one that stays ends in cloud-failed, which says what came", async () => {
     `The API in region us-west-2 (at ENDPOINT) did not answer ec2:DescribeInstances: ${what}.`,
   ]);
   expect(await Promise.all(outcomes)).toEqual(expected);
-}, 40_000);
+}, 120_000);
 
 test.each([
   ["CreateSecurityGroup", page],
@@ -76,7 +76,7 @@ test.each([
   ["AuthorizeSecurityGroupIngress", wholeAnswer("AuthorizeSecurityGroupIngress", "")],
   ["RunInstances", page],
   ["RunInstances", wholeAnswer("RunInstances", "<instancesSet/>")],
-])("%s that was carried out and answered with something else is asked for again", async (action, body) => {
+])("%s is repeated if it was executed and got a foreign answer", async (action, body) => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   cloud.faults.add({ action, when: "after", times: 2, raw: { status: 200, body } });
@@ -94,7 +94,7 @@ test.each([
   ["DeleteSecurityGroup", "before", page],
   ["DeleteSecurityGroup", "before", wholeAnswer("DeleteSecurityGroup", "")],
 ] as const)(
-  "a roll-back whose %s (%s) is answered with something else goes on until nothing is left",
+  "a roll-back whose %s (%s) gets a foreign answer goes on until nothing is left",
   async (action, when, body) => {
     await using fixture = await openFixture({});
     const { cloud } = fixture;
@@ -115,7 +115,7 @@ test.each([
 );
 
 // Shows R127.
-test("a launch that never names its machines is rolled back, and they are found by its token", async () => {
+test("a launch whose answer never names its machines is rolled back; its token finds them", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const raw = { status: 200, body: wholeAnswer("RunInstances", "<instancesSet/>") };
@@ -126,4 +126,4 @@ test("a launch that never names its machines is rolled back, and they are found 
   expect(failure.message).toContain("did not answer ec2:RunInstances: its answer lacks 1 of 1 instances.");
   expect(leftIn(cloud)).toEqual(nothing);
   expect(cloud.instances()).toHaveLength(1);
-}, 60_000);
+}, 120_000);

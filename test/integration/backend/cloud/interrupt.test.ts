@@ -12,11 +12,11 @@ import {
 } from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
 
-/** What Ctrl-C is: an abort whose reason is no failure of the creation. */
+/** The reason of an abort by Ctrl-C, which isn't a failure of the creation. */
 const interruption = new Error("interrupted");
 const twoRoles = { counts: { master: 1, agent: 2, public_agent: 0 } } as const;
 
-/** Creates in a slow cloud, interrupts when `isTime` says so, and tells what came of it. */
+/** Creates in a slow cloud, interrupts as soon as `isTime` returns true, and returns the result. */
 async function interrupt(
   isTime: (requests: readonly LoggedRequest[], told: readonly string[]) => boolean,
   changes: RequestChanges,
@@ -42,7 +42,7 @@ async function interrupt(
   };
 }
 
-/** A request that was under way when it was cut off is carried out all the same, a little later. */
+/** A request that was in flight when the connection closed is still executed, a little later. */
 const allAnswered = async (cloud: LocalCloud): Promise<void> =>
   until("the last request is answered", () => cloud.requests.entries.every(({ outcome }) => outcome !== "unanswered"));
 
@@ -61,18 +61,18 @@ test.each([
     "while they become reachable",
     (_: readonly LoggedRequest[], told: readonly string[]) => told.some((line) => line.includes("accept SSH logins")),
   ],
-])("interrupted %s, a creation leaves nothing", async (_, isTime) => {
+])("a creation that is interrupted %s leaves nothing", async (_, isTime) => {
   const { outcome, left } = await interrupt(isTime, {});
   expect(outcome).toBe(interruption);
   expect(left).toEqual(nothing);
 });
 
 test.each(["CreateSecurityGroup", "RunInstances"])(
-  "interrupted while %s is under way, it leaves nothing",
+  "a creation that is interrupted during %s leaves nothing",
   async (action) => {
     await using fixture = await openFixture({});
     const { cloud } = fixture;
-    // The request arrives, and is carried out only after the interruption.
+    // The request arrives, but is executed only after the interruption.
     cloud.faults.add({ action, when: "before", times: 1, delayMs: 300 });
     const backend = await fixture.open(region);
     const request = fixture.request("default", twoRoles);
@@ -86,7 +86,7 @@ test.each(["CreateSecurityGroup", "RunInstances"])(
   },
 );
 
-test("interrupted in its last part, a creation ends the machines before it saves logs", async () => {
+test("a creation that is interrupted in its last step terminates the machines before it saves logs", async () => {
   const controller = { started: false };
   const { outcome, left, entries, request } = await interrupt(() => controller.started, {
     complete: async (_, signal) => {
@@ -105,7 +105,7 @@ test("interrupted in its last part, a creation ends the machines before it saves
   expect(actions.slice(terminatedAt + 1)).toContain("DescribeInstances");
 });
 
-test("a failure of another part is no interruption: logs come first", async () => {
+test("if another step fails, logs are saved before the machines are terminated", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const failure = new ClusterError("install-failed", "The installer failed.");
@@ -124,7 +124,7 @@ test("a failure of another part is no interruption: logs come first", async () =
   expect(leftIn(cloud)).toEqual(nothing);
 });
 
-test("kept on failure, machines stay, and their end is told", async () => {
+test("with keepOnFailure machines stay, and the time of their end is shown", async () => {
   await using fixture = await openFixture({});
   const { cloud, told } = fixture;
   const backend = await fixture.open(region);
@@ -141,7 +141,7 @@ test("kept on failure, machines stay, and their end is told", async () => {
   expect(request.remains()).toMatch(
     /^Machines i-.* may be left in region us-west-2: they terminate automatically at .*Z; /,
   );
-  // Kept is kept: the next create doesn't take them for remains.
+  // The next create doesn't mistake them for remains.
   const next = fixture.request("default", twoRoles);
   const refusal = await fixture.create(backend, next, neverAborted).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ id: "cluster-exists" });

@@ -1,4 +1,4 @@
-/** Version 1 of the instance metadata: closed at launch where the image is known to do without, else after the first login. */
+/** Version 1 of the instance metadata is disabled at launch if the image doesn't need it, otherwise after the first login. */
 import { expect, test } from "bun:test";
 import { imagesOf } from "../../../local-cloud/catalogue/images.ts";
 import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
@@ -7,7 +7,7 @@ import type { CloudFixture } from "../../../support/cloud-fixture.ts";
 const twoNodes = { master: 1, agent: 1, public_agent: 0 } as const;
 const usual = { instanceType: "m5.large", customTags: [], adminCidrs: [] };
 
-/** How the launches asked, and how often a machine was changed afterwards. */
+/** The options of the launch requests, and how often a machine was changed later. */
 const asked = ({ cloud }: CloudFixture) => ({
   atLaunch: [
     ...new Set(
@@ -26,7 +26,7 @@ const imageOf = (distribution: string): string =>
 test.each([
   ["centos-7", undefined, "optional", 2],
   ["debian-12", undefined, "required", 0],
-  // Of an image of the user's own only its own word counts.
+  // For the user's own image, only the image's own attribute counts.
   ["centos-7", "ubuntu-24", "required", 0],
   ["debian-12", "debian-12", "optional", 2],
 ] as const)("%s, with the image of %s: %s at launch", async (distribution, own, atLaunch, changes) => {
@@ -41,7 +41,7 @@ test.each([
 });
 
 // Shows R119.
-test("what isn't permitted afterwards is warned of once, and the cluster is made", async () => {
+test("without the permission to change it later, one warning is shown, and the cluster is created", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ deniedActions: ["ModifyInstanceMetadataOptions"] });
   const backend = await fixture.open(region);
@@ -53,7 +53,7 @@ test("what isn't permitted afterwards is warned of once, and the cluster is made
   expect(fixture.cloud.instances().map(({ httpTokens }) => httpTokens)).toEqual(["optional", "optional"]);
 });
 
-test("a plan says which it will be", async () => {
+test("a plan shows which of the two will happen", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
   const lineOf = async (distribution: string): Promise<string | undefined> => {
@@ -78,7 +78,7 @@ test.each([
   }
 });
 
-test("a distribution with version 2 of the control groups is refused where version 1 is needed, with what fits", async () => {
+test("a distribution with control groups 2 is rejected if version 1 is needed, with those that fit", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
   const request = fixture.request("default", { distribution: "debian-12", needsCgroups1: true });

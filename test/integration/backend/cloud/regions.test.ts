@@ -4,7 +4,7 @@ import { neverAborted, openFixture, region } from "../../../support/cloud-fixtur
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 
-test("a cluster of another region is found there, on the error path only", async () => {
+test("a cluster in another region is found only for the error message", async () => {
   await using fixture = await openFixture({});
   const here = await fixture.open(region);
   const request = fixture.request("default", oneNode);
@@ -17,7 +17,7 @@ test("a cluster of another region is found there, on the error path only", async
   expect(await here.findElsewhere("default", neverAborted)).toEqual({ places: [], silent: [] });
 });
 
-test("clusters of all enabled regions are listed, and a region that refuses is named with its reason", async () => {
+test("lists the clusters of all enabled regions, and names a region that rejects the request with its reason", async () => {
   await using fixture = await openFixture({});
   for (const [name, clusterId] of [
     [region, "west"],
@@ -39,7 +39,7 @@ test("clusters of all enabled regions are listed, and a region that refuses is n
 });
 
 test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
-  "region %s, which isn't enabled, is told with those that are",
+  "the error about region %s, which isn't enabled, lists the enabled ones",
   async (name) => {
     await using fixture = await openFixture({});
     const backend = await fixture.open(name);
@@ -52,7 +52,7 @@ test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
   },
 );
 
-test("a region without a default network asks for a subnet", async () => {
+test("in a region without a default network, the error asks for a subnet", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open("sa-east-1");
   const request = fixture.request("default", oneNode);
@@ -62,7 +62,7 @@ test("a region without a default network asks for a subnet", async () => {
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
 
-test("an endpoint where nobody is says so, after some tries", async () => {
+test("an endpoint where nothing listens is an error after some attempts", async () => {
   await using fixture = await openFixture({ AWS_ENDPOINT_URL_EC2: "http://127.0.0.1:9" });
   const backend = await fixture.open(region);
   const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
@@ -70,7 +70,7 @@ test("an endpoint where nobody is says so, after some tries", async () => {
   expect((error as ClusterError).message).toStartWith(
     "The API in region us-west-2 (at http://127.0.0.1:9) did not answer ec2:DescribeInstances: ",
   );
-}, 60_000);
+}, 120_000);
 
 test("an aborted call rejects at once with the signal's reason", async () => {
   await using fixture = await openFixture({});
@@ -82,7 +82,7 @@ test("an aborted call rejects at once with the signal's reason", async () => {
   expect(await backend.list(controller.signal).catch((error: unknown) => error)).toBe(reason);
 });
 
-test("the address this machine is seen from can't be had: the option is named", async () => {
+test("if this machine's public address can't be determined, the error names the option", async () => {
   await using fixture = await openFixture({ CLUSTER_CHECK_ADDRESS_URL: "http://127.0.0.1:9/" });
   const backend = await fixture.open(region);
   const request = fixture.request("default", oneNode);
@@ -91,7 +91,7 @@ test("the address this machine is seen from can't be had: the option is named", 
   expect((error as ClusterError).hint).toContain("`adminCidrs`");
 });
 
-test("the address is asked for without the proxy that everything else goes through", async () => {
+test("the address is queried without the proxy that all other requests use", async () => {
   using proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("198.51.100.1") });
   await using fixture = await openFixture({});
   const script = `

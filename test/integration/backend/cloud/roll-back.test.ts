@@ -1,4 +1,4 @@
-/** Roll-backs that meet trouble themselves: nothing is forgotten that may still be there. */
+/** Roll-backs that fail themselves: nothing is forgotten that may still exist. */
 import { expect, test } from "bun:test";
 import { access, readFile } from "node:fs/promises";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
@@ -12,7 +12,7 @@ test.each([
   ["TerminateInstances", "to terminate the machines"],
   ["DescribeSecurityGroups", "to remove the rest"],
 ])(
-  "while %s stays unanswered the roll-back waits, says so, and then leaves nothing",
+  "while %s gets no answer, the roll-back waits and says so; in the end it leaves nothing",
   async (action, aim) => {
     await using fixture = await openFixture({});
     const { cloud, told } = fixture;
@@ -20,7 +20,7 @@ test.each([
     const request = fixture.request("default", {
       ...oneNode,
       complete: async () => {
-        // More than one request is tried.
+        // It sends more than one request.
         cloud.faults.add({ action, when: "before", times: 10, lost: true });
         throw failure;
       },
@@ -35,7 +35,7 @@ test.each([
 );
 
 // Shows R100.
-test("a launch whose answer stays lost is asked for again by the roll-back until there is one", async () => {
+test("the roll-back repeats a launch whose answer is lost, until it gets one", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   cloud.behaviour.change({ instancesVisibleAfterMs: 3000, tagsVisibleAfterMs: 3500 });
@@ -48,10 +48,10 @@ test("a launch whose answer stays lost is asked for again by the roll-back until
   expect(await creating.catch((error: unknown) => error)).toBe(failure);
   expect(cloud.instances()).toHaveLength(1);
   expect(leftIn(cloud)).toEqual(nothing);
-}, 60_000);
+}, 120_000);
 
 // Shows R100.
-test("credentials that end at the launch: what may be left is told, its folder is kept, and the next create removes it", async () => {
+test("if credentials expire at the launch, possible remains are reported, the folder is kept, and the next create removes them", async () => {
   await using fixture = await openFixture({});
   const { cloud, told } = fixture;
   const backend = await fixture.open(region);
@@ -78,7 +78,7 @@ test("credentials that end at the launch: what may be left is told, its folder i
   expect(next.state).toBe("running");
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
   expect(await access(directory).catch(() => "gone")).toBe("gone");
-}, 60_000);
+}, 120_000);
 
 // Shows R100.
 test.each([
@@ -86,7 +86,7 @@ test.each([
   ["the account may not delete it", true, "UnauthorizedOperation"],
   ["somebody else deleted it", false, "InvalidGroup.NotFound"],
 ])(
-  "a security group that cannot be deleted because %s is reported as left: %p",
+  "a security group that cannot be deleted because %s is reported as a remainder: %p",
   async (_, isReported, code) => {
     await using fixture = await openFixture({});
     const { cloud, told } = fixture;
@@ -123,4 +123,4 @@ test("a node that cannot be prepared ends the creation while others still start"
   expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
   expect(disposed).toEqual(["installer"]);
   expect(leftIn(cloud)).toEqual(nothing);
-}, 30_000);
+}, 120_000);

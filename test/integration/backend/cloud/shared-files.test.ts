@@ -1,4 +1,4 @@
-/** Whether the files that the cloud's own tools share say where credentials are. */
+/** Whether the shared files of the cloud's own tools contain credentials. */
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -18,7 +18,7 @@ const hasTerminated = async (cloud: LocalCloud, id: string): Promise<void> =>
     cloud.instances().some(({ instanceId, state }) => instanceId === id && state === "terminated"),
   );
 
-test("refuses an id that is taken, says when the present cluster ends, and leaves that one unharmed", async () => {
+test("rejects an id that is taken, says when that cluster ends, and doesn't change it", async () => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
   const first = fixture.request("default", oneNode);
@@ -36,7 +36,7 @@ test("refuses an id that is taken, says when the present cluster ends, and leave
   expect(leftIn(fixture.cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
-test("of two creates at the same moment one wins, and the other leaves nothing", async () => {
+test("of two concurrent creates one wins, and the other leaves nothing", async () => {
   await using fixture = await openFixture({});
   const backends = [await fixture.open(region), await fixture.open(region)];
   const first = fixture.request("default", oneNode);
@@ -54,7 +54,7 @@ test("of two creates at the same moment one wins, and the other leaves nothing",
 });
 
 // Shows R97.
-test("of two creates in two networks, where no name is the lock, the later one yields", async () => {
+test("of two creates in different networks, where the group's name is no lock, the later one gives up", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   // Neither sees the other's machines before it has launched its own.
@@ -68,7 +68,7 @@ test("of two creates in two networks, where no name is the lock, the later one y
   });
   const elder = fixture.create(backend, first, neverAborted);
   await until("the first has launched its machine", () => cloud.instances().length === 1);
-  // Launch times have whole seconds.
+  // Launch times are in whole seconds.
   cloud.clock.skew(2000);
   const later = fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
   expect(await later).toMatchObject({ id: "cluster-exists" });
@@ -78,7 +78,7 @@ test("of two creates in two networks, where no name is the lock, the later one y
 });
 
 // Shows R104.
-test("removes what ended clusters left, and nothing else", async () => {
+test("removes the remains of ended clusters, and nothing else", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);
@@ -87,7 +87,7 @@ test("removes what ended clusters left, and nothing else", async () => {
   const present = fixture.request("present", oneNode);
   const first = await fixture.create(backend, ended, neverAborted);
   const late = await fixture.create(backend, stuck, neverAborted);
-  // Its machine has powered itself off; the other's has not, for whatever reason.
+  // Its machine has powered itself off. For some reason the other's has not.
   await cloud.kill(first.nodes[0]!.id);
   await hasTerminated(cloud, first.nodes[0]!.id);
   cloud.clock.skew(2 * 3_600_000 + 60_000);
@@ -102,7 +102,7 @@ test("removes what ended clusters left, and nothing else", async () => {
   expect((await backend.list(neverAborted)).map(({ id }) => id)).toEqual(["present"]);
 });
 
-test("an ended cluster's id is free again at once, even while its machines are still about to end", async () => {
+test("an ended cluster's id is free at once, even while its machines are shutting down", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   cloud.behaviour.change({ shuttingDownMs: 700 });
@@ -116,7 +116,7 @@ test("an ended cluster's id is free again at once, even while its machines are s
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
-test("a group by itself holds the name, for a creation under way has no machines yet", async () => {
+test("a group without machines holds the name, because a creation in progress has no machines yet", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   const backend = await fixture.open(region);

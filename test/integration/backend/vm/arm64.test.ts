@@ -1,4 +1,4 @@
-/** Machines of ARM computers, on a real QEMU for them, whose translation works everywhere. */
+/** ARM machines on a real QEMU, which can emulate them everywhere. */
 import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const missing = ["qemu-system-aarch64", "qemu-img"].find((program) => Bun.which(
 const firmware = missing === undefined ? await findFirmware(qemu, never).catch(() => undefined) : undefined;
 const lack = firmware === undefined ? `no ${missing ?? "firmware"} here` : undefined;
 
-test.skipIf(lack !== undefined)(`what is tried of an accelerator runs on ARM (${lack ?? "here"})`, async () => {
+test.skipIf(lack !== undefined)(`the trial of an accelerator works on ARM (${lack ?? "here"})`, async () => {
   const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, never);
   expect(trials.find(({ accelerator }) => accelerator === "tcg")).toEqual({ accelerator: "tcg", problem: undefined });
 });
@@ -47,7 +47,7 @@ test.skipIf(lack !== undefined)(
       await consoleShows(files.console, "BdsDxe: ");
       const text = await readFile(files.console, "utf8");
       expect(text).toContain("UEFI firmware");
-      // The first card but the one for random numbers.
+      // The first card after the one for random numbers.
       expect(text).toMatch(/BdsDxe: failed to load Boot\d+ "UEFI Misc Device.*Pci\(0x2,0x0\)/);
     } finally {
       await endMachines([files], systemClock, never);

@@ -1,4 +1,4 @@
-/** A cluster of two real QEMUs, connected as ours are, that boot a program of a few bytes. */
+/** A cluster of two real QEMUs, connected like ours, that boot a program of a few bytes. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type StoredCluster, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
@@ -38,7 +38,7 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
   return { directory, facts };
 }
 
-/** How far the machine in this folder has counted. */
+/** The current count of the machine in this folder. */
 export async function readCount(folder: string): Promise<number> {
   const command = { execute: "human-monitor-command", arguments: { "command-line": "xp /1dw 0x1000" } };
   const [text] = await runOnMonitor(folder, [command], never);

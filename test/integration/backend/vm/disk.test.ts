@@ -1,4 +1,4 @@
-/** Which disk images nodes are made of, as QEMU's own `qemu-img` describes them. */
+/** Which disk images are accepted for nodes, as QEMU's `qemu-img` describes them. */
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,13 +20,13 @@ async function makeImage(folder: string, ...words: readonly string[]): Promise<s
   return path;
 }
 
-test.skipIf(!isHere)("an image that holds its own contents is taken", async () => {
+test.skipIf(!isHere)("an image with its own contents is accepted", async () => {
   await using folder = await scratchFolder();
   const path = await makeImage(folder.path);
   expect(await readImageFacts(qemu, path, never)).toEqual({ path, format: "qcow2", sizeBytes: 1_048_576 });
 });
 
-test.skipIf(!isHere)("an image that would show the nodes another file of this machine is refused", async () => {
+test.skipIf(!isHere)("an image that would expose another file of this machine to the nodes is rejected", async () => {
   await using folder = await scratchFolder();
   const secret = join(folder.path, "secret");
   await writeFile(secret, "key\n".repeat(300_000));

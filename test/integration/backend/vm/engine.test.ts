@@ -1,4 +1,4 @@
-/** What is said of QEMUs that are missing, old or crippled, by scripts that stand for them. */
+/** Reports about missing, old or incomplete QEMUs, with scripts in place of QEMU. */
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import {
   rememberBrokenAccelerator,
 } from "../../../../src/backend/vm/qemu/broken-accelerator.ts";
 import { type Architecture, architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { acceleratorCheck } from "../../../../src/backend/vm/checks/engine.ts";
 import { vmChecks } from "../../../../src/backend/vm/checks.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { resolveCreation } from "../../../../src/backend/vm/resolve-creation.ts";
@@ -33,7 +34,7 @@ interface StandIn {
   readonly version?: string;
   /** Accelerators that work. */
   readonly works?: readonly string[];
-  /** Accelerators under which machines never end. */
+  /** Accelerators whose machines never end. */
   readonly hangs?: readonly string[];
   /** Accelerators that stop their machines. */
   readonly stops?: readonly string[];
@@ -41,7 +42,7 @@ interface StandIn {
   readonly hasVvfat?: boolean;
 }
 
-/** Programs that answer as QEMU's do; all that they don't know fails. */
+/** Programs that answer like QEMU's, and fail on arguments that they don't know. */
 async function standIns(folder: string, { version = "8.2.1", works = ["tcg"], ...features }: StandIn) {
   const { hangs = [], stops = [], networks = ["user", "stream"], hasVvfat = true } = features;
   const system = `case "$*" in
@@ -63,7 +64,7 @@ esac`;
   const image = `case $1 in --version) echo 'qemu-img version ${version}' ;; info) exit ${hasVvfat ? 0 : 1} ;; esac`;
   for (const [name, script] of [
     ["qemu-system-x86_64", system],
-    // Its folder of data is where it stands.
+    // Its data folder is the one that contains it.
     ["qemu-system-aarch64", `case "$*" in '-L help') echo "${folder}" ;; *) exit 1 ;; esac`],
     ["qemu-img", image],
   ] as const) {
@@ -78,13 +79,13 @@ const runtime = (folder: string) => ({
   progress: silentProgress,
 });
 
-/** What the check of this name says, or throws. */
+/** Renders the outcome of the check with this name. */
 async function checked(folder: string, name: string, architecture = x64) {
   const check = vmChecks(runtime(folder), architecture).find((each) => each.name === name)!;
   return check.run(never);
 }
 
-test("without QEMU, one check says so with how to install it, and those that need it are skipped", async () => {
+test("without QEMU, one check says how to install it, and those that need it are skipped", async () => {
   await using folder = await scratchFolder();
   const failure = await failureOf(checked(folder.path, "qemu"));
   expect(failure.id).toBe("machine-not-set-up");
@@ -96,7 +97,7 @@ test("without QEMU, one check says so with how to install it, and those that nee
   expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "skip" });
 });
 
-test("an old QEMU runs single machines only", async () => {
+test("an old QEMU can only run clusters of one machine", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { version: "6.2.0" });
   expect(await checked(folder.path, "qemu")).toMatchObject({
@@ -115,7 +116,7 @@ test("an old QEMU runs single machines only", async () => {
   expect((await failureOf(resolve(1))).message).toContain("needs the stream networks of version 7.2");
 });
 
-test("nodes that want more memory than there is are refused", async () => {
+test("nodes that need more memory than this machine has are rejected", async () => {
   await using folder = await scratchFolder();
   const counts = { master: 1, agent: 0, public_agent: 0 };
   const options = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };
@@ -126,7 +127,7 @@ test("nodes that want more memory than there is are refused", async () => {
   expect(failure.hint).toContain("`memory`");
 });
 
-test("a distribution with version 2 of the control groups is refused where version 1 is needed, with those that fit", async () => {
+test("a distribution with control groups 2 is rejected if version 1 is needed, with those that fit", async () => {
   await using folder = await scratchFolder();
   const counts = { master: 1, agent: 0, public_agent: 0 };
   const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024 };
@@ -137,7 +138,18 @@ test("a distribution with version 2 of the control groups is refused where versi
   expect(failure.hint).toContain("almalinux-8, rocky-8");
 });
 
-test("the fastest accelerator that works is taken, and why others don't is told", async () => {
+test.each([
+  ["linux", "get access to /dev/kvm"],
+  ["darwin", "Use a QEMU that was built with hvf"],
+] as const)("if only tcg works on %s, a warning says how to get a faster accelerator", async (platform, remedy) => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { works: ["tcg"] });
+  const check = acceleratorCheck(openQemu(runtime(folder.path), x64), platform, runtime(folder.path).environment);
+  const outcome = await check.run(never);
+  expect(outcome).toMatchObject({ status: "warn", remedy: expect.stringContaining(remedy) });
+});
+
+test("the fastest accelerator that works is used, and the reasons against others are shown", async () => {
   await using folder = await scratchFolder();
   const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
     await standIns(folder.path, { works });
@@ -153,7 +165,7 @@ test("the fastest accelerator that works is taken, and why others don't is told"
   expect(() => best(none)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
 });
 
-test("one that broke a machine is passed over, a forced one is taken or refused", async () => {
+test("one that broke a machine is skipped; a forced one is used or rejected", async () => {
   const trial = (accelerator: Accelerator, problem?: string): AcceleratorTrial => ({ accelerator, problem });
   const broken = { accelerator: "kvm", reason: "emulation failure" } as const;
   const both = [trial("kvm"), trial("tcg")];
@@ -166,7 +178,7 @@ test("one that broke a machine is passed over, a forced one is taken or refused"
   expect(refused("hvf")).toThrow("this operating system does not have it");
 });
 
-test("what broke is remembered until this computer restarts; what else stands in that file is ignored", async () => {
+test("a broken accelerator is remembered until this computer restarts; other content of that file is ignored", async () => {
   await using folder = await scratchFolder();
   const environment = { XDG_CACHE_HOME: folder.path };
   const path = brokenAcceleratorPath(environment);
@@ -191,13 +203,13 @@ test("what broke is remembered until this computer restarts; what else stands in
   expect(await readBrokenAccelerator(environment)).toBeUndefined();
 });
 
-test("a QEMU without what machines need is too old", async () => {
+test("a QEMU without required features is too old", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { version: "5.2.0" });
   expect(await checked(folder.path, "qemu")).toMatchObject({ status: "fail", message: "Version 5.2 is too old." });
 });
 
-test("an accelerator that stops its machine is given up at once, in QEMU's words", async () => {
+test("an accelerator that stops its machine is rejected at once, with QEMU's message", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { stops: ["kvm"] });
   const qemu = openQemu({ ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } }, x64);
@@ -209,17 +221,17 @@ test("an accelerator that stops its machine is given up at once, in QEMU's words
 
 const lack = Bun.which("qemu-system-x86_64") === null ? "no qemu-system-x86_64 here" : undefined;
 
-test.skipIf(lack !== undefined)(`the probe ends well as firmware and as a disk (${lack ?? "here"})`, async () => {
+test.skipIf(lack !== undefined)(`the probe succeeds as firmware and as a disk (${lack ?? "here"})`, async () => {
   const environment = { PATH: process.env["PATH"] ?? "" };
   const qemu = openQemu({ environment, progress: silentProgress }, x64);
   expect(await tryAsFirmware(qemu, "tcg", never)).toBeUndefined();
   expect(await tryAsDisk(qemu, "tcg", never)).toBeUndefined();
-  // Which fails where something else than the probe ends QEMU.
+  // It fails if something other than the probe ends QEMU.
   const other: Architecture = { ...x64, probe: { ...x64.probe, status: 35 } };
   expect(await tryAsDisk({ ...qemu, architecture: other }, "tcg", never)).toBe("it exited with status 33");
 });
 
-test("an accelerator that hangs is one that does not work", async () => {
+test("an accelerator that hangs doesn't work", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { hangs: ["kvm"] });
   const qemu = openQemu({ ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } }, x64);
@@ -233,7 +245,7 @@ test("an accelerator that hangs is one that does not work", async () => {
   expect((await failureOf(tryAccelerators(qemu, "linux", trialLimitsMs, gone))).message).toBe("stopped");
 });
 
-test("firmware that is missing is told with its package, and found where QEMU's data are", async () => {
+test("missing firmware is reported with its package, and found in QEMU's data folder", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, {});
   expect(await checked(folder.path, "firmware")).toMatchObject({ status: "pass", message: "BIOS, built in" });
@@ -246,7 +258,7 @@ test("firmware that is missing is told with its package, and found where QEMU's 
     "nvram-template": { filename: variables, format: "raw" },
   };
   const targets = [{ architecture: "aarch64", machines: ["virt-*"] }];
-  // Before all that this machine may have of its own.
+  // Before all programs of this machine.
   await writeFile(join(folder.path, "firmware", "00-own.json"), JSON.stringify({ mapping, targets, features: [] }));
   await writeFile(program, "");
   const absent = await failureOf(checked(folder.path, "firmware", arm64));
@@ -257,7 +269,7 @@ test("firmware that is missing is told with its package, and found where QEMU's 
 });
 
 test.each(["accelerator", "qemu features"])(
-  "without a folder for temporary files, %s says how to name one",
+  "without a folder for temporary files, %s says how to set one",
   async (name) => {
     await using folder = await scratchFolder();
     await standIns(folder.path, {});
@@ -275,7 +287,7 @@ test.each(["accelerator", "qemu features"])(
   },
 );
 
-test("what a build of QEMU lacks is named", async () => {
+test("features that a build of QEMU lacks are named", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, {});
   expect(await checked(folder.path, "qemu features")).toMatchObject({ status: "pass" });

@@ -1,4 +1,4 @@
-/** What each machine is told at its first boot, as it lies in its folder; no QEMU has to run for that. */
+/** The first-boot data in each machine's folder. This needs no QEMU. */
 import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const qemu: Qemu = {
   image: async () => Promise.resolve(done),
 };
 
-test("each machine boots with a host key of its own, the one that it is met with", async () => {
+test("each machine boots with its own host key, which the first login expects", async () => {
   await using folder = await scratchFolder();
   const names = [
     { role: "master", index: 0 } as const,
@@ -35,7 +35,7 @@ test("each machine boots with a host key of its own, the one that it is met with
     ports: { ssh: 40_000 + place, http: 41_000 + place, https: 42_000 + place },
   }));
   await mkdir(join(folder.path, "machines"));
-  // What the private network would make.
+  // The private network would create it.
   for (const place of nodes.keys()) await writeFile(join(folder.path, `wire-${place}`), "");
   const firstHostKeys = hostKeyPerNode();
   const plan = {

@@ -1,7 +1,7 @@
-/** Disk images from web servers on loopback: verified, kept, gone on with after a cut. */
+/** Disk images from web servers on loopback are verified, kept, and resumed after an interruption. */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import {
@@ -10,6 +10,7 @@ import {
   obtainImage,
   type MachineImage,
 } from "../../../../src/backend/vm/images/image-store.ts";
+import { resumeDownload } from "../../../../src/system/files/resume-download.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -34,7 +35,7 @@ const published = (origin: string): MachineImage => ({
   source: { url: `${origin}/disk.qcow2`, prefix: "debian-12-x86_64", sums: { listUrl: `${origin}/SHA512SUMS` } },
 });
 
-test("an image is verified by its publisher's sum, and found from then on", async () => {
+test("an image is verified with its publisher's checksum, and reused from then on", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
     request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
@@ -47,7 +48,7 @@ test("an image is verified by its publisher's sum, and found from then on", asyn
   expect(server.requests).toHaveLength(2);
 });
 
-test("a broken image is refused and thrown away", async () => {
+test("a broken image is rejected and deleted", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
     request.url.endsWith("SUMS") ? new Response(`${"0".repeat(64)}  disk.qcow2\n`) : new Response(bytes),
@@ -59,7 +60,7 @@ test("a broken image is refused and thrown away", async () => {
   expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([]);
 });
 
-test("a download that was cut off, also in an earlier run, goes on where it stopped", async () => {
+test("an interrupted download, even of an earlier run, resumes where it stopped", async () => {
   await using cache = await scratchFolder();
   const ranges: (string | null)[] = [];
   await using server = webServer((request) => {
@@ -82,6 +83,20 @@ test("a download that was cut off, also in an earlier run, goes on where it stop
   expect((await findImage({ distribution, options }, x64, environment)).path).toBe(path);
 });
 
+test.skipIf(process.platform !== "linux")("a full disk is an error that names the way out", async () => {
+  await using cache = await scratchFolder();
+  const path = join(cache.path, "full");
+  await symlink("/dev/full", path);
+  await using server = webServer(() => new Response(bytes, { status: 206 }));
+  const failure = { id: "image-not-found", hint: "" } as const;
+  const download = { url: server.origin, path, clock: systemClock, stallLimitMs: 10_000, shown: "it", failure };
+  expect(await failureOf(resumeDownload({ ...download, onProgress: () => {} }, never))).toMatchObject({
+    id: "machine-not-set-up",
+    message: `The disk is full: ${path} (ENOSPC).`,
+    hint: expect.stringContaining("XDG_CACHE_HOME"),
+  });
+});
+
 test("two creates at once download an image once", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
@@ -94,13 +109,16 @@ test("two creates at once download an image once", async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test("an address without an image, and a list without its sum, say so", async () => {
+test("a URL without an image, or a list without its checksum, is an error that says so", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
     request.url.endsWith("SUMS") ? new Response("# none\n") : new Response("gone", { status: 404 }),
   );
   const unlisted = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), never));
   expect(unlisted.message).toContain("it does not list the image");
+  await using empty = webServer(() => new Response("gone", { status: 404 }));
+  const listless = await failureOf(obtainImage(published(empty.origin), obtaining(cache.path), never));
+  expect(listless.message).toContain("HTTP 404");
   const image = { source: `${server.origin}/disk.qcow2?token=verysecret`, sha256: sumOf("sha256") };
   const missing = await findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
   const failure = await failureOf(obtainImage(missing, obtaining(cache.path), never));
@@ -108,7 +126,7 @@ test("an address without an image, and a list without its sum, say so", async ()
   expect(failure.message).not.toContain("verysecret");
 });
 
-test("a file of the user's own is used where it lies, if it is there and has the sum that was given", async () => {
+test("the user's own file is used in place, if it exists and has the given checksum", async () => {
   await using cache = await scratchFolder();
   const source = join(cache.path, "own.qcow2");
   const find = (image: { readonly source: string; readonly sha256?: string }) =>

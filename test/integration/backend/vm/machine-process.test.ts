@@ -1,4 +1,4 @@
-/** Which process is a machine's, by real processes that stand for QEMU. */
+/** Which process belongs to a machine, with real processes in place of QEMU. */
 import { expect, test } from "bun:test";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
@@ -8,10 +8,10 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const never = new AbortController().signal;
 
-/** Has the machine's process file on its command line, as QEMU has it. */
+/** Has the machine's process file on its command line, like QEMU. */
 async function standIn(pidFile: string, script = "while :; do sleep 0.2; done") {
   const child = Bun.spawn(["sh", "-c", script, "qemu", "-pidfile", pidFile], { stdout: "ignore", stderr: "ignore" });
-  // Linux lets the parent go on a moment before the child's command line can be read.
+  // On Linux, the parent continues before the child's command line can be read.
   while ((await readFile(`/proc/${child.pid}/cmdline`, "utf8")) === "") await Bun.sleep(1);
   return child;
 }
@@ -23,12 +23,12 @@ async function machine(directory: string, index: number) {
   return files;
 }
 
-test("a machine's life is told by its process and its files", async () => {
+test("a machine's state follows from its process and its files", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
   await rm(files.started);
   expect(await machineLife(files)).toBe("unstarted");
-  // As QEMU leaves it for a moment when it starts.
+  // QEMU leaves it like this for a moment when it starts.
   await writeFile(files.pid, "");
   expect(await machineLife(files)).toBe("unstarted");
   await using process = await standIn(files.pid);
@@ -42,7 +42,7 @@ test("a machine's life is told by its process and its files", async () => {
   expect(await machineLife(files)).toBe("ended");
 });
 
-test("a start that failed, as where a port was taken meanwhile, is no machine's end", async () => {
+test("a failed start, as when a port is taken meanwhile, doesn't count as the end of a machine", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
   await rm(files.started);
@@ -50,7 +50,7 @@ test("a start that failed, as where a port was taken meanwhile, is no machine's 
   expect(await machineLife(files)).toBe("unstarted");
 });
 
-test("a process that has got the number of a dead machine's is neither taken for it nor ended", async () => {
+test("a process that reuses the id of a dead machine is neither mistaken for it nor killed", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
   await using foreign = await standIn("/elsewhere/qemu.pid");
@@ -61,7 +61,7 @@ test("a process that has got the number of a dead machine's is neither taken for
   expect(foreign.signalCode).toBeNull();
 });
 
-test("ends all machines, and none that was not named", async () => {
+test("ends all given machines, and no others", async () => {
   await using folder = await scratchFolder();
   const [one, two, other] = await Promise.all([0, 1, 2].map((index) => machine(folder.path, index)));
   await using first = await standIn(one!.pid);

@@ -1,4 +1,4 @@
-/** What a QEMU says of its machine's state, by real QEMUs that run nothing. */
+/** The state of a machine as QEMU's monitor reports it, with real QEMUs that run nothing. */
 import { expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -15,7 +15,7 @@ test.skipIf(lack !== undefined).each([
   ["short", ""],
   ["longer than a socket's may be", "x".repeat(150)],
 ])(
-  `a QEMU answers whose folder's path is %s (${lack ?? "here"})`,
+  `a QEMU answers if the path of its folder is %s (${lack ?? "here"})`,
   async (_, name) => {
     await using scratch = await scratchFolder();
     const folder = join(scratch.path, name);
@@ -32,7 +32,7 @@ test.skipIf(lack !== undefined).each([
   30_000,
 );
 
-test("a machine whose monitor says that it broke has failed, in QEMU's words", async () => {
+test("a machine whose monitor reports a failure has failed, with QEMU's message", async () => {
   await using folder = await scratchFolder();
   const files = machineFiles(folder.path, { role: "agent", index: 0 });
   await mkdir(files.folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** QEMU's programs, by scripts that stand for them. */
+/** QEMU's programs, with scripts in their place. */
 import { afterEach, expect, mock, spyOn, test } from "bun:test";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const { signal } = new AbortController();
 
 afterEach(() => mock.restore());
 
-/** The programs, each of which runs this script. */
+/** The programs, all of which run this script. */
 async function openPrograms(script: string) {
   const folder = await scratchFolder();
   for (const name of ["qemu-system-x86_64", "qemu-img"]) {
@@ -26,7 +26,7 @@ async function openPrograms(script: string) {
   return { folder: folder.path, runtime, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }
 
-test.each([["system"], ["image"]] as const)("a program that hangs is ended after a minute: %s", async (program) => {
+test.each([["system"], ["image"]] as const)("a program that hangs is killed after a minute: %s", async (program) => {
   await using programs = await openPrograms("exec /bin/sleep 600");
   const after = AbortSignal.timeout.bind(AbortSignal);
   const limits = spyOn(AbortSignal, "timeout").mockImplementation((ms) => after(ms / 1000));
@@ -38,14 +38,14 @@ test.each([["system"], ["image"]] as const)("a program that hangs is ended after
   expect(limits.mock.calls).toEqual([[60_000]]);
 });
 
-test("a program that is interrupted ends with the reason for that", async () => {
+test("an interrupted program rejects with the reason of the interruption", async () => {
   await using programs = await openPrograms("exec /bin/sleep 600");
   const interrupted = AbortSignal.timeout(50);
   const asked = openQemu(programs.runtime, x64).image(["--version"], interrupted);
   expect((await failureOf(asked)).message).toBe((interrupted.reason as Error).message);
 });
 
-test("a program that may not be run counts as missing", async () => {
+test("a program that isn't executable counts as missing", async () => {
   await using programs = await openPrograms("exit 0");
   await chmod(join(programs.folder, "qemu-img"), 0o644);
   const error = await failureOf(openQemu(programs.runtime, x64).image(["--version"], signal));
@@ -63,7 +63,7 @@ test.each([
   expect(error.message).toEndWith(end);
 });
 
-test("looking for what a QEMU lacks leaves nothing in the temporary folder", async () => {
+test("checking QEMU's features leaves nothing in the temporary folder", async () => {
   await using programs = await openPrograms("case $1 in -netdev) echo user ;; esac");
   await using temporary = await scratchFolder();
   const before = process.env["TMPDIR"];

@@ -1,4 +1,4 @@
-/** What is removed of a creation whose cluster.json tells nothing, by real processes that stand for QEMU. */
+/** Removes creations whose cluster.json is missing or broken, with real processes in place of QEMU. */
 import { expect, test } from "bun:test";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,8 +15,9 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const never = new AbortController().signal;
+const silent = { clock: systemClock, progress: silentProgress };
 
-/** A running machine that nobody has written down. */
+/** A running machine that is not recorded anywhere. */
 async function machine(directory: string) {
   const files = machineFiles(directory, { role: "agent", index: 2 });
   await mkdir(files.folder, { recursive: true });
@@ -27,11 +28,11 @@ async function machine(directory: string) {
   return child;
 }
 
-test("machines are ended without the cluster's facts", async () => {
+test("machines are ended even without cluster.json", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
-  await removeCreation(directory, systemClock, never);
+  await removeCreation(directory, silent, never);
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
   expect(await readdir(root.path)).toEqual(["one"]);
@@ -41,7 +42,7 @@ test.each([
   ["is not there", undefined],
   ["is damaged", "{"],
   ["is another version's", JSON.stringify({ schemaVersion: 2, clusterId: "one", nodes: [] })],
-])("a cluster whose cluster.json %s is known to doctor, list and destroy", async (_, text) => {
+])("doctor, list and destroy know a cluster whose cluster.json %s", async (_, text) => {
   await using state = await scratchFolder();
   const environment = { XDG_STATE_HOME: state.path };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
@@ -63,7 +64,7 @@ test.each([
   expect(await leftoversCheck(root).run(never)).toMatchObject({ status: "pass" });
 });
 
-test("a folder that is a link to another place is no cluster: doctor names it, and nothing there is ended or removed", async () => {
+test("a folder that is a link isn't a cluster: doctor names it, and nothing behind it is ended or removed", async () => {
   await using state = await scratchFolder();
   const runtime = { environment: { XDG_STATE_HOME: state.path }, clock: systemClock, progress: silentProgress };
   const root = join(state.path, "cluster-e2e", "vm");
@@ -83,7 +84,7 @@ test("a folder that is a link to another place is no cluster: doctor names it, a
   await child.exited;
 });
 
-test("the wires that a killed create left are removed, and nothing else that lies there", async () => {
+test("removes the network sockets that a killed create left, and nothing else in their folder", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   const [left, shared, foreign] = ["cluster-e2e-AbC123", "cluster-e2e-dEf456", "home"].map((name) =>
@@ -94,43 +95,45 @@ test("the wires that a killed create left are removed, and nothing else that lie
     await writeFile(join(folder, "wire-0"), "");
     await noteWires(directory, folder);
     if (folder === shared) await writeFile(join(folder, "wire-less"), "");
-    await removeCreation(directory, systemClock, never);
+    await removeCreation(directory, silent, never);
   }
   expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
   expect(await readdir(shared!)).toEqual(["wire-less"]);
   expect(await readdir(foreign!)).toEqual(["wire-0"]);
 });
 
-test("nothing is removed while machines are being started", async () => {
+test("nothing is removed while machines are starting", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
-  const launching = await lockMachines(directory, systemClock, never);
+  const launching = await lockMachines(directory, silent, never);
   const impatient = new AbortController();
-  const removal = failureOf(removeCreation(directory, systemClock, impatient.signal));
-  await Bun.sleep(400);
+  const { promise: told, resolve: note } = Promise.withResolvers<string>();
+  const waiting = { clock: systemClock, progress: { ...silentProgress, note } };
+  const removal = failureOf(removeCreation(directory, waiting, impatient.signal));
+  expect(await told).toBe("Waiting for another process that works on this cluster's machines.");
   impatient.abort(new Error("given up"));
   expect((await removal).message).toBe("given up");
   expect(child.exitCode).toBeNull();
   expect(await readdir(directory)).toEqual(["machines"]);
   await launching[Symbol.asyncDispose]();
-  await removeCreation(directory, systemClock, never);
+  await removeCreation(directory, silent, never);
   expect(await readdir(directory)).toEqual([]);
 });
 
-test("a lock that nobody gives back is told, with the file that it is", async () => {
+test("a lock that is never released is reported with its file", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await writeFile(`${directory}.lock`, JSON.stringify({ host: "another-name", pid: 1, startedAt: "then" }));
   const time = { now: 0 };
   const clock: Clock = { now: () => time.now, sleep: async (ms) => void (await Promise.resolve((time.now += ms))) };
-  const failure = await failureOf(removeCreation(directory, clock, never));
+  const failure = await failureOf(removeCreation(directory, { clock, progress: silentProgress }, never));
   expect(failure.id).toBe("deadline-passed");
   expect(failure.hint).toContain(`remove ${directory}.lock`);
   expect(time.now).toBe(300_000);
 });
 
-test("a creation that was removed by somebody else has failed, and says why", async () => {
+test("a creation that another process removed fails and says why", async () => {
   await using root = await scratchFolder();
   const failure = await failureOf(lookAtMachines(root.path, { firmware: "BIOS" }));
   expect(failure.id).toBe("machine-failed");

@@ -8,6 +8,7 @@ import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machin
 import { endMachines, isRunning } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { queryRunState, runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { lockMachines } from "../../../../src/backend/lock-machines.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import type { Snapshots } from "../../../../src/model/snapshots.ts";
 import { systemClock, silentProgress, type Runtime } from "../../../../src/system/runtime.ts";
@@ -52,7 +53,7 @@ beforeAll(async () => {
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await untilCounting();
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   if (state.cluster !== undefined) await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
@@ -231,13 +232,17 @@ checks(
 );
 
 checks(
-  "machines that a killed program left paused go on as soon as anything looks at the cluster",
+  "machines that a killed program left paused go on as soon as anything looks at the cluster, unless another works on them",
   async () => {
     const { directory } = cluster();
     await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], never)));
     await mkdir(join(snapshotsFolder(directory), ".cut"));
-    await writeFile(join(directory, "paused"), JSON.stringify({ pid: 999_999_999 }));
-    expect(await states()).toEqual(["paused", "paused"]);
+    await writeFile(join(directory, "paused"), "");
+    {
+      await using _ = await lockMachines(directory, { clock: systemClock, progress: silentProgress }, never);
+      await record();
+      expect(await states()).toEqual(["paused", "paused"]);
+    }
     expect((await snapshots().list(await record(), never)).find(({ name }) => name === "cut")?.isComplete).toBe(false);
     expect(await states()).toEqual(["running", "running"]);
     expect(await failureOf(snapshots().restore(await record(), "cut", never))).toMatchObject({

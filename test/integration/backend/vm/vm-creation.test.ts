@@ -1,4 +1,4 @@
-/** How machines are started, and started again where their accelerator fails them, by scripts that stand for QEMU. */
+/** How machines are started, and restarted if their accelerator fails, with scripts in place of QEMU. */
 import { expect, test } from "bun:test";
 import { access, chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 const never = new AbortController().signal;
 const loginFailed = new ClusterError("machine-failed", "Cannot log in to master_0.");
 
-/** A machine is a process that sleeps; under `crashes`, it ends at once. The network's process makes the sockets, and ends. */
+/** A machine is a process that sleeps; under `crashes`, it ends at once. The network's process creates the sockets and ends. */
 const system = (crashes: string): string => `
 pid=
 wires=
@@ -40,7 +40,7 @@ case $1 in
 esac
 `;
 
-/** Two machines under kvm; what they run on crashes under `crashes`. */
+/** Two machines under kvm. They crash under the accelerator `crashes`. */
 async function startCreation(crashes: string, forced: "kvm" | undefined) {
   const folder = await scratchFolder();
   for (const [name, script] of [
@@ -90,7 +90,7 @@ async function startCreation(crashes: string, forced: "kvm" | undefined) {
   return {
     creation,
     notes,
-    /** Where the sockets are that connect the machines. */
+    /** The folder of the sockets that connect the machines. */
     wires: async () => readFile(join(directory, "machines", "network", "wires"), "utf8"),
     [Symbol.asyncDispose]: async () => {
       await creation.stop(never);
@@ -106,24 +106,26 @@ const isThere = async (path: string): Promise<boolean> =>
     () => false,
   );
 
-test("machines that crash under kvm are started again under tcg, once", async () => {
+test("machines that crash under kvm are restarted under tcg, once", async () => {
   await using started = await startCreation("kvm", undefined);
   const { creation, notes } = started;
   expect((await failureOf(creation.look())).id).toBe("machine-failed");
+  const usualLimitMs = creation.loginLimitMs;
   expect(await creation.recover(loginFailed, never)).toBe(true);
+  expect(creation.loginLimitMs).toBeGreaterThan(usualLimitMs);
   expect(notes).toEqual([expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)")]);
   await creation.launch("ssh-ed25519 AAAA", never);
   expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
   expect(await creation.recover(loginFailed, never)).toBe(false);
 });
 
-test("machines that run are not started again, whatever else failed", async () => {
+test("running machines are not restarted, whatever else failed", async () => {
   await using started = await startCreation("none", undefined);
   expect(await started.creation.recover(loginFailed, never)).toBe(false);
   expect(started.notes).toEqual([]);
 });
 
-test("where kvm was asked for, a crash under it is the failure, with the way out", async () => {
+test("if the user chose kvm, a crash under it is an error with a remedy", async () => {
   await using started = await startCreation("kvm", "kvm");
   expect((await failureOf(started.creation.recover(loginFailed, never))).hint).toBe(
     "Omit `accelerator`, or pass `accelerator tcg`.",

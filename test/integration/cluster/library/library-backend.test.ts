@@ -1,19 +1,14 @@
-/** The library over a backend that is none of ours: machines in folders, on which the installation really runs. */
+/** The library with a foreign backend: machines in folders, where the installation really runs. */
 import { describe, expect, test } from "bun:test";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Client } from "ssh2";
-import type { Creation, CreationFolder, CreationRequest } from "../../../../src/model/creation.ts";
-import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { Cluster } from "../../../../src/index.ts";
-import type { Backend, ClusterBackend, Installation } from "../../../../src/index.ts";
+import type { ClusterBackend, Installation } from "../../../../src/index.ts";
 import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
-import { generateKeyPair } from "../../../../src/ssh/keys.ts";
-import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
-import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { exampleArtifact, exampleCluster } from "../../../support/install-example.ts";
+import { folderBackend } from "../../../support/folder-backend.ts";
+import { exampleArtifact } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
 
@@ -21,32 +16,14 @@ interface Fixture extends AsyncDisposable {
   readonly backend: ClusterBackend<undefined>;
   readonly machines: FolderMachines;
   readonly folder: string;
-  /** Ids of clusters in the order of their end. */
+  /** The ids of destroyed clusters, in order. */
   readonly destroyed: readonly string[];
 }
 
 async function openFixture(): Promise<Fixture> {
   const scratch = await scratchFolder();
   const machines = await startMachines({ roles: ["master", "agent"] });
-  const standing = new Map<string, ClusterRecord>();
-  const destroyed: string[] = [];
-  const backend: Backend<undefined> = {
-    name: "container",
-    place: undefined,
-    ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
-    ipDetectPublic: undefined,
-    nodesKeepTime: false,
-    cgroups1Advice: "",
-    plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
-    find: async (id) => standing.get(id),
-    findElsewhere: async () => ({ places: [], silent: [] }),
-    list: async () => [...standing.values()],
-    remove: async ({ id }) => {
-      standing.delete(id);
-      destroyed.push(id);
-    },
-    consoleOutput: async () => [{ name: "master_0.console.txt", text: "it booted\n" }],
-  };
+  const { backend, destroyed } = folderBackend(machines);
   return {
     backend: {
       runtime: libraryRuntime({ environment: { XDG_STATE_HOME: join(scratch.path, "state") } }, {}),
@@ -64,57 +41,6 @@ async function openFixture(): Promise<Fixture> {
   };
 }
 
-/** The machines run already, and have keys of their own: a creation only has to find them. */
-function creationOf(
-  { clusterId: id, variant }: CreationRequest<undefined>,
-  machines: FolderMachines,
-  onLook: (cluster: ClusterRecord) => void,
-): Creation {
-  const state: { folder?: CreationFolder } = {};
-  const present = (): ClusterRecord => ({ ...exampleCluster(machines.nodes, variant), id, ...state.folder! });
-  return {
-    summary: { lines: [], facts: {} },
-    lookEveryMs: 50,
-    loginLimitMs: 10_000,
-    claim: async (folder) => {
-      state.folder = { creationId: folder.creationId, directory: folder.directory };
-      await pinHostKeys(machines, folder.directory);
-    },
-    launch: async () => {},
-    look: async () => {
-      const cluster = present();
-      onLook(cluster);
-      return cluster;
-    },
-    describe: async () => present(),
-    firstHostKeyOf: () => generateKeyPair("first").publicKey,
-    finishBoot: async () => {},
-    whyUnreachable: async () => undefined,
-    stop: async () => {},
-    remove: async () => undefined,
-    describeKept: () => "",
-    describeRemains: () => "Machines may be left.",
-  };
-}
-
-async function pinHostKeys({ nodes }: FolderMachines, directory: string): Promise<void> {
-  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
-  for (const { ssh } of nodes) await knownHosts.pin(ssh.host, ssh.port, await hostKeyOf(ssh));
-}
-
-/** What the machine shows to whoever connects. */
-async function hostKeyOf({ host, port }: { readonly host: string; readonly port: number }): Promise<Buffer> {
-  const { promise, resolve } = Promise.withResolvers<Buffer>();
-  const client = new Client();
-  client.on("error", () => {});
-  const hostVerifier = (key: Buffer): boolean => {
-    resolve(key);
-    return false;
-  };
-  client.connect({ host, port, username: "nobody", hostVerifier });
-  return promise;
-}
-
 async function artifactIn(folder: string): Promise<string> {
   const path = join(folder, "artifact.sh");
   await writeFile(path, exampleArtifact("oss"));
@@ -126,7 +52,7 @@ const genconf = (machine: FolderMachine, name: string): Promise<string> =>
 
 describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
   // Shows R66.
-  test("is installed with the very configuration and script that are given, and waited for", async () => {
+  test("is installed with exactly the given configuration and script, and waited for", async () => {
     await using fixture = await openFixture();
     const { machines, backend, folder } = fixture;
     const [master] = machines.machines;
@@ -142,7 +68,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       await cluster.installFromPath({ buildArtifact: await artifactIn(folder), clusterConfig, ipDetectPath });
       expect(Bun.YAML.parse(await genconf(master!, "config.yaml"))).toEqual({
         ...clusterConfig,
-        // The way to our own server gets a secret path, which is made when the installation starts.
+        // The URL of our server contains a secret path, which is generated when the installation starts.
         bootstrap_url: expect.stringMatching(
           new RegExp(`^${RegExp.escape(String(base["bootstrap_url"]))}/[0-9a-f]{32}$`),
         ),
@@ -181,7 +107,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     expect((await failureOf(agent!.read("var/lib/cluster/pki/custom_ca.key"))).message).toContain("ENOENT");
   }, 30_000);
 
-  test("whose installation fails on a node is told so at once, and the logs are kept", async () => {
+  test("whose installation fails on a node reports it at once, and logs are kept", async () => {
     await using fixture = await openFixture();
     const { backend, folder } = fixture;
     await using cluster = await Cluster.create(backend, { variant: "oss", publicAgents: 0 });

@@ -1,4 +1,4 @@
-/** What the library's nodes run, by a real shell. */
+/** The commands of the library's nodes, run by a real shell. */
 import { describe, expect, test } from "bun:test";
 import { ClusterNode } from "../../../../src/cluster/library/cluster-node.ts";
 import { SharedConnections } from "../../../../src/cluster/library/shared-connections.ts";
@@ -22,7 +22,7 @@ async function startBench(): Promise<Bench> {
   const counts = { opened: 0, closed: 0 };
   const shared = new SharedConnections(() => {
     counts.opened += 1;
-    // The machines' own pool outlives each opening.
+    // The machines' pool is longer-lived than each connection.
     return { ...machines.connections, [Symbol.asyncDispose]: async () => void (counts.closed += 1) };
   });
   return {
@@ -44,13 +44,13 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
   test.each([
     ["alone", {}],
     ["with variables", { env: { A: "1" } }],
-  ])("gets exactly the words it is given, %s", async (_, more: Partial<NodeCommand>) => {
+  ])("passes exactly the given arguments, %s", async (_, more: Partial<NodeCommand>) => {
     await using bench = await startBench();
     const { stdout } = await bench.node.run({ args: ["printf", "[%s]", ...awkward], ...more });
     expect(stdout).toBe(awkward.map((word) => `[${word}]`).join(""));
   });
 
-  test("gives status, stdout and stderr as they are", async () => {
+  test("returns status, stdout and stderr unchanged", async () => {
     await using bench = await startBench();
     const args = ["sh", "-c", "echo out; echo err >&2; exit 37"];
     const result = { status: 37, stdout: "out\n", stderr: "err\n" };
@@ -63,7 +63,7 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(missing.status).toBe(127);
   });
 
-  test("hands on variables that stand in no argument list, and stdin after them", async () => {
+  test("passes variables without any argument list, and stdin after them", async () => {
     await using bench = await startBench();
     const env = { SECRET: "s3cret 'word'\n$5", EMPTY: "" };
     const show = 'printf "%s|%s|" "$SECRET" "${EMPTY-unset}"; tr "\\0" " " </proc/$$/cmdline; echo; cat';
@@ -75,7 +75,7 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect((await failureOf(bench.node.run({ args: [] }))).id).toBe("bad-usage");
   });
 
-  test("runs as root and in the folder that is asked for", async () => {
+  test("runs as root, in the requested folder", async () => {
     await using bench = await startBench();
     await bench.node.run({ args: ["pwd"], cwd: "/tmp" }).then(({ stdout }) => expect(stdout).toBe("/tmp\n"));
     await bench.node.run({ args: ["pwd"], asRoot: false });
@@ -84,7 +84,7 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(bench.machine.commands.map((line) => line.includes("sudo -n"))).toEqual([true, false, false]);
   });
 
-  test("tells the output as it comes, and ends what takes too long or is cancelled", async () => {
+  test("streams output, and ends a command that takes too long or is cancelled", async () => {
     await using bench = await startBench();
     const pieces: string[] = [];
     const cancellation = new AbortController();
@@ -104,7 +104,7 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect((await failureOf(bench.node.run({ args: ["sleep", "60"], timeoutMs: 200 }))).id).toBe("deadline-passed");
   });
 
-  test("shares its connections between commands, lets go of them when idle, and opens them anew", async () => {
+  test("shares connections between commands, closes them when idle, and opens them again", async () => {
     await using bench = await startBench();
     await Promise.all([bench.node.run({ args: ["true"] }), bench.node.run({ args: ["true"] })]);
     await bench.node.run({ args: ["true"] });

@@ -1,4 +1,4 @@
-/** The library's Cluster on in-process machines: what it makes, what it runs, and that it leaves nothing. */
+/** The library's Cluster on in-process machines: what it creates and runs, and that it leaves nothing. */
 import { expect, test } from "bun:test";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { leftIn, nothing } from "../../../support/cloud-fixture.ts";
 
 const ready = "layout=cluster\nstatus=exit 0\nunit=active\ncheck.status=0\nconfig={}\n";
 
-/** The first that matches answers; the last one matches everything. */
+/** The first match answers. The last one matches everything. */
 const answers: readonly ScriptedAnswer[] = [
   { pattern: "e2e-first-contact", replaceHostKey: true },
   { pattern: "artifact\\.sh --version", stdout: '{"variant":"oss","version":"1"}\n' },
@@ -28,7 +28,7 @@ interface Fixture extends AsyncDisposable {
   readonly cloud: LocalCloud;
   readonly backend: CloudBackend;
   readonly folder: string;
-  /** What `onProgress` was told. */
+  /** The calls of `onProgress`. */
   readonly told: string[];
 }
 
@@ -63,7 +63,7 @@ const create = async ({ backend }: Fixture, request: Partial<ClusterRequest> = {
   Cluster.create(backend, { variant: "oss", ...request });
 
 // Shows R67.
-test("a cluster is made, installed, waited for and used, and gone when its scope is left", async () => {
+test("creates, installs, waits for and uses a cluster, which is gone at the end of its scope", async () => {
   await using fixture = await openFixture();
   const { cloud, folder } = fixture;
   const buildArtifact = join(folder, "artifact.sh");
@@ -104,10 +104,10 @@ test("a cluster is made, installed, waited for and used, and gone when its scope
   }
   expect(leftIn(cloud)).toEqual(nothing);
   expect(fixture.told).toContain("master_0: Configure: done");
-}, 30_000);
+}, 120_000);
 
 // Shows R65.
-test("what the body throws comes through, and the cluster is gone all the same", async () => {
+test("an error of the body is thrown, and the cluster is gone as well", async () => {
   await using fixture = await openFixture();
   const body = async (): Promise<void> => {
     await using cluster = await create(fixture);
@@ -132,9 +132,9 @@ test("clusters in the cloud have no snapshots, and names of snapshots are checke
   }
   expect((await failureOf(cluster.snapshot("../x"))).message).toContain('"../x": a snapshot\'s name has');
   expect((await cluster.masters[0].run({ args: ["hostname"] })).status).toBe(0);
-}, 30_000);
+}, 120_000);
 
-test("where the body and the destruction fail, both are seen", async () => {
+test("if both the body and the destruction fail, both errors are thrown", async () => {
   await using fixture = await openFixture();
   const fault = { action: "TerminateInstances", when: "before", times: "always" } as const;
   const body = async (): Promise<void> => {
@@ -149,7 +149,7 @@ test("where the body and the destruction fail, both are seen", async () => {
   fixture.cloud.faults.clear();
 });
 
-test("a destruction that failed can be tried again, and one that went well is done once", async () => {
+test("a failed destruction can be retried, and a successful one is done once", async () => {
   await using fixture = await openFixture();
   const { cloud } = fixture;
   const cluster = await create(fixture);
@@ -177,9 +177,9 @@ test("a creation that fails or is cancelled leaves nothing", async () => {
   const failure: unknown = await failureOf(create(fixture, { cancelSignal: cancellation.signal }));
   expect(failure).toBe(cancelled);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
-}, 30_000);
+}, 120_000);
 
-test("what can be seen to be wrong here is told at once, all of it, and nothing is asked of the cloud", async () => {
+test("all errors that can be detected here are reported at once, without a request to the cloud", async () => {
   await using fixture = await openFixture();
   const wrong = { masters: 2, agents: -1, publicAgents: 1200, clusterId: "not one" };
   const failure = await failureOf(create(fixture, wrong));
@@ -194,7 +194,7 @@ test("what can be seen to be wrong here is told at once, all of it, and nothing 
   expect(fixture.cloud.requests.entries).toEqual([]);
 });
 
-test("an artifact of the other variant, or none, is refused before a node is touched", async () => {
+test("an artifact of the other variant, or a file that isn't one, is rejected before any node changes", async () => {
   await using fixture = await openFixture();
   await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
   const artifact = async (text: string): Promise<string | undefined> => {
@@ -216,7 +216,7 @@ test("an artifact of the other variant, or none, is refused before a node is tou
   expect(fixture.cloud.answers.answered).toHaveLength(commands);
 });
 
-test("an installation that fails leaves the nodes' logs here, with what is secret masked", async () => {
+test("a failed installation saves the nodes' logs, with secrets masked", async () => {
   await using fixture = await openFixture();
   const license = "license-0123456789";
   fixture.cloud.answers.replace([
@@ -239,7 +239,7 @@ test("an installation that fails leaves the nodes' logs here, with what is secre
   expect(fixture.told.join("\n")).not.toContain(license);
 });
 
-test("a cluster is found again by its id, with all that was known of it", async () => {
+test("an existing cluster is found by its id, with everything known about it", async () => {
   await using fixture = await openFixture();
   expect((await failureOf(Cluster.find(fixture.backend, "mine"))).id).toBe("cluster-not-found");
   await using made = await create(fixture, { clusterId: "mine" });
@@ -251,7 +251,7 @@ test("a cluster is found again by its id, with all that was known of it", async 
   expect({ status, stderr }).toEqual({ status: 1, stderr: "one\ntwo\n" });
 });
 
-test("a machine without the key sees the cluster and can destroy it, but can't log in", async () => {
+test("a machine without the key can see and destroy the cluster, but can't log in", async () => {
   await using fixture = await openFixture();
   await create(fixture, { clusterId: "mine" });
   const environment = {

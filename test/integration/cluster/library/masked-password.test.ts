@@ -15,14 +15,14 @@ const master = {
   ssh: { host: "127.0.0.1", port: 1, user: "root" },
 } as NodeRecord;
 
-test("the superuser's password is masked in all that the library tells from the wait on", async () => {
+test("from the wait on, the superuser's password is masked in everything that the library reports", async () => {
   await using folder = await scratchFolder();
   const lines: string[] = [];
   const environment = { XDG_STATE_HOME: folder.path };
   const runtime = libraryRuntime({ environment, onProgress: (line) => void lines.push(line) }, {});
   const cluster: ClusterRecord = { ...exampleCluster([master], "enterprise"), directory: folder.path };
   const state = { isThere: true };
-  // It repeats what it was asked, as an outside program may.
+  // It repeats its arguments, as a foreign program may.
   const find = async (): Promise<ClusterRecord | undefined> => {
     runtime.progress.note("the password may be hush7777");
     return state.isThere ? cluster : undefined;

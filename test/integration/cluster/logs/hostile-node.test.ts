@@ -1,4 +1,4 @@
-/** Nodes whose processes attack those who ask: nothing is written elsewhere, no answer is forged, no secret is saved. */
+/** Nodes with hostile processes: no file is written elsewhere, no answer is forged, no secret is saved. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ import type { FolderMachines } from "../../../support/install-machine.ts";
 
 const signal = new AbortController().signal;
 
-/** Puts all that can be read of the commands that ask for the logs, and forged frames, into the journal. */
+/** Writes everything that can be read of the commands that collect logs, and forged frames, into the journal. */
 const forgingJournal = `#!/bin/sh
 for line in /proc/[0-9]*/cmdline; do
   tr '\\0' '\\n' <"$line" 2>/dev/null | sed 's|$| /../../../escaped|'
@@ -37,7 +37,7 @@ function runtime(lines: string[] = []): Runtime {
 const backendThatSays = (...texts: readonly NamedText[]) => ({ consoleOutput: async () => texts });
 
 describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
-  test("adds no log by what it writes into one, and changes no other", async () => {
+  test("can't add or change a log through the content of another", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: { journalctl: forgingJournal } });
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", "\nunits.txt aGVsbG8=\n\0\n");
     const logs = await collectNodeLogs(cluster(machines, "/none"), machines.connections, { limitMs: 60_000 }, signal);
@@ -48,7 +48,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     expect(byName.get("master_0.journal.txt")).toEndWith("journal of this machine\n");
   }, 30_000);
 
-  test("whose logs are as long as can be: the end of each is there", async () => {
+  test("with extremely long logs: the end of each is saved", async () => {
     const long = "#!/bin/sh\nyes 'the same line again and again' | head -c 3000000\necho the end\n";
     await using machines = await startMachines({ roles: ["master"], programs: { journalctl: long, systemctl: long } });
     const names = ["cluster-e2e/install.log", "cluster-e2e/installer/genconf.log", "cluster-e2e/install.status"];
@@ -72,7 +72,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     }
   }, 60_000);
 
-  test("has no file written outside the folder, and none of the program's own, under names that it makes up", async () => {
+  test("can't make the program write outside the folder, or replace its own files, with forged names", async () => {
     await using scratch = await scratchFolder();
     await using machines = await startMachines({ roles: ["master"], programs: { journalctl: forgingJournal } });
     const directory = join(scratch.path, "state", "cluster");
@@ -130,7 +130,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
   }
 
   // Shows R95.
-  test("gives no secret away to whoever saves its logs, also when another process made the cluster", async () => {
+  test("whose logs contain secrets: they are masked, also if another process created the cluster", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const { files, text, lines } = await saveFromElsewhere(machines, (given) => given);
     expect(files).toContain("agent_0.console.txt");
@@ -142,7 +142,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     expect(lines.filter((line) => line.includes("Warning"))).toEqual([]);
   }, 30_000);
 
-  test("without a first master to ask, that is said", async () => {
+  test("without an answer of the first master: a warning says that logs may show secrets", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const { lines } = await saveFromElsewhere(machines, (given) => ({
       ...given,
@@ -151,9 +151,9 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     expect(lines.join("\n")).toContain("Warning: these logs may show secrets");
   }, 30_000);
 
-  test("that fails while it is asked for the secrets is asked again before anything else of it is read", async () => {
+  test("that fails to return the secrets is asked again before anything else is read", async () => {
     await using scratch = await scratchFolder();
-    // The first base64 that is asked for never comes; the machine is cut off then.
+    // The first base64 never arrives, because the machine is disconnected.
     const base64 = `#!/bin/sh\nif [ ! -e "$MACHINE/run/asked" ]; then : >"$MACHINE/run/asked"; sleep 30; fi\nexec /usr/bin/base64 "$@"\n`;
     await using machines = await startMachines({ roles: ["master"], programs: { base64 } });
     const directory = join(scratch.path, "cluster");
@@ -170,7 +170,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     expect(connections.problem()).toBeUndefined();
   }, 60_000);
 
-  test("whose secrets come later is asked again for them", async () => {
+  test("whose secrets appear later is asked for them again", async () => {
     await using scratch = await scratchFolder();
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const directory = join(scratch.path, "cluster");

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClusterError } from "../../../../src/errors.ts";
 import type { DownloadRequest } from "../../../../src/platform/artifact/artifact-download.ts";
@@ -16,7 +16,7 @@ const bytes = artifactBytes(300_000);
 const sum = createHash("sha256").update(bytes).digest("hex");
 
 const request = (workspaceFolder: string, part: Partial<DownloadRequest> = {}): DownloadRequest => ({
-  // Pauses cost nothing on this clock.
+  // On this clock, pauses take no time.
   clock: { now: () => systemClock.now(), sleep: async () => {} },
   workspaceFolder,
   sha256: undefined,
@@ -40,7 +40,7 @@ async function failure(url: string, given: DownloadRequest, signal = never): Pro
 }
 
 // Shows R41.
-test("a download stands in a private folder of the workspace, and is gone after use", async () => {
+test("a download is in a private folder of the workspace, and is removed after use", async () => {
   await using workspace = await scratchFolder();
   await using server = webServer((asked) => rangeAnswer(asked, bytes, {}));
   const progress: (number | undefined)[][] = [];
@@ -65,7 +65,7 @@ test("a download stands in a private folder of the workspace, and is gone after 
 test.each([
   ["an entity tag", "ETag", '"v1"'],
   ["a date", "Last-Modified", "Wed, 01 Jan 2020 00:00:00 GMT"],
-])("a transfer that is cut off goes on where it stopped, by %s", async (_kind, name, value) => {
+])("an interrupted transfer resumes where it stopped, with %s", async (_kind, name, value) => {
   await using workspace = await scratchFolder();
   const headers = `${name}: ${value}\r\n`;
   await using server = await rawServer((asked) => cutAnswer(bytes, 120_000, { headers, request: asked }));
@@ -77,7 +77,7 @@ test.each([
   }));
   expect(first).toEqual({ offset: Number.NaN, validator: undefined });
   expect(rest[0]?.offset).toBeGreaterThan(0);
-  // On a busy computer a connection may be cut before anything of it was read.
+  // On a busy computer, a connection may be closed before anything was read from it.
   expect(
     rest.every(({ offset, validator }, index) => offset >= (rest[index - 1]?.offset ?? 0) && validator === value),
   ).toBe(true);
@@ -86,7 +86,7 @@ test.each([
 test.each([
   ["gives nothing to recognise the file by", ""],
   ["has only a weak entity tag", 'ETag: W/"v1"\r\n'],
-])("where the server %s, the transfer begins anew", async (_case, headers) => {
+])("if the server %s, the transfer starts over", async (_case, headers) => {
   await using workspace = await scratchFolder();
   await using server = await rawServer((_asked, count) =>
     cutAnswer(bytes, count === 1 ? 100_000 : bytes.length, { headers }),
@@ -96,7 +96,30 @@ test.each([
   expect(server.requests.join("")).not.toMatch(/^(if-)?range:/im);
 });
 
-test("where the file has changed meanwhile, the new one is taken whole", async () => {
+const mountLack =
+  process.getuid?.() === 0 && process.platform === "linux" ? undefined : "only root on Linux can mount a small disk";
+
+test.skipIf(mountLack !== undefined)(
+  `the rest of a transfer only needs space for the rest (${mountLack ?? "here"})`,
+  async () => {
+    await using scratch = await scratchFolder();
+    const workspace = join(scratch.path, "workspace");
+    await mkdir(workspace);
+    await Bun.$`mount -t tmpfs -o size=512k tmpfs ${workspace}`.quiet();
+    try {
+      const headers = 'ETag: "v1"\r\n';
+      await using server = await rawServer((asked, count) =>
+        cutAnswer(bytes, count === 1 ? 250_000 : Infinity, { headers, request: asked }),
+      );
+      await using artifact = await download(server.origin, request(workspace));
+      expect(artifact.sizeBytes).toBe(bytes.length);
+    } finally {
+      await Bun.$`umount --lazy ${workspace}`.quiet();
+    }
+  },
+);
+
+test("if the file has changed meanwhile, the new one is downloaded completely", async () => {
   await using workspace = await scratchFolder();
   const newer = artifactBytes(200_000, "#!/bin/bash\n# newer\n");
   await using server = await rawServer((_asked, count) =>
@@ -108,7 +131,7 @@ test("where the file has changed meanwhile, the new one is taken whole", async (
   expect(newer.equals(await readFile(artifact.path))).toBe(true);
 });
 
-test("a server that answers 416 to the rest is asked for the whole", async () => {
+test("if the server answers 416 to the rest, the whole file is requested", async () => {
   await using workspace = await scratchFolder();
   await using server = await rawServer((_asked, count) => {
     if (count === 1) return cutAnswer(bytes, 100_000, { headers: 'ETag: "v1"\r\n' });
@@ -120,7 +143,7 @@ test("a server that answers 416 to the rest is asked for the whole", async () =>
   expect(artifact.sizeBytes).toBe(bytes.length);
 });
 
-test("a server that sends another part than asked for is not believed", async () => {
+test("a part other than the requested one is rejected", async () => {
   await using workspace = await scratchFolder();
   await using server = await rawServer((_asked, count) =>
     count === 1
@@ -132,7 +155,7 @@ test("a server that sends another part than asked for is not believed", async ()
   );
 });
 
-test("a transfer that is cut off again and again fails, and nothing is left", async () => {
+test("a transfer that keeps breaking off fails and leaves nothing", async () => {
   await using workspace = await scratchFolder();
   await using server = await rawServer(() => cutAnswer(bytes, 1000));
   const error = await failure(`${server.origin}/a?${secret}`, request(workspace.path));
@@ -140,7 +163,7 @@ test("a transfer that is cut off again and again fails, and nothing is left", as
   expect(error.message).toStartWith(`Cannot read the artifact ${server.origin}/a?***: the connection was lost`);
 });
 
-test("a transfer that stands still is cut off", async () => {
+test("a stalled transfer is aborted", async () => {
   await using workspace = await scratchFolder();
   await using server = webServer((_asked, count) => {
     if (count > 1) return new Response(bytes);
@@ -154,7 +177,7 @@ test("a transfer that stands still is cut off", async () => {
   expect([artifact.sizeBytes, server.requests.length]).toEqual([bytes.length, 2]);
 });
 
-test("another sum than asked for is refused with both sums", async () => {
+test("a wrong checksum is an error that shows both checksums", async () => {
   await using workspace = await scratchFolder();
   await using server = webServer(() => new Response(bytes));
   const sha256 = "0".repeat(64);
@@ -165,13 +188,13 @@ test("another sum than asked for is refused with both sums", async () => {
   ]);
 });
 
-test("a web page in the artifact's place is refused", async () => {
+test("a web page instead of the artifact is rejected", async () => {
   await using workspace = await scratchFolder();
   await using server = webServer(() => new Response("<html>expired</html>"));
   expect((await failure(server.origin, request(workspace.path))).id).toBe("artifact-invalid");
 });
 
-test("an artifact that would not fit is refused before it is taken", async () => {
+test("an artifact that doesn't fit on the disk is rejected before the download", async () => {
   await using workspace = await scratchFolder();
   await using server = await rawServer(
     () => "HTTP/1.1 200 OK\r\nContent-Length: 900000000000000\r\nConnection: close\r\n\r\n#!",
@@ -181,7 +204,7 @@ test("an artifact that would not fit is refused before it is taken", async () =>
   expect(error.message).toMatch(/ has [\d.]+ GB of free space, but 990000\.0 GB are required\.$/);
 });
 
-test("an abort in the middle leaves nothing", async () => {
+test("an abort during the download leaves nothing", async () => {
   await using workspace = await scratchFolder();
   const abort = new AbortController();
   await using server = webServer(
@@ -202,7 +225,7 @@ test("an abort in the middle leaves nothing", async () => {
   expect(error.message).toBe("interrupted");
 });
 
-test("a local artifact is used where it is, and stays", async () => {
+test("a local artifact is used in place, and stays", async () => {
   await using workspace = await scratchFolder();
   await using home = await scratchFolder();
   const path = join(home.path, "a.sh");

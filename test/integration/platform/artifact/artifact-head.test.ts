@@ -11,7 +11,7 @@ import { artifactBytes, rangeAnswer, rawServer, webServer } from "./artifact-ser
 const signal = new AbortController().signal;
 const secret = "hunter2-token";
 
-/** A clock on which pauses cost nothing. */
+/** A clock on which pauses take no time. */
 const quickClock = { now: () => systemClock.now(), sleep: async () => {} };
 
 const read = (text: string, limitMs = 15_000) =>
@@ -22,12 +22,12 @@ async function failure(text: string, limitMs?: number): Promise<ClusterError> {
     () => new Error("it was read"),
     (thrown: unknown) => thrown,
   );
-  // Whatever the failure is, nothing that could be printed of it gives the secret away.
+  // Nothing printable of any failure reveals the secret.
   expect(Bun.inspect(error, { depth: 10 })).not.toContain(secret);
   return error as ClusterError;
 }
 
-test("a server that knows ranges is asked for 4 KiB only", async () => {
+test("only 4 KiB are requested from a server that supports ranges", async () => {
   const bytes = artifactBytes(1_000_000);
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
   expect(await read(`${server.origin}/a.sh?token=${secret}`)).toEqual({
@@ -38,7 +38,7 @@ test("a server that knows ranges is asked for 4 KiB only", async () => {
   expect(server.requests.map((request) => request.headers.get("range"))).toEqual(["bytes=0-4095"]);
 });
 
-test("of a server that knows no ranges no more than the beginning is taken", async () => {
+test("only the beginning is read from a server without ranges", async () => {
   const sent = { chunks: 0 };
   const chunk = artifactBytes(65_536, "#!/bin/bash\n# variant: ee\n");
   await using server = webServer(() => {
@@ -58,14 +58,14 @@ test("of a server that knows no ranges no more than the beginning is taken", asy
   expect(sent.chunks).toBe(chunks);
 });
 
-test("an artifact shorter than 4 KiB is read whole", async () => {
+test("an artifact shorter than 4 KiB is read completely", async () => {
   const bytes = artifactBytes(100, "#!/bin/bash\n# variant: enterprise\n");
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
   expect(await read(server.origin)).toEqual({ variant: "enterprise", layout: "cluster", sizeBytes: 100 });
 });
 
 test.each([301, 302, 303, 307, 308])(
-  "a redirect with %d is followed, without the user part where it leads elsewhere",
+  "a redirect with %d is followed, without the URL's credentials if it leads to another server",
   async (status) => {
     await using target = webServer((request) => rangeAnswer(request, artifactBytes(5000), {}));
     await using server = webServer((request) =>
@@ -84,7 +84,7 @@ test.each([301, 302, 303, 307, 308])(
   },
 );
 
-test("redirects in a circle end", async () => {
+test("a loop of redirects ends", async () => {
   await using server = webServer(() => new Response(null, { status: 302, headers: { location: `/?${secret}` } }));
   const error = await failure(`${server.origin}/a?${secret}`);
   expect(error.message).toBe(
@@ -95,7 +95,7 @@ test("redirects in a circle end", async () => {
 test.each([
   ["ftp://me:hunter2-token@host.example/a", "the server redirects to an invalid URL: ftp://***@host.example/a."],
   ["https://[bad/?hunter2-token", "the server redirects to an invalid URL: https://[bad/?***."],
-])("a redirect to %s is refused", async (location, reason) => {
+])("a redirect to %s is rejected", async (location, reason) => {
   await using server = webServer(() => new Response(null, { status: 302, headers: { location } }));
   expect((await failure(server.origin)).message).toBe(`Cannot read the artifact ${server.origin}/: ${reason}`);
 });
@@ -108,7 +108,7 @@ test.each([
   [400, "the server answered (HTTP 400).", 1],
   [429, "the server answered (HTTP 429).", 4],
   [503, "the server failed (HTTP 503).", 4],
-])("an answer %d is a failure, asked for %s times over", async (status, reason, asked) => {
+])("a response %d is an error after %s requests", async (status, reason, asked) => {
   await using server = webServer(() => new Response(`<p>${secret}</p>`, { status }));
   const error = await failure(`${server.origin}/a.sh?X-Signature=${secret}`);
   expect(error.id).toBe("artifact-unreachable");
@@ -117,14 +117,14 @@ test.each([
   expect(server.requests.length).toBe(asked);
 });
 
-test("a failure that passes is not noticed", async () => {
+test("a transient failure is retried silently", async () => {
   await using server = webServer((request, count) =>
     count < 3 ? new Response("busy", { status: 503 }) : rangeAnswer(request, artifactBytes(5000), {}),
   );
   expect((await read(server.origin)).variant).toBe("oss");
 });
 
-test("a web page in the artifact's place is told as such", async () => {
+test("a web page instead of the artifact is reported as such", async () => {
   await using server = webServer(
     () => new Response("<!DOCTYPE html><title>Sign in</title>", { headers: { "content-type": "text/html" } }),
   );
@@ -135,19 +135,19 @@ test("a web page in the artifact's place is told as such", async () => {
   ]);
 });
 
-test.each([200, 416])("an empty file is no artifact (HTTP %d)", async (status) => {
+test.each([200, 416])("an empty file isn't an artifact (HTTP %d)", async (status) => {
   await using server = webServer(() => new Response(null, { status }));
   expect((await failure(server.origin)).message).toEndWith("is not a release artifact: it is empty.");
 });
 
-test("a server that stays silent is given up after the limit", async () => {
+test("a server that never answers is given up at the time limit", async () => {
   await using server = webServer(() => new Promise<Response>(() => {}));
   const error = await failure(`${server.origin}/a?${secret}`, 200);
   expect(error.message).toBe(`Cannot read the artifact ${server.origin}/a?***: no answer within 0.2 s.`);
   expect(error.transient).toBe(true);
 });
 
-test("a body that stops in the middle is given up after the limit", async () => {
+test("a body that stalls is given up at the time limit", async () => {
   await using server = webServer(
     () =>
       new Response(
@@ -162,7 +162,7 @@ test("a body that stops in the middle is given up after the limit", async () => 
   expect((await failure(server.origin, 200)).message).toEndWith("no answer within 0.2 s.");
 });
 
-test("an abort ends it at once with its own reason", async () => {
+test("an abort ends it at once with the abort's reason", async () => {
   await using server = webServer(() => new Promise<Response>(() => {}));
   const abort = new AbortController();
   const reading = readArtifactHead(
@@ -174,7 +174,7 @@ test("an abort ends it at once with its own reason", async () => {
   expect(await reading.catch(String)).toBe("Error: interrupted");
 });
 
-test("a certificate that nobody vouches for is refused", async () => {
+test("an untrusted certificate is rejected", async () => {
   await using folder = await scratchFolder();
   await using server = webServer(() => new Response("x"), await selfSigned(folder.path));
   const error = await failure(`${server.origin}/a?${secret}`);
@@ -185,7 +185,7 @@ test("a certificate that nobody vouches for is refused", async () => {
   expect(server.requests).toEqual([]);
 });
 
-test("NODE_EXTRA_CA_CERTS helps, and a redirect from https to http is refused", async () => {
+test("NODE_EXTRA_CA_CERTS adds trust, and a redirect from https to http is rejected", async () => {
   await using folder = await scratchFolder();
   await using plain = webServer(() => new Response(artifactBytes(5000)));
   const tls = await selfSigned(folder.path);
@@ -206,7 +206,7 @@ test("NODE_EXTRA_CA_CERTS helps, and a redirect from https to http is refused", 
   expect(plain.requests).toEqual([]);
 });
 
-/** The runtime reads NODE_EXTRA_CA_CERTS once, at its start. */
+/** Uses a child process, because the runtime reads NODE_EXTRA_CA_CERTS only when it starts. */
 const readInChild = `
   const { readArtifactHead } = await import("${import.meta.dir}/../../../../src/platform/artifact/artifact-head.ts");
   const { systemClock } = await import("${import.meta.dir}/../../../../src/system/runtime.ts");
@@ -224,7 +224,7 @@ async function selfSigned(folder: string): Promise<Bun.TLSOptions> {
   return { key: Bun.file(key), cert: Bun.file(cert) };
 }
 
-test("https to a server without TLS fails as such", async () => {
+test("https to a server without TLS is an error that says so", async () => {
   await using server = webServer(() => new Response("x"));
   const error = await failure(`${server.origin.replace("http:", "https:")}/a?${secret}`);
   expect(error.message).toEndWith(": the TLS handshake failed (EPROTO).");
@@ -236,7 +236,7 @@ test.each([
     "https://me:hunter2-token@no-such-host.invalid/",
     "https://***@no-such-host.invalid/: the host name is unknown (ENOTFOUND).",
   ],
-])("the dead address %s is told with its reason", async (url, message) => {
+])("the unreachable URL %s is reported with the reason", async (url, message) => {
   const error = await failure(url);
   expect([error.id, error.message]).toEqual(["artifact-unreachable", `Cannot read the artifact ${message}`]);
 });
@@ -244,14 +244,14 @@ test.each([
 test.each([
   ["", "the connection was lost (ECONNRESET)."],
   ["hello, I speak no HTTP\r\n\r\n", "the server does not speak HTTP (Malformed_HTTP_Response)."],
-])("a server that answers %j is no web server", async (answer, reason) => {
+])("a server that answers %j isn't a web server", async (answer, reason) => {
   await using server = await rawServer(() => answer);
   const error = await failure(`${server.origin}/?${secret}`);
   expect(error.message).toEndWith(`: ${reason}`);
   expect(server.requests.length).toBe(4);
 });
 
-test("a local artifact is read where it is", async () => {
+test("a local artifact is read in place", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "my artifact.sh");
   await Bun.write(path, artifactBytes(9000));
@@ -259,7 +259,7 @@ test("a local artifact is read where it is", async () => {
   expect(await read(Bun.pathToFileURL(path).href)).toEqual({ variant: "oss", layout: "cluster", sizeBytes: 9000 });
 });
 
-test("local files that are missing, folders or no script are told apart", async () => {
+test("missing files, folders and files that aren't scripts are different errors", async () => {
   await using folder = await scratchFolder();
   const { path } = folder;
   await mkdir(join(path, "folder"));
@@ -278,7 +278,7 @@ test("local files that are missing, folders or no script are told apart", async 
   `);
 });
 
-test("a pipe is refused at once, though nobody writes to it", async () => {
+test("a pipe is rejected at once, even if nothing writes to it", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "pipe");
   await Bun.$`mkfifo ${path}`;
@@ -286,4 +286,4 @@ test("a pipe is refused at once, though nobody writes to it", async () => {
     id: "artifact-invalid",
     message: `${path} is not a release artifact: it is not a file.`,
   });
-}, 5_000);
+}, 120_000);

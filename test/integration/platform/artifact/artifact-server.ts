@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** An artifact's beginning, and bytes that differ everywhere, so that a part put in a wrong place shows. */
+/** The beginning of an artifact, followed by bytes that differ everywhere, so that a misplaced part is detected. */
 export function artifactBytes(sizeBytes: number, head = "#!/bin/bash\n# variant: oss\n"): Buffer<ArrayBuffer> {
   const bytes = Buffer.alloc(sizeBytes);
   for (let index = 0; index < sizeBytes; index += 1) bytes[index] = (index * 31 + (index >> 8) * 7) & 0xff;
@@ -13,7 +13,7 @@ export interface WebServer extends AsyncDisposable {
   readonly requests: { readonly method: string; readonly url: string; readonly headers: Headers }[];
 }
 
-/** A web server on loopback that keeps what it was asked. */
+/** A web server on loopback that records its requests. */
 export function webServer(
   answer: (request: Request, count: number) => Response | Promise<Response>,
   tls?: Bun.TLSOptions,
@@ -23,7 +23,7 @@ export function webServer(
     hostname: "127.0.0.1",
     port: 0,
     ...(tls === undefined ? {} : { tls }),
-    // Copied, because Bun forgets a request's headers once it is answered.
+    // Copied, because Bun drops a request's headers after the response.
     fetch: (request) => {
       const { method, url } = request;
       return answer(request, requests.push({ method, url, headers: new Headers(request.headers) }));
@@ -38,7 +38,7 @@ export function webServer(
   };
 }
 
-/** Serves the parts that are asked for, as real file servers do. */
+/** Serves byte ranges, like real file servers. */
 export function rangeAnswer(request: Request, bytes: Buffer<ArrayBuffer>, headers: Record<string, string>): Response {
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get("range") ?? "") ?? [];
   const validator = request.headers.get("if-range");
@@ -88,7 +88,7 @@ export async function rawServer(answer: (request: string, count: number) => Uint
   };
 }
 
-/** The head of an answer with the whole, or with the rest that was asked for, and at most `sentBytes` of its body. */
+/** Returns the head of a response with the whole file or the requested rest, and at most `sentBytes` of its body. */
 export function cutAnswer(bytes: Uint8Array, sentBytes: number, { headers = "", request = "" } = {}): Uint8Array {
   const offset = Number(/^range: bytes=(\d+)-/im.exec(request)?.[1] ?? 0);
   const status = offset === 0 ? "200 OK" : "206 Partial Content";

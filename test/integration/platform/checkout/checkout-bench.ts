@@ -12,7 +12,7 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const signal = new AbortController().signal;
 
-/** A master that is a folder of this machine, and a checkout beside it. */
+/** A master that is a folder of this machine, and a checkout. */
 export interface CheckoutBench extends AsyncDisposable {
   readonly checkout: string;
   readonly tests: string;
@@ -57,7 +57,7 @@ export async function checkoutBench(variant: Variant): Promise<CheckoutBench> {
   };
 }
 
-/** Runs commands in this machine's own shell. Breaks its stdin off after so many bytes, as a lost connection does. */
+/** Runs commands in this machine's shell. Can close their stdin after some bytes, like a lost connection. */
 export const localConnection = (cutAfterBytes = Infinity): Connection => ({
   isOpen: true,
   run: async (command) => {
@@ -91,5 +91,5 @@ export async function sync(place: CheckoutBench, connection = localConnection(),
   return syncCheckout(checkout, { sumOf: createFileSums(), ...target }, signal);
 }
 
-/** Where the bench's tests lie in its checkout. */
+/** The folder of the tests in the checkout. */
 export const extra = "checkout/packages/integration-test/extra";

@@ -1,11 +1,11 @@
-/** How a sync tells which files have changed. */
+/** How a sync detects which files have changed. */
 import { expect, test } from "bun:test";
 import { readFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
 import { checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";
 
-/** Also notes which commands ran, by the mark that they begin with. */
+/** Also records which commands ran, by the mark at their beginning. */
 function notingConnection(): { readonly connection: Connection; readonly marks: string[] } {
   const connection = localConnection();
   const marks: string[] = [];
@@ -16,7 +16,7 @@ function notingConnection(): { readonly connection: Connection; readonly marks: 
   return { connection: { ...connection, run }, marks };
 }
 
-test("where sizes and times tell that nothing has changed, one command is enough and no file is read", async () => {
+test("if sizes and times are unchanged, one command is enough and no file is read", async () => {
   await using place = await bench("oss");
   await place.write(`${extra}/deeper/test two.py`, "two");
   await place.write("checkout/packages/bootstrap/extra/cluster_internal_utils/new.py", "library");
@@ -27,7 +27,7 @@ test("where sizes and times tell that nothing has changed, one command is enough
   expect(marks).toEqual(["e2e-sync-state"]);
 });
 
-test("files with another time, as in a fresh clone, are compared and not sent again", async () => {
+test("files with other times, as in a fresh clone, are compared and not sent again", async () => {
   await using place = await bench("oss");
   await place.write(`${extra}/a\\b 'c'.py`, "one");
   await place.write("checkout/packages/bootstrap/extra/cluster_internal_utils/new.py", "library");
@@ -38,7 +38,7 @@ test("files with another time, as in a fresh clone, are compared and not sent ag
   expect(marks).toEqual(["e2e-sync-state", "e2e-sync-sums"]);
 });
 
-test("contents that changed within a second, to as many bytes, are sent", async () => {
+test("files that changed within a second, without a change of size, are sent", async () => {
   await using place = await bench("oss");
   const source = join(place.checkout, "..", extra, "test_new.py");
   await utimes(source, 1_600_000_000.1, 1_600_000_000.1);
@@ -47,13 +47,13 @@ test("contents that changed within a second, to as many bytes, are sent", async 
   await utimes(source, 1_600_000_000.104, 1_600_000_000.104);
   expect(await sync(place)).toMatchObject({ sentFiles: 1 });
   expect(await readFile(join(place.tests, "test_new.py"), "utf8")).toBe("NEW");
-  // And so are those that were changed on the node.
+  // So are those that were changed on the node.
   await Bun.write(join(place.tests, "test_new.py"), "own");
   expect(await sync(place)).toMatchObject({ sentFiles: 1 });
   expect(await readFile(join(place.tests, "test_new.py"), "utf8")).toBe("NEW");
 });
 
-test("contents that changed under the same size and time are found by their checksums", async () => {
+test("checksums detect files that changed without a change of size or time", async () => {
   await using place = await bench("oss");
   const source = join(place.checkout, "..", extra, "test_new.py");
   await utimes(source, 1_600_000_000, 1_600_000_000);

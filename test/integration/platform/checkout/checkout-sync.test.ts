@@ -5,13 +5,13 @@ import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";
 
-test("a node whose version file names no variant, as of older releases, has the cluster's", async () => {
+test("a node whose version file has no variant, as in older releases, has the cluster's variant", async () => {
   await using place = await bench("oss");
   await place.write("opt/etc/version.json", '{"version": "1.10.11"}');
   expect(await sync(place)).toMatchObject({ sentFiles: 1 });
 });
 
-test("tests and library are replaced as the rules say, everything else stays", async () => {
+test("replaces tests and library, and keeps everything else", async () => {
   await using place = await bench("oss");
   await place.write(`${extra}/conftest.py`, "conf", 0o600);
   await place.write(`${extra}/run tests'é`, "#!/bin/sh", 0o700);
@@ -33,7 +33,7 @@ test("tests and library are replaced as the rules say, everything else stays", a
   expect((await stat(join(place.tests, "run tests'é"))).mode & 0o777).toBe(0o755);
 });
 
-test("a second sync sends only what has changed, and leaves the same", async () => {
+test("a second sync sends only changed files, with the same result", async () => {
   await using place = await bench("oss");
   await place.write(`${extra}/test_two.py`, "two");
   await place.write(`${extra}/run`, "run", 0o755);
@@ -44,14 +44,14 @@ test("a second sync sends only what has changed, and leaves the same", async () 
   await place.write(`${extra}/test_two.py`, "TWO");
   await chmod(join(place.checkout, "..", extra, "run"), 0o644);
   await rm(join(place.checkout, "..", extra, "test_new.py"));
-  // Another mode is a change too.
+  // A changed mode counts too.
   expect(await sync(place)).toEqual({ files: 2, sentFiles: 2, sentBytes: 6 });
   expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./run", "./test_two.py"]);
   expect(await readFile(join(place.tests, "test_two.py"), "utf8")).toBe("TWO");
   expect((await stat(join(place.tests, "run"))).mode & 0o777).toBe(0o644);
 });
 
-test("an open source checkout on an enterprise cluster stands beside its own tests", async () => {
+test("on an enterprise cluster, an open source checkout is put beside the cluster's own tests", async () => {
   await using place = await bench("enterprise");
   const own = "opt/packages/tests--1";
   await place.write(`${own}/conftest.py`, "enterprise");
@@ -86,7 +86,7 @@ test("an enterprise checkout on an enterprise cluster goes to the tests folder i
   expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
 });
 
-test("stale bytecode goes with the files that it was made of", async () => {
+test("stale bytecode is removed together with its sources", async () => {
   await using place = await bench("oss");
   await place.write("opt/packages/tests--1/__pycache__/test_old.cpython-39.pyc", "cache");
   await sync(place);
@@ -94,11 +94,11 @@ test("stale bytecode goes with the files that it was made of", async () => {
 });
 
 // Shows R112.
-test("a transfer that breaks off anywhere leaves the former files and nothing else", async () => {
+test("a transfer that breaks off at any point leaves the old files and nothing else", async () => {
   await using place = await bench("oss");
   await place.write(`${extra}/test_two.py`, "2".repeat(3000));
   const before = await place.tree(join(place.checkout, "../opt"));
-  // Headers, contents, padding and the end of the archive, each cut at and between its blocks.
+  // Headers, contents, padding and the end of the archive, cut at and between blocks.
   for (const cutAfterBytes of [0, 1, 512, 515, 1024, 1500, 1536, 4096, 4608, 5000, 5119]) {
     const failure: unknown = await sync(place, localConnection(cutAfterBytes)).catch((error: unknown) => error);
     expect(failure).toMatchObject({ id: "transfer-failed", transient: true });
@@ -110,7 +110,7 @@ test("a transfer that breaks off anywhere leaves the former files and nothing el
   expect(await sync(place)).toMatchObject({ sentFiles: 2 });
 });
 
-test("what a power failure left in the middle of a swap is set right", async () => {
+test("repairs a swap that a power failure interrupted", async () => {
   await using place = await bench("oss");
   const beside = (what: string): string => place.tests.replace("tests--1", `.tests--1.cluster-e2e-${what}`);
   await Bun.$`mv ${place.tests} ${beside("former")} && mkdir ${beside("new")} ${beside("incoming")}`;
@@ -129,7 +129,7 @@ test("a link on the node is replaced, not written through", async () => {
   expect(await readFile(join(place.tests, "notes.txt"), "utf8")).toBe("notes");
 });
 
-test("two syncs at once end as one after the other", async () => {
+test("two concurrent syncs have the result of one after the other", async () => {
   await using place = await bench("oss");
   await utimes(join(place.checkout, "..", extra, "test_new.py"), 1, 1);
   const reports = await Promise.all([sync(place), sync(place), sync(place)]);
@@ -140,7 +140,7 @@ test("two syncs at once end as one after the other", async () => {
 test.each([
   ["opt/etc/version.json", "does not exist"],
   ["opt/packages", "does not exist"],
-])("without %s the cluster counts as not installed yet", async (path, reason) => {
+])("without %s the cluster counts as not yet installed", async (path, reason) => {
   await using place = await bench("oss");
   await rm(join(place.checkout, "..", path), { recursive: true });
   const failure: unknown = await sync(place).catch((error: unknown) => error);
@@ -149,7 +149,7 @@ test.each([
   expect(String(failure)).toContain(reason);
 });
 
-test("a library without a place on the node stops the whole sync", async () => {
+test("a library that the node doesn't have stops the whole sync", async () => {
   await using place = await bench("oss");
   await place.write("checkout/packages/bootstrap/extra/cluster_internal_utils/new.py", "library");
   await rm(place.library, { recursive: true });
@@ -157,7 +157,7 @@ test("a library without a place on the node stops the whole sync", async () => {
   expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_old.py"]);
 });
 
-test("a link that leaves the checkout is refused; one inside is sent as what it leads to", async () => {
+test("a link that leaves the checkout is rejected; the target of one inside is sent", async () => {
   await using place = await bench("oss");
   await place.write("checkout/shared.txt", "shared");
   await symlink("../../../shared.txt", join(place.checkout, "..", extra, "inside.txt"));
@@ -171,7 +171,7 @@ test("a link that leaves the checkout is refused; one inside is sent as what it 
   });
 });
 
-test("a folder that is no checkout is refused with the paths looked for", async () => {
+test("a folder that isn't a checkout is rejected with the paths that were tried", async () => {
   await using folder = await scratchFolder();
   expect(await readCheckout(folder.path)).toEqual({
     problems: [
@@ -183,7 +183,7 @@ test("a folder that is no checkout is refused with the paths looked for", async 
   });
 });
 
-test("a checkout of another family's tests is refused with the path looked for", async () => {
+test("a checkout for another layout is rejected with the path that was tried", async () => {
   await using place = await bench("oss");
   await Bun.$`mv integration-test dcos-integration-test`.cwd(join(place.checkout, "packages"));
   expect(await sync(place).catch((error: unknown) => error)).toMatchObject({
@@ -192,7 +192,7 @@ test("a checkout of another family's tests is refused with the path looked for",
   });
 });
 
-test("a name on the node with a line break in it does not pose as a file that is there already", async () => {
+test("a name with a line break on the node is not mistaken for an existing file", async () => {
   await using place = await bench("oss");
   const { mtimeMs } = await stat(join(place.checkout, "..", extra, "test_new.py"));
   const record = `x\n644 3 ${(mtimeMs / 1000).toFixed(6)} tests`;

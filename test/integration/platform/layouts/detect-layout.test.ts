@@ -5,12 +5,12 @@ import { machinesLack, startMachines } from "../../../support/install-machine.ts
 
 const { signal } = new AbortController();
 
-test.skipIf(machinesLack !== undefined)("a node tells its layout by what stands on it", async () => {
+test.skipIf(machinesLack !== undefined)("detects the layout from a node's files", async () => {
   await using machines = await startMachines({ roles: ["master"] });
   const machine = machines.machines[0]!;
   const connection = await machines.connections.connect(machine.node, signal);
   const argv = ["sh", "-c", `${layoutLines(layouts)}printf %s "$layout"`];
-  const looking = { argv, sudo: true, limitMs: 5000, task: "checking what is installed" };
+  const looking = { argv, sudo: true, limitMs: 30_000, task: "checking what is installed" };
   expect((await connection.run(looking, signal)).stdout).toBe("");
   await machine.write("opt/mesosphere/etc/dcos-version.json", "{}");
   expect((await connection.run(looking, signal)).stdout).toBe("dcos");

@@ -1,4 +1,4 @@
-/** The configuration keys of a layout's own: which nodes get them, and that the user's win. */
+/** Configuration keys that a layout adds: which clusters get them, and that the user's take precedence. */
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { added, exampleCluster, examplePlan } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 
-/** A node on which nothing is missing, Docker included. */
+/** A node that has everything, including Docker. */
 const completeNode = {
   ...Object.fromEntries(
     ["docker", "unzip", "ipset", "ping", "ifconfig", "dig", "getent", "swapoff"].map((name) => [name, "#!/bin/sh\n"]),
@@ -17,7 +17,7 @@ const completeNode = {
   stat: '#!/bin/sh\ncase "$*" in */sys/fs/cgroup) echo tmpfs ;; *) exec /usr/bin/stat "$@" ;; esac\n',
 };
 
-/** An artifact of a DC/OS release, which notes each of its genconf's configurations. */
+/** An artifact of a DC/OS release that records the configuration of each genconf. */
 const artifact = (secondLine: string): string => `#!/bin/bash
 ${secondLine}
 case $1 in
@@ -31,7 +31,7 @@ case $1 in
 esac
 `;
 
-/** Returns the configuration of each genconf, the last of which counts. */
+/** Returns the configuration of each genconf. The last one counts. */
 async function configurations(
   secondLine: string,
   changes: Partial<InstallPlan>,
@@ -58,20 +58,20 @@ async function configurations(
 const keys = { check_time: false, exhibitor_tls_enabled: false };
 
 describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS release", () => {
-  test("gets the release's keys if the artifact's second line tells the layout", async () => {
+  test("gets the release's keys if the artifact's second line names the layout", async () => {
     const found = await configurations("# variant: ee", { layoutHint: "dcos" });
     expect(found).toEqual([expect.objectContaining(keys)]);
   }, 20_000);
 
   // Shows R117.
-  test("gets them too if only genconf's output tells the layout", async () => {
+  test("gets them too if only genconf's output reveals the layout", async () => {
     const found = await configurations("", { layoutHint: undefined });
     expect(found).toHaveLength(2);
     expect(found[0]).not.toHaveProperty("check_time");
     expect(found[1]).toMatchObject({ ...keys, superuser_username: "admin" });
   }, 20_000);
 
-  test("keeps what the user says about them", async () => {
+  test("keeps the user's values", async () => {
     const found = await configurations("# variant: ee", {
       layoutHint: "dcos",
       configuration: added({ check_time: true }),

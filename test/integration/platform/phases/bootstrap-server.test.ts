@@ -1,4 +1,4 @@
-/** The bootstrap server alone, on this machine's Pythons: as on a node, it is given a settings file and ends by itself. */
+/** The bootstrap server alone, with each Python of this machine. As on a node, it reads a settings file and ends by itself. */
 import { describe, expect, test } from "bun:test";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -16,9 +16,9 @@ const pythons = process.platform === "linux" ? ["python3", "python2.7"].filter(c
 interface RunningServer extends AsyncDisposable {
   readonly ended: Promise<number>;
   readonly state: () => Promise<string>;
-  /** What the server sends to somebody at `from` who sends `text`, as bytes in Latin 1. */
+  /** Sends `text` (Latin 1) from the address `from`, and returns the server's response. */
   talk(from: string, text: string): Promise<string>;
-  /** A client that says nothing. Resolves once it is connected; `closed` when the server has had enough of it. */
+  /** Connects a client that sends nothing. `closed` resolves when the server closes the connection. */
   hang(from: string): Promise<{ readonly socket: Socket; readonly closed: Promise<void> }>;
   again(): Promise<RunningServer>;
 }
@@ -99,7 +99,7 @@ const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d{3}) /.exec(answer)
 const bodyOf = (answer: string): string => answer.slice(answer.indexOf("\r\n\r\n") + 4);
 
 describe.each(pythons)("under %s", (python) => {
-  test("every file is read whole by a node that knows the path, over links inside the folder too", async () => {
+  test("a node that knows the path gets each file completely, also through links inside the folder", async () => {
     await using server = await startServer(python);
     expect(bodyOf(await server.talk(agent, get(`/${secret}/install.sh`)))).toBe("install me");
     expect(bodyOf(await server.talk(agent, get(`/${secret}/latest?x=1`)))).toBe("install me");
@@ -140,20 +140,20 @@ describe.each(pythons)("under %s", (python) => {
     expect([statusOf(answer), bodyOf(answer)]).toEqual(["404", ""]);
   });
 
-  test("an unknown client gets not a byte, even with the path", async () => {
+  test("an unknown client gets no data, even with the path", async () => {
     await using server = await startServer(python);
     expect(await server.talk(foreign, get(`/${secret}/install.sh`))).toBe("");
     expect(await server.talk(foreign, get(`/${secret}/installed`, "POST"))).toBe("");
     expect(await server.state()).toBe("");
   });
 
-  test("what is no request, or a long one, is cut off", async () => {
+  test("an invalid or overlong request is disconnected", async () => {
     await using server = await startServer(python);
     for (const text of ["\r\n\r\n", `GET ${"/x".repeat(5000)}`, `GET /${secret}/install.sh\r\n\r\n`])
       expect(await server.talk(agent, text)).toBe("");
   });
 
-  test("clients that say nothing keep out neither other nodes nor the end", async () => {
+  test("idle clients block neither other nodes nor the end", async () => {
     await using server = await startServer(python);
     const mute = await Promise.all(Array.from({ length: 60 }, async () => server.hang(agent)));
     expect(statusOf(await server.talk(master, get(`/${secret}/install.sh`)))).toBe("200");
@@ -162,7 +162,7 @@ describe.each(pythons)("under %s", (python) => {
   }, 30_000);
 
   // Shows R125.
-  test("it ends once every node has said that it is done, and remembers who has after a restart", async () => {
+  test("it ends once every node has reported that it is done, and remembers these reports after a restart", async () => {
     await using first = await startServer(python);
     for (const request of [get(`/${secret}/installed`), get("/installed", "POST"), get(`/x/installed`, "POST")])
       expect(statusOf(await first.talk(agent, request))).toBe("404");
@@ -177,7 +177,7 @@ describe.each(pythons)("under %s", (python) => {
     expect(await second.talk(agent, get(`/${secret}/install.sh`))).toBe("");
   }, 20_000);
 
-  test("it ends at its deadline, and begins nothing after it", async () => {
+  test("it ends at its deadline, and starts nothing after it", async () => {
     await using server = await startServer(python, 2);
     expect(await server.ended).toBe(0);
     expect(await server.state()).toBe("finished\n");

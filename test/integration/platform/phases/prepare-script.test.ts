@@ -82,7 +82,7 @@ describe("preparing a node", () => {
   );
 
   // Shows R116.
-  test("CentOS 7 is pointed to the vault", async () => {
+  test("CentOS 7 uses the vault repository", async () => {
     const { repository } = await prepare(familyOf("CentOS 7"), ["bash"]);
     expect(repository).toBe(`[base]
 #mirrorlist=http://mirrorlist.centos.org/?release=$releasever&arch=$basearch&repo=os&infra=$infra
@@ -91,14 +91,14 @@ gpgcheck=1
 `);
   });
 
-  test("nothing is asked of any package manager where nothing is missing", async () => {
+  test("no package manager runs if nothing is missing", async () => {
     const family = { ...families[0]!, present: ["bash", "curl", "xz"] };
     const { status, calls } = await prepare(family, ["bash", "curl", "xz"]);
     expect(status).toBe(0);
     expect(calls).toEqual([]);
   });
 
-  test("a package manager that fails is asked three times, then its last word is told", async () => {
+  test("a package manager that fails is run three times, then its last message is reported", async () => {
     const family = { ...families[0]!, failures: { count: 99, word: "E: the mirror is down" } };
     const { status, stderr, calls } = await prepare(family, ["bash"]);
     expect(status).toBe(1);
@@ -106,7 +106,7 @@ gpgcheck=1
     expect(calls.length).toBe(3);
   });
 
-  test("a program that its package did not bring is named", async () => {
+  test("a program that is missing after the installation of its package is named", async () => {
     const { status, stderr } = await prepare({ ...families[0]!, lost: "curl" }, ["bash", "curl"]);
     expect({ status, stderr }).toEqual({
       status: 1,
@@ -114,7 +114,7 @@ gpgcheck=1
     });
   });
 
-  test("a lock that somebody else holds is waited for", async () => {
+  test("waits for a lock that another process holds", async () => {
     const word = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt)";
     const family = { ...families[0]!, failures: { count: 7, word } };
     const { status, stdout, calls } = await prepare(family, ["bash"]);
@@ -130,7 +130,7 @@ const socket = (port: string): string =>
 
 describe("conditions of a node", () => {
   // Shows R117.
-  test("version 2 of the control groups is refused before anything is installed, with what fits", async () => {
+  test("control groups version 2 is rejected before anything is installed, with alternatives", async () => {
     const programs = { stat: "echo cgroup2fs" };
     const { status, stderr, calls } = await prepare(families[0]!, ["bash"], {
       conditions: "docker,cgroups-1",
@@ -143,7 +143,7 @@ describe("conditions of a node", () => {
   });
 
   // Shows R117.
-  test("systemd-resolved's stub on port 53 is turned off, and its servers are asked directly", async () => {
+  test("the stub of systemd-resolved on port 53 is turned off, and its servers are used directly", async () => {
     const { status, stderr, files } = await prepare(nothing, [], {
       conditions: "dns-port-free",
       programs: {
@@ -176,7 +176,7 @@ esac`,
     expect(stderr).toContain("the platform needs port 53, but dnsmasq uses it");
   });
 
-  test("a clock that isn't synchronized is waited for", async () => {
+  test("waits for a clock that isn't synchronized yet", async () => {
     const timedatectl = "echo x >>@/asked; [ $(wc -l <@/asked) -lt 3 ] || echo 'System clock synchronized: yes'";
     const { status, files, stdout } = await prepare(nothing, [], {
       conditions: "clock-synchronized",
@@ -188,14 +188,14 @@ esac`,
     expect(files["asked"]).toBe("x\nx\nx\n");
   });
 
-  test("a clock that nobody synchronizes is an error", async () => {
+  test("a clock that is never synchronized is an error", async () => {
     const request = { conditions: "clock-synchronized", programs: { timedatectl: "echo 'NTP synchronized: no'" } };
     const { status, stderr } = await prepare(nothing, [], request);
     expect(status).toBe(1);
     expect(stderr).toContain("the clock was not synchronized within 3 minutes");
   });
 
-  test("in a container Mesos and Docker stay in its own control group, and what the user has set stays", async () => {
+  test("in a container, Mesos and Docker stay in its own control group, and the user's settings are kept", async () => {
     const unit = "etc/systemd/system/docker.service.d/cluster-e2e.conf";
     const settings = "var/lib/dcos/mesos-slave-common";
     const request = {

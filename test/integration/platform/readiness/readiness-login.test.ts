@@ -15,7 +15,7 @@ const loginPath = "/acs/api/v1/auth/login";
 const password = 'p4ss"w\\örd';
 const { signal } = new AbortController();
 
-/** curl on the machine reaches another web server than this machine does by the node's address. */
+/** On the machine, curl reaches a different web server from the one at the node's address. */
 const programs = {
   curl: `#!/bin/sh
 echo "$*" >>"$MACHINE/curl.log"
@@ -25,7 +25,7 @@ exec /usr/bin/curl --connect-to "127.0.0.1:80:127.0.0.1:$(cat "$MACHINE/web-port
 
 interface Checked {
   readonly waits: readonly Wait[];
-  /** What came over the network, and what the master asked itself: `METHOD path`. */
+  /** Requests over the network, and those of the master to itself, as `METHOD path`. */
   readonly onNetwork: readonly string[];
   readonly onMaster: readonly string[];
   readonly commands: string;
@@ -65,7 +65,7 @@ const token = { status: 200, body: { token: "abc.def-1_2" } };
 
 describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
   // Shows R126.
-  test("asks the master on the master: nothing but the page is asked over the network", async () => {
+  test("is sent on the master itself; only the page is requested over the network", async () => {
     const { waits, onNetwork, onMaster, commands } = await check({
       [loginPath]: () => token,
       "/nodes": () => ({ status: 200, body: [{}] }),
@@ -77,7 +77,7 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     for (const secret of ["p4ss", "abc.def"]) expect(commands).not.toContain(secret);
   });
 
-  test("sends name and password exactly, and the token that it was given", async () => {
+  test("sends the exact name and password, and the token that it got", async () => {
     await using machines = await startMachines({ roles: ["master"], programs });
     await using network = startWeb({}, undefined);
     const seen: (readonly [unknown, string | null])[] = [];
@@ -98,7 +98,7 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     ]);
   });
 
-  test("gives name and password half a minute, since a platform that has just started may refuse the right ones", async () => {
+  test("retries for half a minute, because a platform that has just started may reject the right password", async () => {
     await using machines = await startMachines({ roles: ["master"], programs });
     await using network = startWeb({}, undefined);
     const answer = { status: 401 };
@@ -114,7 +114,7 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     };
     const refused = [{ subject: "master_0", reason: "login: the superuser was refused" }];
     expect(await ask(0, 401)).toEqual(refused);
-    // Another answer between begins the time again.
+    // A different response in between restarts the time.
     expect(await ask(29_000, 503)).toMatchObject([{ reason: "login: status 503" }]);
     expect(await ask(31_000, 401)).toEqual(refused);
     expect(await ask(60_000, 401)).toEqual(refused);
@@ -147,7 +147,7 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
 });
 
 test.each(["", "login 200", "login 2000\n", "login 200\nelse\n", "x\nlogin 200\n", "login 200\nagents x\n", "\u0000"])(
-  "an answer of another shape is none: %j",
+  "an answer of an unexpected shape is rejected: %j",
   (text) => {
     expect(parseSuperuserAnswers(text)).toBeUndefined();
   },

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 
-/** A master's web server; what it answers is the test's. */
+/** A master's web server with scripted responses. */
 export interface ExampleWeb extends AsyncDisposable {
   /** Requests as `METHOD path`, in order. */
   readonly requests: readonly string[];
@@ -18,7 +18,7 @@ export interface Identity {
   readonly key: string;
 }
 
-/** Answers by path; what isn't among them gets 200. */
+/** Responses by path. Other paths get 200. */
 export function startWeb(answers: Readonly<Record<string, () => Answer>>, identity: Identity | undefined): ExampleWeb {
   const requests: string[] = [];
   const server = Bun.serve({
@@ -42,11 +42,11 @@ export function startWeb(answers: Readonly<Record<string, () => Answer>>, identi
 
 export interface ExampleAuthority {
   readonly certificate: string;
-  /** A server's certificate for an address. */
+  /** Creates a server certificate for an address. */
   issue(address: string): Promise<Identity>;
 }
 
-/** A certificate authority made with the openssl program, in `folder`, whose path holds no space. */
+/** Creates a certificate authority with the openssl program, in `folder`, whose path must not contain spaces. */
 export async function makeAuthority(folder: string): Promise<ExampleAuthority> {
   const newKey = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
   const usage = "-addext keyUsage=critical,keyCertSign,cRLSign";

@@ -14,7 +14,7 @@ import { makeAuthority, startWeb } from "./readiness-web.ts";
 import type { ExampleWeb } from "./readiness-web.ts";
 
 const speed = 20;
-/** Time that passes twenty times as fast. */
+/** A clock that runs twenty times as fast. */
 const fastClock: Clock = {
   now: () => Date.now() * speed,
   sleep: async (ms, signal) => systemClock.sleep(ms / speed, signal),
@@ -45,7 +45,7 @@ function wait(machines: FolderMachines, cluster: ClusterRecord, changes: Partial
   return { waiting, report: waitUntilReady(request, signal) };
 }
 
-/** A node as it stands after an installation that ended well. */
+/** A node after a successful installation. */
 async function finish(machine: FolderMachine, checkScript: string): Promise<void> {
   await machine.write("var/lib/cluster-e2e/layout", "cluster\n");
   await machine.write("var/lib/cluster-e2e/install.status", "exit 0\n");
@@ -65,7 +65,7 @@ const withWeb = (machines: FolderMachines, web: ExampleWeb): readonly NodeRecord
 
 describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
   // Shows R32.
-  test("ends when every node's check has passed three times in a row", async () => {
+  test("ends when the checks of all nodes have passed three times in a row", async () => {
     await using machines = await startMachines({ roles });
     const counting = '#!/bin/sh\necho x >>"$MACHINE/calls"\n';
     for (const machine of machines.machines) await finish(machine, counting);
@@ -78,7 +78,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     }
   });
 
-  test("begins to count anew when a check fails between", async () => {
+  test("starts counting again when a check fails", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const [machine] = machines.machines;
     await finish(
@@ -96,7 +96,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     ]);
   });
 
-  test("says what every node lacks when the deadline has passed", async () => {
+  test("says at the deadline what every node lacks", async () => {
     await using machines = await startMachines({ roles });
     await finish(machines.machines[0]!, "#!/bin/sh\necho 'nginx is not running'\nexit 2\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
@@ -104,7 +104,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[1]!.write("run/cluster-e2e-install.pid", `${process.pid}\n`);
     const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), { deadlineMs: fastClock.now() + 4000 });
     const error = await failureOf(report);
-    // The test's own process stood for the unit's: it must not be ended with the machine.
+    // The test's own process was in place of the unit's. It must not be killed with the machine.
     await machines.machines[1]!.write("run/cluster-e2e-install.pid", "0\n");
     expect(error.id).toBe("deadline-passed");
     expect(error.exitCode).toBe(4);
@@ -117,7 +117,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     `);
   });
 
-  test("gives a node's last word, where its next answer would come after the deadline", async () => {
+  test("shows a node's last answer if the next one would come after the deadline", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const script = `#!/bin/sh\n[ -e "$MACHINE/run/asked" ] && sleep 15\n: >"$MACHINE/run/asked"\necho critical: no leader\nexit 1\n`;
     await finish(machines.machines[0]!, script);
@@ -127,7 +127,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(error.message).toContain("master_0: its check says: critical: no leader");
   }, 20_000);
 
-  test("ends at once when an installer has failed, though another node is slow to answer", async () => {
+  test("ends at once when an installer has failed, even if another node is slow to answer", async () => {
     await using machines = await startMachines({ roles });
     await finish(machines.machines[0]!, "#!/bin/sh\nexec sleep 15\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
@@ -144,7 +144,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     `);
   });
 
-  test("sees a failure behind a last line of 50 MB, and shows its end", async () => {
+  test("detects a failure after a last line of 50 MB, and shows its end", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
@@ -160,7 +160,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(again.message.length).toBeLessThan(10_000);
   }, 30_000);
 
-  test("knows an installer that was cut off", async () => {
+  test("detects an interrupted installer", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
@@ -168,7 +168,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(error.message).toBe("The installation failed on master_0: the installer was interrupted.");
   });
 
-  test("waits for an installation that goes on after a restart of its machine", async () => {
+  test("waits for an installation that continues after a restart of its machine", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
@@ -178,7 +178,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(error.message).toContain("master_0: the installer is running");
   });
 
-  test("knows a failed unit of the dcos layout, and shows its journal", async () => {
+  test("detects a failed unit of the dcos layout, and shows its journal", async () => {
     await using machines = await startMachines({ roles: ["agent"] });
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "dcos\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "exit 0\n");
@@ -188,7 +188,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(error.message).toContain("journal of this machine");
   });
 
-  test("waits for a node that does not answer, and ends when its machine has", async () => {
+  test("waits for a node that doesn't answer, and ends when its machine has ended", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     await finishAll(machines);
     const nodes = machines.nodes.map((node) =>
@@ -207,7 +207,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(waiting[0]).toStartWith("agent_0: it does not answer: ");
   });
 
-  test("ends when a machine is no longer there at all", async () => {
+  test("ends when a machine no longer exists", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const cluster = exampleCluster(machines.nodes, "oss");
     const rest = exampleCluster(machines.nodes.slice(0, 1), "oss");
@@ -234,7 +234,7 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
     expect(web.requests.filter((line) => line === "GET /nodes").length).toBe(4);
   });
 
-  test("are waited for while they answer with a fault, or not at all", async () => {
+  test("are waited for while they answer with an error or not at all", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     await finishAll(machines);
     await using web = startWeb({ "/": () => ({ status: 502 }) }, undefined);
@@ -251,7 +251,7 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
   });
 
   test.skipIf(Bun.which("openssl") === null)(
-    "must show a certificate of the cluster's authority, for the node's private address",
+    "must present a certificate of the cluster's authority, for the node's private address",
     async () => {
       await using folder = await scratchFolder();
       const authority = await makeAuthority(folder.path);
@@ -281,7 +281,7 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
       await using web = startWeb({}, await other.issue(private_));
       const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
       const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
-      // Ends in the code, by which the problem can be looked up.
+      // Ends with the code, for looking up the problem.
       expect((await failureOf(report)).message).toMatch(/HTTPS at 127\.0\.0\.1: .* \([A-Z_]{8,}\)$/);
     },
     20_000,

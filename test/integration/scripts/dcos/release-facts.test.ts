@@ -1,4 +1,4 @@
-/** How scripts/check-dcos reads a release's source: texts of the same shapes, none of them that project's. */
+/** How scripts/check-dcos reads a release's source, with texts of the same shapes, but not from that project. */
 import { describe, expect, test } from "bun:test";
 import { exampleConfigurations } from "../../../../scripts/dcos/example-configurations.ts";
 import { readReleaseFacts } from "../../../../scripts/dcos/release-facts.ts";
@@ -69,7 +69,7 @@ describe("facts of a release", () => {
   });
 });
 
-test("the configurations that a release's generator is given are those of its clusters", () => {
+test("a release's generator gets the same configurations as its clusters", () => {
   const examples = Object.fromEntries(
     exampleConfigurations("2.1.2").map(({ name, configuration }) => [name, configuration]),
   );

@@ -1,4 +1,4 @@
-/** What a release asks of git, and leaves in it. */
+/** A release's requirements on git, and what it leaves there. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { commitAndTag, releasableCheckout } from "../../../../scripts/release/checkout.ts";
@@ -9,7 +9,7 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const tag = "2026.03.09.0";
 
-/** A checkout with one commit, whose own check does what the script says. */
+/** A checkout with one commit, whose `check` runs the given script. */
 async function checkoutWith(check: string): Promise<TemporaryFolder & { git(...words: string[]): Promise<string> }> {
   const folder = await scratchFolder();
   const git = (...words: string[]): Promise<string> => output(["git", ...words], { cwd: folder.path });
@@ -25,7 +25,7 @@ async function checkoutWith(check: string): Promise<TemporaryFolder & { git(...w
 }
 
 // Shows R83.
-test("a release is one commit of the changelog, with a tag that tells the notes", async () => {
+test("a release is one commit of the changelog, with a tag that contains the notes", async () => {
   await using checkout = await checkoutWith("");
   const { tags, time } = await releasableCheckout(checkout.path);
   expect(tags).toEqual([""]);
@@ -34,7 +34,7 @@ test("a release is one commit of the changelog, with a tag that tells the notes"
   await commitAndTag(checkout.path, tag, "- A thing.\n# 1 is no comment");
   expect(await checkout.git("log", "--format=%s", "--stat", "-1")).toContain(`Release ${tag}\n\n CHANGELOG.md | 2 +-`);
   expect(await checkout.git("tag", "--list", "--format=%(contents)")).toBe(`${tag}\n\n- A thing.\n# 1 is no comment`);
-  // npm would build what it installs from the tag, and lose it: https://github.com/npm/pacote
+  // npm would build the package that it installs from the tag, and lose the result: https://github.com/npm/pacote
   expect(JSON.parse(await checkout.git("show", `${tag}:package.json`))).toEqual({
     name: "x",
     scripts: { check: "true" },
@@ -43,7 +43,7 @@ test("a release is one commit of the changelog, with a tag that tells the notes"
   expect(failure.message).toBe(`HEAD has already been released as ${tag}.`);
 });
 
-test("a checkout with a change, or with a red check, is refused", async () => {
+test("a checkout with changes or a failing check is rejected", async () => {
   await using checkout = await checkoutWith("console.log('FAIL  lint'); process.exitCode = 1;");
   const red = await failureOf(releasableCheckout(checkout.path));
   expect(red.message).toBe("`bun run check` fails: fix that before releasing.");

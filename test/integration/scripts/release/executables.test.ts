@@ -1,4 +1,4 @@
-/** What a release finds wrong with executables that it built. */
+/** A release's checks of its executables. */
 import { expect, test } from "bun:test";
 import { copyFile, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const sources: Readonly<Record<string, string>> = {
 };
 
 test.skipIf(platform === undefined)(
-  "another version, or the cloud's SDK in a program that is not for the cloud, is told",
+  "a wrong version, or the cloud's SDK in a program that isn't for the cloud, is reported",
   async () => {
     await using root = await scratchFolder();
     for (const file of ["package.json", "bun.lock", "bunfig.toml"]) {

@@ -1,4 +1,4 @@
-/** The Homebrew formula, evaluated by Ruby with stand-ins for Homebrew's own words. */
+/** The Homebrew formula, evaluated by Ruby with stand-ins for Homebrew's methods. */
 import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ async function ruby(words: readonly string[], cwd: string): Promise<string> {
   return stdout;
 }
 
-/** What the formula would do in a folder that holds these files. */
+/** What the formula does in a folder with these files. */
 async function evaluated(files: readonly string[], words: readonly string[]): Promise<unknown> {
   await using folder = await scratchFolder();
   await Bun.write(join(folder.path, "cluster-e2e.rb"), formula(facts));
@@ -80,7 +80,7 @@ test.skipIf(lack !== undefined).each([
 
 // Shows R12.
 test.skipIf(lack !== undefined)(
-  "Homebrew builds its head with the Bun and the packages that bun.lock pins",
+  "Homebrew builds the head with the Bun and the packages that bun.lock pins",
   async () => {
     const files = ["dist/cluster-cloud", "dist/cluster-other", ...shared("dist/share")];
     expect(await evaluated(files, ["linux", "intel", "head"])).toMatchObject({
@@ -98,8 +98,8 @@ test.skipIf(lack !== undefined)(
   },
 );
 
-// https://docs.brew.sh/Formula-Cookbook#audit-the-formula: what `brew style` and `brew audit --strict` refuse, as far as it concerns this formula.
-test("the formula keeps Homebrew's rules of style", async () => {
+// https://docs.brew.sh/Formula-Cookbook#audit-the-formula: the rules of `brew style` and `brew audit --strict` that concern this formula.
+test("the formula follows Homebrew's style", async () => {
   const { description } = (await Bun.file(join(import.meta.dir, "..", "..", "..", "..", "package.json")).json()) as {
     readonly description: string;
   };

@@ -1,4 +1,4 @@
-/** The licenses that stand in the executables, against what the executables are really made of. */
+/** Compares the licenses in the executables with what the executables really contain. */
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { bundledFiles } from "../../../../scripts/build.ts";
@@ -13,10 +13,10 @@ const state = { text: "", inputs: [] as readonly string[] };
 beforeAll(async () => {
   state.text = await Bun.file(join(root, "src", "commands", "third-party-notices.txt")).text();
   state.inputs = await bundledFiles();
-}, 60_000);
+}, 120_000);
 
 // Shows R109.
-test("every package that is bundled has an entry, with a text", async () => {
+test("every bundled package has an entry with a text", async () => {
   expect(state.inputs.filter((path) => path.includes("node_modules/")).length).toBeGreaterThan(100);
   expect(await missingFrom(state.text, root, state.inputs)).toEqual([]);
   const numbers = [...state.text.matchAll(/, text (\d+)$/gm)].map(([, number]) => Number(number));
@@ -25,12 +25,12 @@ test("every package that is bundled has an entry, with a text", async () => {
     expect(state.text).toContain(`\n${"=".repeat(`Text ${number}`.length)}\nText ${number}\n`);
 });
 
-test("the file is what would be written now", async () => {
+test("the file is up to date", async () => {
   expect(await thirdPartyNotices(root, state.inputs)).toBe(state.text);
 });
 
 // Shows R109.
-test("a bundled package without an entry, and one in another version, are found", async () => {
+test("a bundled package without an entry, or in another version, is detected", async () => {
   const without = state.text.replace(/^kleur .*\n/m, "").replace(/^yaml \S+/m, (entry) => entry.replace(/\d+$/, "999"));
   const { version: kleur } = (await Bun.file(join(root, "node_modules/kleur/package.json")).json()) as {
     version: string;
@@ -41,7 +41,7 @@ test("a bundled package without an entry, and one in another version, are found"
   expect(await missingFrom(without, root, state.inputs)).toEqual([`kleur ${kleur}`, `yaml ${yaml}`]);
 });
 
-test("Bun's own parts are named, with the text of the LGPL that some of them have", () => {
+test("lists the components of Bun, with the text of the LGPL that some of them have", () => {
   for (const part of [`Bun ${Bun.version}`, "JavaScriptCore", "boringssl", "tinycc", "libicu"])
     expect(state.text).toContain(part);
   expect(state.text).toMatch(
@@ -52,7 +52,7 @@ test("Bun's own parts are named, with the text of the LGPL that some of them hav
 test.each([
   ["does not name its license", {}],
   ["comes without the text of its license", { license: "MIT" }],
-])("a package that %s is refused", async (problem, facts) => {
+])("a package that %s is rejected", async (problem, facts) => {
   await using folder = await scratchFolder();
   const own = join(folder.path, "node_modules", "own");
   await Bun.write(join(own, "package.json"), JSON.stringify({ name: "own", version: "1.2.3", ...facts }));
@@ -60,7 +60,7 @@ test.each([
   expect(message).toBe(`own 1.2.3 ${problem}`);
 });
 
-test("both files come with a release", async () => {
+test("a release contains both files", async () => {
   const entries = licenseDocuments(root);
   expect(entries.map(({ name }) => name)).toEqual([
     "share/doc/cluster-e2e/LICENSE",

@@ -1,4 +1,4 @@
-/** The parts of a release that look at texts only. */
+/** The steps of a release that only process texts. */
 import { describe, expect, test } from "bun:test";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,14 +20,14 @@ test.each([
   [[], "2026.03.09.0"],
   [["2026.03.08.4", "2025.03.09.1", "v1"], "2026.03.09.0"],
   [["2026.03.09.0", "2026.3.9.9", "2026.03.09.10"], "2026.03.09.11"],
-])("after the tags %p comes %s", (tags, next) => {
+])("the next tag after %p is %s", (tags, next) => {
   expect(nextTag(tags, evening)).toBe(next);
 });
 
 describe("the changelog", () => {
   const text = "# Changelog\n\nWhat changed; there is none yet.\n\n## Unreleased\n\n- A thing.\n";
 
-  test("gives what is unreleased to the tag", () => {
+  test("moves the unreleased changes under the tag", () => {
     const { changelog, notes } = cutChangelog(text, "2026.03.09.0");
     expect(notes).toBe("- A thing.");
     expect(changelog).toBe("# Changelog\n\nWhat changed.\n\n## Unreleased\n\n## 2026.03.09.0\n\n- A thing.\n");
@@ -37,19 +37,19 @@ describe("the changelog", () => {
     );
   });
 
-  test("with nothing in it is refused", () => {
+  test("is rejected if it is empty", () => {
     expect(() => cutChangelog(cutChangelog(text, "2026.03.09.0").changelog, "2026.03.10.0")).toThrow(
       "has nothing under",
     );
   });
 });
 
-test("the C library's symbols that glibc 2.17 lacks are found", () => {
+test("symbols of the C library that glibc 2.17 lacks are found", () => {
   const file = Buffer.from("\0GLIBC_2.2.5\0GLIBC_2.17\0GLIBC_2.28\0GLIBC_3.0\0GLIBC_2.28\0");
   expect(tooNewSymbolVersions(file)).toEqual(["GLIBC_2.28", "GLIBC_3.0"]);
 });
 
-test("the installer is told what it belongs to, and nothing that a shell would run", () => {
+test("the installer is bound to its release, without values that a shell would execute", () => {
   const template = "set -eu\n\nrelease=''\ndownload_root=''\nsigner=''\n";
   const facts = { release: "2026.03.09.0", downloadRoot: "https://example.com/$&", signer: undefined };
   expect(installer(template, facts)).toBe(
@@ -60,7 +60,7 @@ test("the installer is told what it belongs to, and nothing that a shell would r
   );
 });
 
-test("packages are told by the innermost folder of packages", () => {
+test("a package is identified by the innermost node_modules folder", () => {
   const inputs = [
     "src/a.ts",
     "node_modules/ssh2/lib/a.js",
@@ -70,7 +70,7 @@ test("packages are told by the innermost folder of packages", () => {
   expect(packagesOf(inputs)).toEqual(["@b/c", "ssh2"]);
 });
 
-test("the bill of materials names Bun, its platforms and the packages, each with what bun.lock pins it to", async () => {
+test("the bill of materials contains Bun, its platforms and the packages, each with its pin in bun.lock", async () => {
   const bill = {
     tag: "2026.03.09.0",
     time: evening.getTime(),
@@ -94,7 +94,7 @@ test("the bill of materials names Bun, its platforms and the packages, each with
   );
 });
 
-test("a bill of every package that is here, beside Bun, is what the schema of CycloneDX asks for", async () => {
+test("a bill of materials with Bun and every installed package matches the schema of CycloneDX", async () => {
   const lists = ["*/package.json", "@*/*/package.json"].map((pattern) =>
     Array.fromAsync(new Bun.Glob(pattern).scan({ cwd: join(root, "node_modules") })),
   );
@@ -108,7 +108,7 @@ test("a bill of every package that is here, beside Bun, is what the schema of Cy
   ]);
 });
 
-test("a package that is there in two versions stands in the bill twice", async () => {
+test("a package with two versions is listed twice", async () => {
   await using folder = await scratchFolder();
   await copyFile(join(root, "bun.lock"), join(folder.path, "bun.lock"));
   const versions = { "node_modules/b": "1.0.0", "node_modules/@c/a/node_modules/b": "2.0.0" };
@@ -128,7 +128,7 @@ test("a package that is there in two versions stands in the bill twice", async (
   ]);
 });
 
-test("package installers know every program, and each by the one launcher", async () => {
+test("package managers install every program, each through the same launcher", async () => {
   const { bin } = (await Bun.file(join(root, "package.json")).json()) as { readonly bin: Record<string, string> };
   expect(bin).toEqual(Object.fromEntries((await programs()).map((program) => [program, "src/bin/launch"])));
 });

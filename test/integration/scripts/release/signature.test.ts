@@ -1,4 +1,4 @@
-/** Executables for macOS, made here: their signatures are looked at byte by byte, since no Mac is at hand. */
+/** Checks the signatures of executables for macOS byte by byte, because there is no Mac. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -42,16 +42,16 @@ describe.skipIf(lack !== undefined)(`a signature inside a macOS executable (${la
     for (const [index, name] of names.entries()) built.set(name, await build(name, bases![index]!));
   }, 60_000);
 
-  test("is for ARM, as Bun made it, right, and the very one that we make", () => {
+  test("for ARM, as Bun creates it, is correct and identical to ours", () => {
     const file = from("darwin-arm64");
     expect(signatureFaults(file)).toEqual([]);
     expect(isSignedByKey(file)).toBe(false);
     expect(signedAdHoc(file).equals(file)).toBe(true);
   });
 
-  test("is for Intel, as Bun leaves it, that of Bun itself and wrong; ours is right", () => {
+  test("for Intel, as Bun leaves it, is that of Bun itself and wrong; ours is correct", () => {
     const file = from("darwin-x64");
-    // Once neither is so, Bun signs for Intel too, and scripts/release/executables.ts need not any more.
+    // When this fails, Bun signs for Intel too, and scripts/release/executables.ts no longer needs to.
     expect(signatureFaults(file)).not.toEqual([]);
     expect(isSignedByKey(file)).toBe(true);
     const signed = signedAdHoc(file);
@@ -63,15 +63,15 @@ describe.skipIf(lack !== undefined)(`a signature inside a macOS executable (${la
   test.each([
     ["one bit of the code", (file: Buffer) => flip(file, 123_456), /1 of \d+ page hashes wrong, the first for page 30/],
     ["a byte more at the end", (file: Buffer) => Buffer.concat([file, Buffer.from("x")]), /bytes after its signature/],
-  ])("is found wrong with %s", (_, change, fault) => {
+  ])("is wrong with %s", (_, change, fault) => {
     expect(signatureFaults(change(from("darwin-arm64"))).join("\n")).toMatch(fault);
   });
 
-  test("is right in Bun itself, by whose page hashes a copy that changed since its download is known", async () => {
+  test("is correct in Bun itself, and its page hashes detect a copy that changed after its download", async () => {
     for (const path of bases!) expect([path, signatureFaults(await readFile(path))]).toEqual([path, []]);
   });
 
-  test("is not looked for in other files", () => {
+  test("is not expected in other files", () => {
     expect(() => signatureFaults(Buffer.from("#!/bin/sh\n".repeat(9)))).toThrow("is not a 64-bit Mach-O file");
     expect(() => signatureFaults(from("darwin-arm64").subarray(0, 1_000_000))).toThrow(
       "ends before its signature does",

@@ -1,6 +1,6 @@
 """Integration tests of a running cluster, from one of its masters: `python3 -m unittest`.
 
-They take the cluster's shape from the environment (MASTER_HOSTS, CLUSTER_NUM_AGENTS, CLUSTER_LOGIN_UNAME, CLUSTER_LOGIN_PW).
+They read the cluster's nodes and login from the environment (MASTER_HOSTS, CLUSTER_NUM_AGENTS, CLUSTER_LOGIN_UNAME, CLUSTER_LOGIN_PW).
 """
 
 import json
@@ -19,7 +19,7 @@ JOB_SECONDS = 60
 
 
 def ask(host: str, path: str, headers: dict[str, str], body: bytes | None = None) -> Any:
-    """JSON from a master: over HTTPS, checked against the cluster's own CA, where the cluster has it."""
+    """Gets JSON from a master: over HTTPS, verified with the cluster's own CA, if the cluster has one."""
     is_encrypted = json.loads((ETC / "bootstrap-config.json").read_text())["ssl_enabled"]
     trust = ssl.create_default_context(cafile=ETC / "cluster-ca.crt") if is_encrypted else None
     request = urllib.request.Request(f"{'https' if is_encrypted else 'http'}://{host}{path}", body, headers)

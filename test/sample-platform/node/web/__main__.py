@@ -1,4 +1,4 @@
-"""The web interface of a master: `python3 web SOCKET`. nginx stands in front of it and does what is HTTPS.
+"""The web interface of a master: `python3 web SOCKET`. nginx is its proxy and handles HTTPS.
 
     GET  /                       the page
     GET  /health                 200 while this service works
@@ -6,7 +6,7 @@
     GET  /overview               JSON: masters, agents, queue (what the page shows)
     POST /acs/api/v1/auth/login  enterprise: {"uid", "password"} -> {"token"}
 
-On enterprise `/nodes` and `/overview` want `Authorization: token=TOKEN`.
+On enterprise `/nodes` and `/overview` require `Authorization: token=TOKEN`.
 """
 
 import json
@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
         return "nginx"
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """nginx logs the requests."""
+        """Does nothing, because nginx logs the requests."""
 
 
 def parsed(body: bytes) -> dict[str, str] | None:

@@ -1,4 +1,4 @@
-"""The state of the cluster as the web interface tells it. Answers are kept for a moment, however many people look."""
+"""The state of the cluster for the web interface. Results are cached for a moment, so that many clients cause few queries."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ PROBE_SECONDS = 2.0
 
 
 class Kept:
-    """A value that is made anew when it is asked for and too old; by one thread, while the others wait for it."""
+    """A cached value. If it is too old, one thread refreshes it while the others wait."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
@@ -34,7 +34,7 @@ class Kept:
 
 
 def registered() -> list[dict[str, str]]:
-    """Agents and public agents that answer the controller."""
+    """Returns the agents and public agents that answer the controller."""
     found = {node["name"]: node for node in KEPT_NODES.get()}
     return [
         {"name": member["name"], "role": member["role"], "address": member["address"], "state": found[member["name"]]["state"]}

@@ -1,4 +1,4 @@
-"""Login of the enterprise variant's superuser. A token is a JSON web token (HS256) that every master can check."""
+"""The login of the enterprise variant's superuser. A token is a JSON web token (HS256) that every master can verify."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 with warnings.catch_warnings():
-    # Gone in Python 3.13; Debian 12, the only system this runs on, has 3.11.
+    # Python 3.13 no longer has it, but this runs only on Debian 12, which has 3.11.
     warnings.simplefilter("ignore", DeprecationWarning)
     import crypt
 
@@ -30,7 +30,7 @@ def is_required() -> bool:
 
 
 def token_for(uid: str, password: str) -> str | None:
-    # The password is hashed for an unknown user too, so that the time taken doesn't tell who exists.
+    # The password is hashed for an unknown user too, so that the response time doesn't reveal which users exist.
     known, expected = settings()["uid"].encode(), settings()["hash"]
     try:
         hashed = crypt.crypt(password, expected) or ""
@@ -44,7 +44,7 @@ def token_for(uid: str, password: str) -> str | None:
 
 
 def permits(authorization: str) -> bool:
-    """`token=TOKEN` with a token that we signed and that hasn't expired. Open source permits everybody."""
+    """Accepts `token=TOKEN` with an unexpired token of ours. On open source, accepts everyone."""
     if not is_required():
         return True
     unsigned, _, given = authorization.removeprefix("token=").strip().rpartition(".")

@@ -16,6 +16,7 @@ import {
   imageProblem,
   memoryProblem,
   readMegabytes,
+  sumProblem,
 } from "../../../../src/backend/vm/vm-options.ts";
 
 test.each([
@@ -86,6 +87,17 @@ test.each([
   ["of another length", `${short.slice(1)}  disk.img\n`, undefined],
 ])("a sum %s", (_, list, sum) => {
   expect(findSum(list, "disk.img")).toEqual(sum as ReturnType<typeof findSum>);
+});
+
+test.each([
+  [short, false],
+  [short.toUpperCase(), false],
+  [long, true],
+  [short.slice(1), true],
+  [`${short.slice(1)}g`, true],
+  ["", true],
+])("the checksum %p is a problem: %p", (given, isProblem) => {
+  expect(sumProblem(given) !== undefined).toBe(isProblem);
 });
 
 test("where no distribution is named, it is one whose control groups suit the platform", () => {

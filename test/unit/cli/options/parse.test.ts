@@ -37,6 +37,14 @@ const create = defineCommand({
   run: async () => {},
 });
 
+const copy: Command = {
+  ...create,
+  options: {
+    ...create.options,
+    from: option(text, { flag: "--from", summary: "", replaces: ["url", "variant", "masters", "dryRun"] }),
+  },
+};
+
 const sync = defineCommand({
   name: "sync",
   summary: "",
@@ -191,4 +199,20 @@ test("problems become one error that lists them all", () => {
       facts: { problems: ["--a: wrong", "--b: wrong too"] },
     });
   }
+});
+
+test("an option that replaces others makes them unnecessary, and they have no value", async () => {
+  const { values, problems } = await parse(copy, ["--from", "a"]);
+  expect(problems).toEqual([]);
+  expect(values).toEqual({ from: "a", tags: [], timeout: 60_000, output: "text", verbose: 0 });
+});
+
+test("what is replaced may not be given, and is required otherwise", async () => {
+  const { problems } = await parse(copy, ["--from", "a", "--masters", "nine", "--dry-run", "url"]);
+  expect(problems).toEqual([
+    "--masters: cannot be combined with --from",
+    "--dry-run: cannot be combined with --from",
+    "ARTIFACT_URL: cannot be combined with --from",
+  ]);
+  expect((await parse(copy, [])).problems).toEqual(["--variant: required (oss, enterprise)", "ARTIFACT_URL: required"]);
 });

@@ -26,6 +26,18 @@ test("a backend that doesn't answer holds up nothing beyond the deadline: the la
   expect(performance.now() - startMs).toBeLessThan(5_000);
 });
 
+test("the answer of a backend that takes its time counts", async () => {
+  const ended = { ...cluster, id: "fresh" };
+  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(ended) });
+  const describe = async (signal: AbortSignal) =>
+    (await fetch(server.url, { signal })).json() as Promise<ClusterRecord>;
+  const clock = { now: () => time.nowMs, sleep: async () => {} };
+  const time = { nowMs: 0 };
+  const watch = createMachineWatch({ cluster, describe, deadlineMs: 600_000, clock });
+  time.nowMs = 60_000;
+  expect(await watch.current(false, never)).toEqual(ended);
+});
+
 test("an outage is tolerated, a refusal isn't", async () => {
   const outage = new ClusterError("cloud-failed", "no answer", { transient: true });
   expect(await dueWatch(async () => Promise.reject(outage)).current(false, never)).toBe(cluster);

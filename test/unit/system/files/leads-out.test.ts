@@ -13,6 +13,11 @@ test.each([
   ["d/e/a", { "d/e/a": "../up/..", "d/up": "../d" }, false],
   ["a", { a: "d/l/../..", "d/l": ".." }, true],
   ["a", { a: "b", b: "c", c: "a" }, true],
+  ["x", { x: "A/..", a: "sub" }, false],
+  ["x", { x: "d/A/..", "d/a": ".." }, true],
+  ["x", { x: "D/a/..", "d/a": ".." }, true],
+  ["D/x", { "D/x": "../d/A/..", "d/a": ".." }, true],
+  ["x", { x: "d/\u00e9/..", "d/e\u0301": ".." }, true],
 ])("link %s of %j leads out: %p", (link, links, expected) => {
   expect(leadsOut(link, new Map(Object.entries(links)))).toBe(expected);
 });

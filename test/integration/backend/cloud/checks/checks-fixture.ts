@@ -16,7 +16,7 @@ const usualDefaults: CheckedDefaults = {
   instanceType: "m5.large",
 };
 
-/** What a dry run cannot be asked about without an existing thing. */
+/** Permissions that a dry run cannot check without an existing resource. */
 export const untriedPermissions = [
   "ec2:AuthorizeSecurityGroupIngress",
   "ec2:GetConsoleOutput",
@@ -29,11 +29,11 @@ interface Question {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly defaults?: Partial<CheckedDefaults>;
   readonly limitMs?: number;
-  /** Interrupts it after so long. */
+  /** Interrupts the checks after this time. */
   readonly interruptedAfterMs?: number;
 }
 
-/** What the checks found, by name. */
+/** The outcomes of the checks, by name. */
 class Diagnosis {
   readonly results: readonly CheckResult[];
 
@@ -41,7 +41,7 @@ class Diagnosis {
     this.results = results;
   }
 
-  /** `fail: what is wrong → what to do`, and details. */
+  /** `fail: what is wrong → what to do`, with details. */
   told(name: string): string {
     const found = this.results.find((result) => result.name === name);
     if (found === undefined)
@@ -49,7 +49,7 @@ class Diagnosis {
     return outcomeText(found);
   }
 
-  /** Names of the checks that ended so. */
+  /** The names of the checks with this outcome. */
   names(status: CheckResult["status"]): readonly string[] {
     return this.results.filter((result) => result.status === status).map(({ name }) => name);
   }
@@ -57,7 +57,7 @@ class Diagnosis {
 
 export interface DoctorFixture extends AsyncDisposable {
   readonly cloud: LocalCloud;
-  /** Home and state folder are in it. */
+  /** Contains the home and the state folder. */
   readonly folder: string;
   diagnose(question: Question): Promise<Diagnosis>;
 }

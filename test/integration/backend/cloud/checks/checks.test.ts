@@ -1,4 +1,4 @@
-/** doctor's checks of the cloud as a whole: all well, what they cost, what hangs; and what create needs in a region. */
+/** doctor's checks of the cloud: their requests, their time limit, and everything that create needs in a region. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { freePort } from "../../../../support/free-port.ts";
 import { type DoctorFixture, openDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
@@ -16,7 +16,7 @@ afterAll(async () => {
   await state.fixture?.[Symbol.asyncDispose]();
 });
 
-test("all is well: every check passes but those that only an existing thing could tell", async () => {
+test("if nothing is wrong, every check passes except for those that need an existing resource", async () => {
   const diagnosis = await fixture().diagnose({});
   expect(diagnosis.results.map(({ name, message }) => `${name}: ${message}`).join("\n")).toMatchInlineSnapshot(`
     "credentials: Valid, from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY
@@ -46,7 +46,7 @@ test("all is well: every check passes but those that only an existing thing coul
   expect([...diagnosis.names("warn"), ...diagnosis.names("fail")]).toEqual([]);
 });
 
-test("each question is asked once, and nothing is changed", async () => {
+test("each request is sent once, and nothing is changed", async () => {
   await fixture().diagnose({});
   const { requests } = fixture().cloud;
   expect(requests.counts()).toEqual({
@@ -67,19 +67,19 @@ test("each question is asked once, and nothing is changed", async () => {
   expect([...fixture().cloud.instances(), ...fixture().cloud.groups()]).toEqual([]);
 });
 
-test("what hangs is given up at the limit", async () => {
+test("a request that hangs is given up at the time limit", async () => {
   fixture().cloud.behaviour.change({ apiDelayMs: 3_000 });
   const diagnosis = await fixture().diagnose({ limitMs: 400 });
   expect(diagnosis.told("image")).toStartWith("fail: The check did not finish within 0.4 s. → Try again");
 });
 
-test("an interrupt ends it at once", async () => {
+test("an interrupt ends the checks at once", async () => {
   fixture().cloud.behaviour.change({ apiDelayMs: 3_000 });
   const ended = fixture().diagnose({ interruptedAfterMs: 100 });
   expect(await ended.catch((error: unknown) => error)).toHaveProperty("name", "TimeoutError");
 });
 
-test("a request that fails fails the check that it is for, not the permission", async () => {
+test("a request that fails makes its own check fail, not the check of permissions", async () => {
   fixture().cloud.faults.add({ action: "DescribeImages", when: "before", times: "always", code: "InvalidThing" });
   const diagnosis = await fixture().diagnose({});
   expect(diagnosis.told("image")).toMatch(/^fail: .*InvalidThing/);
@@ -87,10 +87,10 @@ test("a request that fails fails the check that it is for, not the permission", 
   expect(diagnosis.names("fail")).toEqual(["image"]);
 });
 
-test("throttled for a moment: the SDK asks again, and all is well", async () => {
+test("brief throttling is retried by the SDK, and every check passes", async () => {
   fixture().cloud.faults.add({ action: "DescribeSubnets", when: "before", times: 2, code: "RequestLimitExceeded" });
   expect((await fixture().diagnose({})).names("fail")).toEqual([]);
-}, 20_000);
+}, 120_000);
 
 test("a region without a default network", async () => {
   const diagnosis = await fixture().diagnose({ defaults: { region: "sa-east-1" } });
@@ -112,7 +112,7 @@ test("an instance type that the region does not offer", async () => {
   expect(diagnosis.told("ec2:RunInstances")).toStartWith("skip: Not tested");
 });
 
-test("an address that cannot be found out", async () => {
+test("an address of this machine that cannot be determined", async () => {
   const environment = { CLUSTER_CHECK_ADDRESS_URL: `http://127.0.0.1:${await freePort()}` };
   const diagnosis = await fixture().diagnose({ environment });
   expect(diagnosis.told("admin address")).toMatch(/^fail: .* → .*`adminCidrs`/);

@@ -1,4 +1,4 @@
-/** What doctor says of clusters that are there, and of what ended ones left. */
+/** doctor's checks of existing clusters, and of the remains of ended ones. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Tag } from "@aws-sdk/client-ec2";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
@@ -90,7 +90,7 @@ async function saveKey(clusterId: string): Promise<void> {
   await writePrivateFile(creationFiles(directory).privateKey, "a key\n");
 }
 
-test("what ended clusters left is named, with the command that removes it", async () => {
+test("remains of ended clusters are listed, with the command that removes them", async () => {
   const everybody = { admitted: "0.0.0.0/0" };
   const old = await makeGroup({ ...everybody, clusterId: "old", expiresInMs: -60_000 });
   const lateCluster = { ...everybody, clusterId: "late", expiresInMs: -60_000 };
@@ -105,12 +105,12 @@ test("what ended clusters left is named, with the command that removes it", asyn
   expect(text).toEndWith(
     "The next create in this region removes them: cluster-cloud create --cloud-region us-west-2 …",
   );
-  // One is in use by the machine that is to be removed, the other by a cluster that lives.
+  // One is used by the machine that is to be removed, the other by a running cluster.
   expect(text).not.toContain(late);
   expect(text).not.toContain(present);
 });
 
-test("clusters made here that do not let this machine in any more are named", async () => {
+test("clusters created here that no longer admit this machine are listed", async () => {
   const groups: Record<string, string> = {};
   for (const [clusterId, admitted] of [
     ["moved", "203.0.113.0/24"],
@@ -129,7 +129,7 @@ test("clusters made here that do not let this machine in any more are named", as
   );
 });
 
-test("clusters made here that let this machine in", async () => {
+test("clusters created here that admit this machine pass", async () => {
   const cluster = { clusterId: "well", admitted: "127.0.0.0/8", expiresInMs: 60_000 };
   await makeMachine(cluster, await makeGroup(cluster));
   await saveKey("well");

@@ -1,4 +1,4 @@
-/** doctor's checks of credentials, account, region and clock, on a local cloud by the real SDK. */
+/** doctor's checks of credentials, account, region and clock, with the real SDK on a local cloud. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { type DoctorFixture, openDoctorFixture } from "./checks-fixture.ts";
 const state: { fixture?: DoctorFixture } = {};
 const fixture = (): DoctorFixture => state.fixture!;
 const none = { CLOUD_ACCESS_KEY_ID: undefined, CLOUD_SECRET_ACCESS_KEY: undefined };
-/** For what the SDK asks for again. */
+/** A time limit for requests that the SDK retries. */
 const patience = 20_000;
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ afterAll(async () => {
   await state.fixture?.[Symbol.asyncDispose]();
 });
 
-/** A profile "sso" with a program as `credential_process`, which counts how often it is asked. */
+/** A profile "sso" whose `credential_process` is a program that counts its runs. */
 async function credentialProcess(expiresInMs: number) {
   const folder = await mkdtemp(join(fixture().folder, "profile-"));
   const path = (name: string): string => join(folder, name);
@@ -34,13 +34,13 @@ async function credentialProcess(expiresInMs: number) {
   await writeFile(path("config"), `[profile sso]\ncredential_process = ${command}\n`);
   return {
     expiration: Expiration,
-    // A file of its own each time: the SDK reads one of a name only once.
+    // A new file each time, because the SDK reads a path only once.
     environment: { ...none, AWS_CONFIG_FILE: path("config"), CLOUD_PROFILE: "sso" },
     timesAsked: async () => (await readFile(path("asked"), "utf8")).split("\n").length - 1,
   };
 }
 
-test("source, account, region and clock of good credentials", async () => {
+test("source, account, region and clock with valid credentials", async () => {
   const diagnosis = await fixture().diagnose({});
   expect(["credentials", "account", "region", "clock"].map((name) => diagnosis.told(name))).toEqual([
     "pass: Valid, from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY\nIt is not known whether they expire.",
@@ -50,7 +50,7 @@ test("source, account, region and clock of good credentials", async () => {
   ]);
 });
 
-test("no credentials: what was looked for; whatever needs them is skipped", async () => {
+test("without credentials, the sources that were tried are listed, and checks that need credentials are skipped", async () => {
   const diagnosis = await fixture().diagnose({ environment: none });
   const text = diagnosis.told("credentials");
   expect(text).toMatch(/^fail: No cloud credentials.*CLOUD_PROFILE; AWS_PROFILE; AWS_ACCESS_KEY_ID.* → Set CLOUD_ACC/);
@@ -90,28 +90,28 @@ test.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
     { AWS_CA_BUNDLE: "/nowhere" },
     /^fail: .*Cannot read \/nowhere, the file that AWS_CA_BUNDLE names. → .*PEM/,
   ],
-])("%s: the credentials fail, and nothing else", async (_what, environment, text) => {
+])("%s: only the check of credentials fails", async (_what, environment, text) => {
   const diagnosis = await fixture().diagnose({ environment });
   expect(diagnosis.told("credentials")).toMatch(text);
   expect(diagnosis.names("fail")).toEqual(["credentials"]);
   expect(diagnosis.told("account")).toStartWith("skip: Not checked: ");
 });
 
-test("a credential process is asked once, and its end is told", async () => {
+test("a credential process runs once, and its expiry is shown", async () => {
   const { environment, expiration, timesAsked } = await credentialProcess(59.5 * 60_000);
   const text = (await fixture().diagnose({ environment })).told("credentials");
   expect(text).toStartWith(`pass: Valid, from profile "sso" (CLOUD_PROFILE)\nThey expire at ${expiration}, in 59 min.`);
   expect(await timesAsked()).toBe(1);
 });
 
-test("credentials that are about to end are worth a look", async () => {
+test("credentials that expire soon cause a warning", async () => {
   const { environment } = await credentialProcess(9.5 * 60_000);
   const diagnosis = await fixture().diagnose({ environment });
   expect(diagnosis.told("credentials")).toMatch(/^warn: .* expire soon: at .*, in 9 min\. → Renew the session/);
   expect(diagnosis.names("fail")).toEqual([]);
 });
 
-test("a credential process whose answer is too old", async () => {
+test("a credential process that returns expired credentials", async () => {
   const { environment } = await credentialProcess(-300_000);
   const diagnosis = await fixture().diagnose({ environment });
   expect(diagnosis.told("credentials")).toMatch(/^fail: .*expired/);
@@ -121,7 +121,7 @@ test.each([
   [3_600_000, "behind"],
   [-3_600_000, "ahead of"],
 ])(
-  "a clock that is an hour off (%d ms): the clock fails, and nothing else",
+  "with a clock that is an hour off (%d ms), only the check of the clock fails",
   async (skewMs, direction) => {
     fixture().cloud.clock.skew(skewMs);
     const diagnosis = await fixture().diagnose({});
@@ -129,17 +129,17 @@ test.each([
     expect(diagnosis.told("clock")).toMatch(text);
     expect(diagnosis.names("fail")).toEqual(["clock"]);
   },
-  // With such a clock the SDK takes every refusal, a dry run's too, for one that a corrected clock may undo.
+  // With such a clock, the SDK retries every error, even of a dry run, with a corrected clock.
   patience,
 );
 
-test("a clock that is a minute off is told, and does no harm", async () => {
+test("a clock that is a minute off is shown, and every check passes", async () => {
   fixture().cloud.clock.skew(60_000);
   expect((await fixture().diagnose({})).told("clock")).toMatch(/^pass: .*(59|60|61) s behind/);
 });
 
 test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
-  "region %s: the ones that are enabled are told, and the credentials are well",
+  "region %s: the enabled regions are listed, and the credentials pass",
   async (region) => {
     const diagnosis = await fixture().diagnose({ defaults: { region } });
     expect(diagnosis.told("region")).toMatch(new RegExp(`^fail: Region ${region} .* → Enabled: .*us-west-2`));
@@ -149,7 +149,7 @@ test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
 );
 
 test(
-  "an API that nobody reaches fails the region, and the credentials stay untried",
+  "an unreachable API makes the region fail, and the credentials are skipped",
   async () => {
     const environment = { AWS_ENDPOINT_URL_EC2: `http://127.0.0.1:${await freePort()}` };
     const diagnosis = await fixture().diagnose({ environment });

@@ -1,4 +1,4 @@
-/** doctor's checks of permissions, on a local cloud by the real SDK. */
+/** doctor's checks of permissions, with the real SDK on a local cloud. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { type DoctorFixture, openDoctorFixture, untriedPermissions } from "./checks-fixture.ts";
 
@@ -15,14 +15,14 @@ afterAll(async () => {
   await state.fixture?.[Symbol.asyncDispose]();
 });
 
-test("a dry run asks for what a create asks for", async () => {
+test("the dry runs have the same parameters as the requests of create", async () => {
   await fixture().diagnose({});
   const launch = fixture().cloud.requests.entries.find(({ action }) => action === "RunInstances");
   expect(launch?.parameters).toMatchObject({
     InstanceType: "m5.large",
     MinCount: "1",
     MaxCount: "1",
-    // Of CentOS 7 it isn't known whether it gets along with version 2 alone.
+    // It isn't known whether CentOS 7 works with only version 2.
     "MetadataOptions.HttpTokens": "optional",
     "BlockDeviceMapping.1.Ebs.Encrypted": "true",
     "NetworkInterface.1.AssociatePublicIpAddress": "true",
@@ -48,7 +48,7 @@ test.each([
   expect(diagnosis.names("skip").toSorted()).toEqual([...untriedPermissions, ...skipped].toSorted());
 });
 
-test("with no permission at all the credentials are good all the same", async () => {
+test("without any permission, the check of credentials still passes", async () => {
   const deniedActions = [
     "DescribeInstances",
     "DescribeSecurityGroups",
@@ -67,15 +67,15 @@ test("with no permission at all the credentials are good all the same", async ()
   expect(diagnosis.told("instance type")).toBe(lacking);
 });
 
-test("an account whose limit is reached may launch, but not now", async () => {
+test("an account at its limit has the permission to launch, but no capacity", async () => {
   fixture().cloud.behaviour.change({ vcpuLimit: 1 });
   const diagnosis = await fixture().diagnose({});
   expect(diagnosis.told("ec2:RunInstances")).toMatch(/^warn: .*VcpuLimitExceeded.* → .*fewer machines/);
 });
 
-test("an endpoint that carries out dry runs is no EC2", async () => {
+test("an endpoint that executes dry runs isn't EC2", async () => {
   const { cloud } = fixture();
-  // The local cloud honours them, so a server in between answers this one as a cloud that does not.
+  // The local cloud supports dry runs, so a proxy answers this one like a cloud that doesn't.
   using endpoint = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

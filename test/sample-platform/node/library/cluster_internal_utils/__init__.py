@@ -1,1 +1,1 @@
-"""What the platform's own programs and its integration tests share."""
+"""The code that the platform's programs and its integration tests share."""

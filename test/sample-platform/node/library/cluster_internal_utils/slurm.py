@@ -1,11 +1,11 @@
-"""Asks Slurm about the cluster, through the programs that people use too."""
+"""Queries Slurm for the cluster's state, through its command-line programs."""
 
 import subprocess
 from collections.abc import Sequence
 from typing import TypedDict
 
 ANSWER_SECONDS = 15
-# States (without their flags) of a node that can't be counted as a part of the cluster.
+# The states (without their flags) of a node that doesn't count as part of the cluster.
 ABSENT_STATES = ("unknown", "down", "fail", "failing", "future", "inval")
 
 
@@ -27,7 +27,7 @@ class Job(TypedDict):
 
 
 class Unavailable(Exception):
-    """The controller gives no answer."""
+    """The controller doesn't answer."""
 
 
 def controller_answers() -> bool:
@@ -38,7 +38,7 @@ def controller_answers() -> bool:
 
 
 def nodes() -> list[Node]:
-    """All agents and public agents, also those that never registered."""
+    """Returns all agents and public agents, including those that never registered."""
     found = []
     for name, address, partition, state in rows(["sinfo", "--Node"], ("%N", "%o", "%R", "%T")):
         found.append(
@@ -48,8 +48,8 @@ def nodes() -> list[Node]:
 
 
 def queue() -> list[Job]:
-    """Jobs that wait or run, in Slurm's order of priority."""
-    # A job's name comes last: its owner chose it, and it may hold the separator.
+    """Returns pending and running jobs, in Slurm's order of priority."""
+    # A job's name comes last, because its owner chose it and it may contain the separator.
     found = rows(["squeue"], ("%i", "%T", "%u", "%N", "%M", "%j"))
     return [
         Job(id=id, state=state.lower(), user=user, nodes=nodes, elapsed=elapsed, name=name)
@@ -58,12 +58,12 @@ def queue() -> list[Job]:
 
 
 def is_registered(state: str) -> bool:
-    """`*` marks a node that doesn't answer; other flags (powering, reboot, planned) say nothing about that."""
+    """`*` marks a node that doesn't answer. Other flags (powering, reboot, planned) don't matter here."""
     return not state.endswith("*") and state.rstrip("~#!%$@^-+") not in ABSENT_STATES
 
 
 def rows(command: Sequence[str], fields: Sequence[str]) -> list[list[str]]:
-    # Asked first, since the other programs take nine seconds to notice that there is no controller.
+    # Run first, because the other programs take nine seconds to notice that there is no controller.
     if not controller_answers():
         raise Unavailable("the controller doesn't answer")
     try:

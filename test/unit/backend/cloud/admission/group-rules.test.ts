@@ -41,6 +41,8 @@ test("ranges are listed with their ports, without what is not a range", () => {
 test("a new range gets the single TCP ports of the others", () => {
   expect(admittedPorts(group)).toEqual([22, 80]);
   expect(admittedPorts({ rules: group.rules.slice(0, 1) })).toEqual([]);
+  const fromGroup = tcp(5432, { UserIdGroupPairs: [{ GroupId: "sg-0123456789abcdef0" }] });
+  expect(admittedPorts({ rules: [fromGroup] })).toEqual([]);
 });
 
 test.each([

@@ -10,6 +10,7 @@ interface Sketch {
   readonly status?: string;
   readonly exitCode?: number;
   readonly outOfMemory?: boolean;
+  readonly error?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly address?: string;
   readonly ports?: object;
@@ -34,7 +35,12 @@ function container(sketch: Sketch) {
     Id: Buffer.from(`${creationId}${role}${index}`).toString("hex").padEnd(64, "0").slice(-64),
     Name: `/cluster-e2e-default-${role}_${index}`,
     Created: "2026-01-01T00:00:00.5Z",
-    State: { Status: status, ExitCode: sketch.exitCode ?? 0, OOMKilled: sketch.outOfMemory ?? false, Error: "" },
+    State: {
+      Status: status,
+      ExitCode: sketch.exitCode ?? 0,
+      OOMKilled: sketch.outOfMemory ?? false,
+      Error: sketch.error ?? "",
+    },
     Config: {
       Labels: { ...shared(creationId), [labelNames.role]: role, [labelNames.index]: index, ...sketch.labels },
     },
@@ -119,6 +125,15 @@ test("a stopped container says why, and its cluster is incomplete", () => {
   expect(cluster!.nodes[1]!.stateReason).toBe(
     "the container stopped with status 137 (a process in it was killed because memory ran out)",
   );
+});
+
+test.each([
+  [{ exitCode: 128, error: "no space left on device" }, "status 128: no space left on device"],
+  [{ exitCode: 137 }, "status 137 (killed, perhaps because memory ran out)"],
+  [{ exitCode: 0 }, "status 0"],
+])("the end of a container with %j is explained", (sketch, reason) => {
+  const [cluster] = read(container({ status: "exited", ...sketch }));
+  expect(cluster!.nodes[0]!.stateReason).toBe(`the container stopped with ${reason}`);
 });
 
 test("where all have stopped there still is a cluster to destroy", () => {

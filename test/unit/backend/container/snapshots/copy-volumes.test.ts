@@ -25,3 +25,24 @@ test("the helper gets the node's own volumes and no folder of this machine", asy
     "--volume=saved:/cluster-e2e-snapshot:ro",
   ]);
 });
+
+test.each([
+  ["empty", 0, true],
+  ["0", 1, false],
+  ["12", 12, false],
+])("a copy that is %s counts as %d kB", async (printed, kilobytes, isRemoved) => {
+  const commands: string[] = [];
+  const engine = {
+    change: async ({ words }: { readonly words: readonly string[] }) => {
+      commands.push(words.slice(0, 2).join(" "));
+      return Promise.resolve(`${printed}\n`);
+    },
+  } as unknown as Engine;
+  const saved = await saveVolumes(
+    engine,
+    { ...node, imageId: "image", volumes },
+    { snapshot: "installed", rights: [] },
+  );
+  expect(saved).toBe(kilobytes);
+  expect(commands.includes("volume rm")).toBe(isRemoved);
+});

@@ -1,4 +1,4 @@
-/** The laws of the house that no linter knows: which room may import which, what things are called, how big they are. */
+/** Rules of this project that no linter checks: which layer may import which, how files are named, how large they may be. */
 import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, normalize } from "node:path";
 
@@ -13,7 +13,7 @@ const topLevel =
   .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md LICENSE`.split(/\s+/);
 
 /**
- * Rooms of src, the top one first, and what each may import beside itself: only rooms further down this list. Types count as well, and there are
+ * The layers of src, from the top down, and what each may import besides itself: only layers further down. Type imports count as well, and there are
  * no exceptions. `backend/<own>`: the backend that the importing file is named after.
  */
 export const imports: Readonly<Record<string, readonly string[]>> = {
@@ -35,11 +35,11 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
   "version.ts": [],
 };
 
-/** Folders of src with more than that need subfolders that say what belongs together. */
+/** A folder of src with more files needs subfolders that say what belongs together. */
 const mostFilesInFolder = 20;
 
-/** Where each package of the design card may be imported. */
-const packageRooms: Readonly<Record<string, readonly string[]>> = {
+/** The layers that may import each package. */
+const packageLayers: Readonly<Record<string, readonly string[]>> = {
   ssh2: ["ssh"],
   "@aws-sdk": ["backend/cloud"],
   "@smithy": ["backend/cloud"],
@@ -50,19 +50,19 @@ const packageRooms: Readonly<Record<string, readonly string[]>> = {
 };
 
 const openToAll = ["src/errors.ts", "src/version.ts"];
-/** Where a program or, in index.ts, a program that uses the library meets its process. */
-const processRooms = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
-const unspeaking = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+/** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
+const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
+const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
 
-/** All that breaks a law, as `path: what`. Sentences in comments and strings break none. */
-export function breaches(files: readonly SourceFile[]): readonly string[] {
+/** Every violation of a rule, as `path: problem`. Most rules ignore the text of comments and strings. */
+export function violations(files: readonly SourceFile[]): readonly string[] {
   const sources = files.filter(({ path }) => /^(src|scripts|test)\/.*\.ts$/.test(path));
   return [
     ...files
       .filter(({ path }) => !topLevel.includes(path.split("/")[0]!))
       .map(({ path }) => `${path}: not for the top level`),
-    ...files.filter(({ path }) => unspeaking.test(path)).map(({ path }) => `${path}: a name that says nothing`),
+    ...files.filter(({ path }) => meaningless.test(path)).map(({ path }) => `${path}: a name without meaning`),
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
@@ -79,7 +79,10 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [/^(export\s+)?(let|var)\b/m.test(code), "state at module level"],
     [/^export default\b/m.test(code), "a default export"],
     [/\bprocess\.exit\(/.test(code), "process.exit loses output: set process.exitCode"],
-    [!processRooms.test(path) && /(?<![.\w])(process|console)\./.test(code), "process or console outside their rooms"],
+    [
+      !mayUseProcess.test(path) && /(?<![.\w])(process|console)\./.test(code),
+      "process or console outside the files that may use them",
+    ],
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
@@ -94,7 +97,7 @@ function isBarrel(path: string, code: string): boolean {
   return exported.length > 0 && exported.every((statement) => /\}\s*from$/.test(statement));
 }
 
-/** A file of several functions is named after what they share; one of a single function, class or constant after that, or a type beside it. */
+/** A file with one function, class or constant is named after it, or after a type in the same file. A file with several may have any name. */
 function isNamedAfterExport(path: string, code: string): boolean {
   const values = namesIn(code, /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm);
   const types = namesIn(code, /^export (?:interface|type) (\w+)/gm);
@@ -106,31 +109,31 @@ function isNamedAfterExport(path: string, code: string): boolean {
 const namesIn = (code: string, pattern: RegExp): readonly string[] =>
   [...code.matchAll(pattern)].map((match) => match[1]!);
 
-/** `toClusters` and `to-cluster` have the same ones. */
+/** `toClusters` and `to-cluster` have the same words. */
 const wordsOf = (name: string): readonly string[] =>
   (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
 
 function importFaults(file: SourceFile): readonly string[] {
   if (!file.path.startsWith("src/")) return [];
-  const room = roomOf(file.path);
-  if (imports[room] === undefined) return [`no such room: ${room}`];
+  const layer = layerOf(file.path);
+  if (imports[layer] === undefined) return [`no such layer: ${layer}`];
   return imported(file).flatMap((target) => {
     if (target.startsWith("node:process")) return ["imports node:process"];
     if (/^(node|bun)(:|$)/.test(target)) return [];
-    if (target.startsWith("src/")) return mayImport(file.path, target) ? [] : [`${room} must not import ${target}`];
+    if (target.startsWith("src/")) return mayImport(file.path, target) ? [] : [`${layer} must not import ${target}`];
     if (target.startsWith(".") || target.startsWith("test/") || target.startsWith("scripts/"))
       return [`imports ${target}`];
-    const rooms = packageRooms[target.split("/")[0]!] ?? [];
-    return rooms.includes(room) ? [] : [`${room} must not import the package ${target}`];
+    const layers = packageLayers[target.split("/")[0]!] ?? [];
+    return layers.includes(layer) ? [] : [`${layer} must not import the package ${target}`];
   });
 }
 
 function mayImport(from: string, to: string): boolean {
-  const room = roomOf(from);
+  const layer = layerOf(from);
   if (openToAll.includes(to)) return !openToAll.includes(from);
   const own = basename(from, ".ts").replace(/^cluster-|-driver$/g, "");
-  const allowed = imports[room]!.map((entry) => entry.replace("<own>", own));
-  return roomOf(to) === room || allowed.includes(roomOf(to)) || allowed.some((entry) => `src/${entry}` === to);
+  const allowed = imports[layer]!.map((entry) => entry.replace("<own>", own));
+  return layerOf(to) === layer || allowed.includes(layerOf(to)) || allowed.some((entry) => `src/${entry}` === to);
 }
 
 function crowds(sources: readonly SourceFile[]): readonly string[] {
@@ -140,18 +143,18 @@ function crowds(sources: readonly SourceFile[]): readonly string[] {
     .map(([folder, files]) => `${folder}: ${files.length} files in one folder`);
 }
 
-/** Files that import each other in a circle, each circle told once, by its files in the order of their names. */
+/** Files that import each other in a cycle. Each cycle is listed once, with its files in alphabetical order. */
 function cycles(sources: readonly SourceFile[]): readonly string[] {
   const targets = new Map(sources.map((file) => [file.path, imported(file)]));
   const reachable = new Map(sources.map(({ path }) => [path, reachedFrom(path, targets)]));
-  const circles = sources
+  const found = sources
     .map(({ path }) => [...reachable.get(path)!].filter((other) => reachable.get(other)?.has(path)).toSorted())
-    .filter((circle) => circle.length > 0)
-    .map((circle) => `${circle[0]!}: imported in a circle with ${circle.slice(1).join(", ")}`);
-  return [...new Set(circles)];
+    .filter((cycle) => cycle.length > 0)
+    .map((cycle) => `${cycle[0]!}: import cycle with ${cycle.slice(1).join(", ")}`);
+  return [...new Set(found)];
 }
 
-/** All files that a file imports, and that those import. The file itself is among them only if one of these imports it. */
+/** All files that a file imports, directly or not. Contains the file itself only if one of them imports it. */
 function reachedFrom(path: string, targets: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
   const reached = new Set<string>();
   const pending = [path];
@@ -165,13 +168,13 @@ function reachedFrom(path: string, targets: ReadonlyMap<string, readonly string[
   return reached;
 }
 
-/** The folder under src, with the backend's name where there is one; for a file beside the rooms, its own name. */
-function roomOf(path: string): string {
+/** The first folder below src, with the backend's name if there is one. A file directly in src is a layer of its own. */
+function layerOf(path: string): string {
   const [, first = "", second = "", third] = path.split("/");
   return first === "backend" && third !== undefined ? `${first}/${second}` : first;
 }
 
-/** What a file imports or re-exports, types included: paths from the top of the repository, or package names. */
+/** Everything that a file imports or re-exports, types included: paths from the top of the repository, or package names. */
 function imported({ path, text }: SourceFile): readonly string[] {
   const code = withoutComments(text);
   const patterns = [
@@ -183,7 +186,7 @@ function imported({ path, text }: SourceFile): readonly string[] {
   return names.map((name) => (name.startsWith(".") ? normalize(join(dirname(path), name)) : name));
 }
 
-/** The end-to-end tests know the executables only; neither they nor what they import may reach into src. */
+/** The end-to-end tests use only the executables: neither they nor the files that they import may import from src. */
 function leaksIntoEndToEnd(sources: readonly SourceFile[]): readonly string[] {
   const byPath = new Map(sources.map((file) => [file.path, file]));
   const reached = sources.filter(({ path }) => path.startsWith("test/e2e/"));
@@ -209,7 +212,7 @@ function withoutWords(text: string): string {
   return withoutComments(text).replace(/"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g, '""');
 }
 
-/** Every file of the working tree but what git ignores. */
+/** Every file of the working tree except those that git ignores. */
 export async function repository(): Promise<readonly SourceFile[]> {
   const root = join(import.meta.dir, "..", "..");
   const top = (await readdir(root)).filter((name) => !/^(\.git|node_modules|dist|.*\.bun-build)$/.test(name));

@@ -1,12 +1,10 @@
-import { defineCommand } from "../cli/command.ts";
-import { argument, BadValue } from "../cli/options/option.ts";
-import { value } from "../cli/options/value-types.ts";
-import { nodeCountProblem } from "../cluster/node-counts.ts";
-
-import type { ArtifactLocation } from "../platform/artifact/artifact-location.ts";
+import { defineCommand } from "../../cli/command.ts";
+import { argument, BadValue } from "../../cli/options/option.ts";
+import { value } from "../../cli/options/value-types.ts";
+import type { ArtifactLocation } from "../../platform/artifact/artifact-location.ts";
 import { createOptions } from "./create-options.ts";
-import type { Driver } from "./driver.ts";
-import { checkSummary, summarizingFailure } from "./summary/step-summary.ts";
+import type { Driver } from "../driver.ts";
+import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
 const positionals = {
   artifact: argument(value(artifactLocation, "file"), {
@@ -41,36 +39,27 @@ export const createCommand = (driver: Driver) => {
       },
     ],
     check: async (given, problems, context) => {
-      const nodes = nodeCountProblem((given.masters ?? 1) + (given.agents ?? 0) + (given.publicAgents ?? 0));
-      if (nodes !== undefined) problems.add(`--masters, --agents, --public-agents: ${nodes}`);
-      if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
-        const problem = driver.selinuxProblem(given.linuxDistribution);
-        if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
-      }
-      const { installationProblems } = await import("../cluster/plan-installation.ts");
-      for (const problem of await installationProblems(given, context.environment)) problems.add(problem);
-      if (given.wait) {
-        const { superuserLogin } = await import("../cluster/superuser-login.ts");
-        const login = superuserLogin(given.variant ?? "oss", given.extraConfig ?? {}, given.superuserPassword);
-        for (const problem of login.problems ?? []) problems.add(problem);
-      } else if (given.superuserPassword !== undefined) {
+      if (given.superuserPassword !== undefined && given.wait !== true)
         problems.add("--superuser-password: only allowed with --wait, since create does not log in otherwise");
-      }
       await checkSummary(given.summary, problems, context);
       if (given.summary && given.dryRun) problems.add("--summary: cannot be combined with --dry-run");
-      await driver.checkCreation(given, problems, context);
+      if (given.from !== undefined) return;
+      const { checkInstallation } = await import("./check-installation.ts");
+      await checkInstallation(driver, given, problems, context);
     },
     run: async (input, context) => {
-      const { runCreate } = await import("./create-run.ts");
-      const { clusterId, summary: isWanted } = input;
+      const { runCreate, runCreateFrom } = await import("./create-run.ts");
+      const { clusterId, summary: isWanted, from } = input;
       const title = `Cluster ${clusterId} could not be ${input.wait ? "created, or did not become ready" : "created"}`;
-      await summarizingFailure(title, { isWanted, context }, () => runCreate(driver, input, context));
+      const run = async (): Promise<void> =>
+        from === undefined ? runCreate(driver, input, context) : runCreateFrom(driver, { ...input, from }, context);
+      await summarizingFailure(title, { isWanted, context }, run);
     },
   });
 };
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
-  const { parseArtifactLocation } = await import("../platform/artifact/artifact-location.ts");
+  const { parseArtifactLocation } = await import("../../platform/artifact/artifact-location.ts");
   const outcome = parseArtifactLocation(given, cwd);
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));

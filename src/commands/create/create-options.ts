@@ -1,14 +1,15 @@
-import { BadValue, flag, option } from "../cli/options/option.ts";
-import type { ValueType } from "../cli/options/option.ts";
-import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../cli/options/value-types.ts";
-import { masterCounts, mostNodes } from "../cluster/node-counts.ts";
-import { quoted } from "../errors.ts";
-import { variants } from "../model/cluster-record.ts";
-import { securityModes } from "../platform/configuration/configuration.ts";
-import type { Checked } from "../system/checked.ts";
-import type { Driver } from "./driver.ts";
-import { clusterId, timeout } from "./options.ts";
-import { summary } from "./summary/step-summary.ts";
+import { BadValue, flag, option } from "../../cli/options/option.ts";
+import type { ValuesOf, ValueType } from "../../cli/options/option.ts";
+import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../../cli/options/value-types.ts";
+import { masterCounts, mostNodes } from "../../cluster/node-counts.ts";
+import { quoted } from "../../errors.ts";
+import { variants } from "../../model/cluster-record.ts";
+import type { ArtifactLocation } from "../../platform/artifact/artifact-location.ts";
+import { securityModes } from "../../platform/configuration/configuration.ts";
+import type { Checked } from "../../system/checked.ts";
+import type { Driver } from "../driver.ts";
+import { clusterId, timeout } from "../options.ts";
+import { summary } from "../summary/step-summary.ts";
 
 const masterChoices = masterCounts.map(String);
 const masterCount: ValueType<number> = {
@@ -56,6 +57,29 @@ const platformOptions = {
   }),
 };
 
+const replaced: readonly string[] = [
+  "artifact",
+  "artifactSha256",
+  "variant",
+  "masters",
+  "agents",
+  "publicAgents",
+  "linuxDistribution",
+];
+
+const from = (driver: Driver) =>
+  option(value(snapshotReference), {
+    flag: "--from",
+    placeholder: "<cluster_id:snapshot>",
+    summary:
+      "Create the cluster from a snapshot instead of an artifact: it continues where the snapshot was made, with the same nodes and platform",
+    replaces: [...replaced, ...Object.keys(driver.creationOptions), ...Object.keys(platformOptions)],
+  });
+
+/** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
+const copyOptions = (driver: Driver) =>
+  (driver.canCopy ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
+
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (driver: Driver) => ({
   variant: option(choice(variants), {
@@ -75,6 +99,7 @@ export const createOptions = (driver: Driver) => ({
   }),
   ...driver.creationOptions,
   ...platformOptions,
+  ...copyOptions(driver),
   artifactSha256: option(value(parseSha256), {
     flag: "--artifact-sha256",
     summary: "Expected SHA-256 checksum of the artifact",
@@ -102,6 +127,8 @@ export const createOptions = (driver: Driver) => ({
   verbose,
 });
 
+export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
+
 /** A value type that reads files with a function that reports every problem in them. */
 function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<Single>>) {
   return value(async (given, { cwd }) => {
@@ -111,10 +138,17 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
   }, "file");
 }
 
+async function snapshotReference(given: string) {
+  const { parseSnapshotReference } = await import("../../cluster/create-from-snapshot.ts");
+  const reference = parseSnapshotReference(given);
+  if ("problem" in reference) throw new BadValue(reference.problem);
+  return reference;
+}
+
 /** The free space is checked later: a lack of space is not a mistake on the command line. */
 async function workspaceFolder(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { freeSpaceProblem } = await import("../system/files/free-space.ts");
+  const { freeSpaceProblem } = await import("../../system/files/free-space.ts");
   const folder = path.resolve(cwd, given);
   const problem = await freeSpaceProblem(folder, 0);
   if (problem !== undefined) throw new BadValue(problem);
@@ -123,7 +157,7 @@ async function workspaceFolder(given: string, { cwd }: { readonly cwd: string })
 
 async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise<string> {
   const path = await import("node:path");
-  const { assertOwnKey } = await import("../cluster/connections/cluster-key.ts");
+  const { assertOwnKey } = await import("../../cluster/connections/cluster-key.ts");
   const file = path.resolve(cwd, given);
   await assertOwnKey(file);
   return file;
@@ -131,18 +165,18 @@ async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise
 
 async function extraConfiguration(given: string, cwd: string) {
   const path = await import("node:path");
-  const { readExtraConfiguration } = await import("../platform/configuration/configuration-file.ts");
+  const { readExtraConfiguration } = await import("../../platform/configuration/configuration-file.ts");
   return readExtraConfiguration(path.resolve(cwd, given));
 }
 
 async function genconfFolder(given: string, cwd: string) {
   const path = await import("node:path");
-  const { readGenconfFolder } = await import("../platform/configuration/genconf-folder.ts");
+  const { readGenconfFolder } = await import("../../platform/configuration/genconf-folder.ts");
   return readGenconfFolder(path.resolve(cwd, given));
 }
 
 async function copyToMaster(given: string) {
-  const { listCopyToMaster, parseCopyToMaster } = await import("../platform/configuration/copy-to-master.ts");
+  const { listCopyToMaster, parseCopyToMaster } = await import("../../platform/configuration/copy-to-master.ts");
   const copy = parseCopyToMaster(given);
   return copy.problems === undefined ? listCopyToMaster(copy.value) : copy;
 }

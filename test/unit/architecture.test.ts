@@ -1,31 +1,31 @@
-/** That the repository keeps the laws of the house, and that each law finds what breaks it. */
+/** The repository keeps the rules of its architecture, and each rule detects a violation. */
 import { expect, test } from "bun:test";
-import { breaches, imports, repository } from "./tidy-laws.ts";
+import { violations, imports, repository } from "./architecture-rules.ts";
 
-test("the repository keeps the laws of the house", async () => {
+test("the repository keeps every rule", async () => {
   const files = await repository();
   expect(files.length).toBeGreaterThan(20);
-  expect(breaches(files)).toEqual([]);
+  expect(violations(files)).toEqual([]);
 });
 
 test.each([
-  ["src/ssh/utils.ts: a name that says nothing", ""],
-  ["src/ssh/key-helpers.ts: a name that says nothing", ""],
+  ["src/ssh/utils.ts: a name without meaning", ""],
+  ["src/ssh/key-helpers.ts: a name without meaning", ""],
   ["tools/build.ts: not for the top level", ""],
   ["src/ssh/tooLong.ts: not in kebab-case", ""],
   ["src/ssh/pool.ts: over 300 lines", "a;\n".repeat(301)],
   ["src/ssh/pool.ts: state at module level", "let count = 0;"],
   ["src/ssh/pool.ts: a default export", "export default 1;"],
   ["src/bin/cluster-vm.ts: process.exit loses output: set process.exitCode", "process.exit(1);"],
-  ["src/ssh/pool.ts: process or console outside their rooms", "const a = process.env;"],
-  ["src/cli/help.ts: process or console outside their rooms", "console.log(1);"],
+  ["src/ssh/pool.ts: process or console outside the files that may use them", "const a = process.env;"],
+  ["src/cli/help.ts: process or console outside the files that may use them", "console.log(1);"],
   ["src/ssh/pool.ts: an AbortSignal that may be left out", "function a(signal?: AbortSignal) {}"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],
   ["src/ssh/pool.ts: imports node:process", 'import { env } from "node:process";'],
-  ["src/attic/a.ts: no such room: attic", ""],
+  ["src/attic/a.ts: no such layer: attic", ""],
   [
     "src/commands/run.ts: commands must not import src/backend/cloud/api.ts",
     'import { a } from "../backend/cloud/api.ts";',
@@ -65,40 +65,42 @@ test.each([
     'await import("@aws-sdk/client-ec2");',
   ],
   ["src/ssh/a.ts: ssh must not import the package lodash", 'import { a } from "lodash";'],
-])("a planted fault is found: %s", (breach, text) => {
-  expect(breaches([{ path: breach.slice(0, breach.indexOf(":")), text }])).toEqual([breach]);
+])("a violation is found: %s", (violation, text) => {
+  expect(violations([{ path: violation.slice(0, violation.indexOf(":")), text }])).toEqual([violation]);
 });
 
-test("the list of rooms itself only points down", () => {
-  const rooms = Object.keys(imports);
-  for (const [room, allowed] of Object.entries(imports)) {
-    const above = allowed.filter((other) => other !== "backend/<own>" && rooms.indexOf(other) <= rooms.indexOf(room));
-    expect({ room, above }).toEqual({ room, above: [] });
+test("the list of layers itself only points downwards", () => {
+  const layers = Object.keys(imports);
+  for (const [layer, allowed] of Object.entries(imports)) {
+    const above = allowed.filter(
+      (other) => other !== "backend/<own>" && layers.indexOf(other) <= layers.indexOf(layer),
+    );
+    expect({ layer, above }).toEqual({ layer, above: [] });
   }
 });
 
-test("a folder with more than 20 files is found, but for its subfolders", () => {
+test("a folder with more than 20 files is found; files in its subfolders don't count", () => {
   const files = Array.from({ length: 21 }, (_, index) => ({ path: `src/backend/cloud/file-${index}.ts`, text: "" }));
   const others = files.map(({ path }) => ({ path: path.replace("cloud/", "vm/machines/"), text: "" })).slice(1);
-  expect(breaches([...files, ...others])).toEqual(["src/backend/cloud: 21 files in one folder"]);
+  expect(violations([...files, ...others])).toEqual(["src/backend/cloud: 21 files in one folder"]);
 });
 
-test("files that import each other in a circle are found, types included", () => {
+test("an import cycle is found, also of types", () => {
   const files = [
     { path: "src/ssh/a.ts", text: 'import type { B } from "./b.ts";' },
     { path: "src/ssh/b.ts", text: 'import { c } from "./c.ts";' },
     { path: "src/ssh/c.ts", text: 'const { a } = await import("./a.ts");' },
     { path: "src/ssh/d.ts", text: 'import { a } from "./a.ts";' },
   ];
-  expect(breaches(files)).toEqual(["src/ssh/a.ts: imported in a circle with src/ssh/b.ts, src/ssh/c.ts"]);
+  expect(violations(files)).toEqual(["src/ssh/a.ts: import cycle with src/ssh/b.ts, src/ssh/c.ts"]);
 });
 
-test("what an end-to-end test reaches by way of another file is found", () => {
+test("an end-to-end test that imports src through another file is found", () => {
   const files = [
     { path: "test/e2e/create.test.ts", text: 'import { a } from "../support/ways.ts";' },
     { path: "test/support/ways.ts", text: 'import { b } from "../../src/ssh/keys.ts";' },
   ];
-  expect(breaches(files)).toEqual(["test/support/ways.ts: the end-to-end tests must not import src/ssh/keys.ts"]);
+  expect(violations(files)).toEqual(["test/support/ways.ts: the end-to-end tests must not import src/ssh/keys.ts"]);
 });
 
 test.each([
@@ -113,6 +115,6 @@ test.each([
   ["src/cli/a.ts", "export function a(): void {\n  let b = 0;\n}\n"],
   ["src/index.ts", 'export { Cluster } from "./cluster/cluster.ts";'],
   ["src/ssh/a.ts", 'export type { A } from "./pool.ts";\nexport const a = 1;'],
-])("what %s may do is no breach", (path, text) => {
-  expect(breaches([{ path, text }])).toEqual([]);
+])("no violation in %s: %j", (path, text) => {
+  expect(violations([{ path, text }])).toEqual([]);
 });

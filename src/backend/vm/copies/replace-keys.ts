@@ -1,0 +1,153 @@
+import { randomBytes } from "node:crypto";
+import { ClusterError } from "../../../errors.ts";
+import type { NodeRecord } from "../../../model/cluster-record.ts";
+import { openConnection } from "../../../ssh/connection/open-connection.ts";
+import { targetOf } from "../../../ssh/connection/destination.ts";
+import { type HostKeyLocation, systemHostKeyLocation } from "../../../ssh/host-key-location.ts";
+import { generateKeyPair, type KeyPair, parseKey } from "../../../ssh/keys.ts";
+import { retry } from "../../../system/retry.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import { sshUser } from "../records.ts";
+
+/** Where a node keeps the keys that open it, and those that it presents. */
+export interface KeyLocation extends HostKeyLocation {
+  /** The login user's own file. */
+  readonly authorizedKeys: string;
+  /** A shell pattern for the files of other users. */
+  readonly otherAuthorizedKeys: string;
+}
+
+export const systemKeyLocation: KeyLocation = {
+  ...systemHostKeyLocation,
+  authorizedKeys: `/home/${sshUser}/.ssh/authorized_keys`,
+  otherAuthorizedKeys: "/root/.ssh/authorized_keys* /home/*/.ssh/authorized_keys*",
+};
+
+export interface KeyReplacement {
+  /** The node, at its own new address. */
+  readonly node: NodeRecord;
+  /** The keys that the saved machine knows. */
+  readonly old: { readonly privateKey: string; readonly hostKey: Buffer };
+  /** An `authorized_keys` line. */
+  readonly publicKey: string;
+  /** The host key for first contact. */
+  readonly firstHostKey: KeyPair;
+  readonly location: KeyLocation;
+  /** Whether to set the node's clock, which stands where it was when the machine was saved. */
+  readonly setsClock: boolean;
+  /** Clock time after which no further try begins. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * Logs in to a machine that continues from another cluster's snapshot, and replaces every key of that cluster. Afterwards the machine is like a new
+ * one before first contact: it accepts only the new cluster's key, and presents the first host key.
+ */
+export async function replaceKeys(
+  replacement: KeyReplacement,
+  { clock, progress }: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  const { node, old } = replacement;
+  const target = { ...targetOf(node), privateKey: old.privateKey, hostKeys: [old.hostKey], ...limits };
+  const oldKey = await publicPart(old.privateKey);
+  const attempt = async (inner: AbortSignal): Promise<void> => {
+    await using connection = await openConnection({ ...target, clock, progress }, inner);
+    const { location } = replacement;
+    const { folder, reload, authorizedKeys, otherAuthorizedKeys } = location;
+    const words = [folder, reload, authorizedKeys, otherAuthorizedKeys, oldKey];
+    const { status, stderr } = await connection.run(
+      {
+        argv: ["sh", "-c", replaceKeysScript, "e2e-replace-keys", ...words],
+        sudo: true,
+        stdin: stdinOf(replacement, clock.now()),
+        limitMs: replaceLimitMs,
+        task: "replacing its keys",
+        isOutputHidden: true,
+      },
+      inner,
+    );
+    if (status === 0) return;
+    const reason = stderr.trim().split("\n").at(-1) ?? "";
+    throw new ClusterError("remote-command-failed", `The keys of ${target.name} cannot be replaced: ${reason}.`, {
+      hint: "The disk that was saved may be full. Make another snapshot, or create the cluster from an artifact.",
+      facts: { node: target.name, status },
+    });
+  };
+  await retry(attempt, { clock, deadlineMs: replacement.deadlineMs, pauseMs: () => pauseMs }, signal);
+}
+
+const limits = {
+  connectTimeoutMs: 3_000,
+  readyTimeoutMs: 60_000,
+  keepaliveMs: 10_000,
+  authenticationMayComeLater: false,
+};
+const pauseMs = 200;
+const replaceLimitMs = 180_000;
+const entropyBytes = 64;
+
+/**
+ * Machines that continue from the same memory also have the same state of their random number generator. So they get other randomness, and even then
+ * don't make the key by which they will be known: they find it where a first contact that was cut short would have left it.
+ */
+const replaceKeysScript = `
+set -e
+umask 077
+folder=$1 reload=$2 authorized=$3 others=$4 old=$5
+read -r now
+read -r entropy
+read -r login
+read -r first
+read -r first_public
+read -r own
+read -r own_public
+[ "$now" = - ] || date "--set=@$now" >/dev/null
+decode() { printf %s "$1" | base64 -d; }
+decode "$entropy" >/dev/urandom
+perl -e 'open my $f, ">", "/dev/urandom" or exit 1; ioctl $f, 0x5207, 0 or exit 1' 2>/dev/null || :
+for file in $others; do
+  [ -f "$file" ] && grep -qF -- "$old" "$file" || continue
+  left=$(grep -vF -- "$old" "$file" || :)
+  printf '%s\\n' "$left" >"$file"
+done
+decode "$login" >"$authorized"
+put() {
+  decode "$1" >"$2.next"
+  mv -f -- "$2.next" "$2"
+}
+put "$own" "$folder/e2e_host_key"
+put "$own_public" "$folder/e2e_host_key.pub"
+host=$folder/ssh_host_ed25519_key
+rm -f -- "$folder"/ssh_host_*_key "$folder"/ssh_host_*_key.pub
+put "$first" "$host"
+put "$first_public" "$host.pub"
+chmod 644 "$host.pub"
+if command -v restorecon >/dev/null; then restorecon "$host" "$host.pub" || :; fi
+eval "$reload"
+`;
+
+/** Each value is one line: keys are secrets, so they don't appear in an argument list. */
+function stdinOf({ publicKey, firstHostKey, setsClock }: KeyReplacement, nowMs: number): string {
+  const own = generateKeyPair("");
+  const texts = [
+    `${publicKey}\n`,
+    firstHostKey.privateKey,
+    `${firstHostKey.publicKey}\n`,
+    own.privateKey,
+    `${own.publicKey}\n`,
+  ];
+  const lines = [
+    setsClock ? (nowMs / 1000).toFixed(3) : "-",
+    randomBytes(entropyBytes).toString("base64"),
+    ...texts.map((text) => Buffer.from(text).toString("base64")),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** The base64 part of the public half, by which a line of `authorized_keys` is recognized. */
+async function publicPart(privateKey: string): Promise<string> {
+  const key = await parseKey(privateKey);
+  if (key instanceof Error) throw key;
+  return key.getPublicSSH().toString("base64");
+}

@@ -1,0 +1,129 @@
+import { readFile } from "node:fs/promises";
+import { platform, totalmem } from "node:os";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { nodeReference } from "../../../model/cluster-record.ts";
+import type { CopyRequest } from "../../../model/creation.ts";
+import { createKnownHosts } from "../../../ssh/known-hosts.ts";
+import { creationFiles } from "../../../system/files/creation-folder.ts";
+import { freeSpaceProblem } from "../../../system/files/free-space.ts";
+import type { Runtime } from "../../../system/runtime.ts";
+import type { MachineSettings, NodeFacts, StoredCluster } from "../cluster-facts.ts";
+import { readOwnCluster } from "../machines/look-at-machines.ts";
+import { trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
+import type { Qemu } from "../qemu/qemu.ts";
+import { checkSnapshot } from "../snapshots/check-snapshot.ts";
+import { findSnapshot } from "../snapshots/find-snapshot.ts";
+import type { SnapshotFacts, StoredSnapshot } from "../snapshots/snapshot-files.ts";
+
+/** What a copy continues from. */
+export interface ResolvedCopy {
+  readonly source: StoredCluster;
+  readonly snapshot: StoredSnapshot;
+  readonly saved: SnapshotFacts;
+  /** The key that opens the saved machines. */
+  readonly privateKey: string;
+  /** The host keys that the saved machines present, in the order of the source's nodes. */
+  readonly hostKeys: readonly Buffer[];
+}
+
+/**
+ * Checks everything that a copy relies on, and creates nothing. Throws `snapshot-not-found` and `snapshot-unusable`, `capacity-lacking` if this
+ * computer lacks memory or space for more machines, and `key-missing` if it has no keys for those that were saved.
+ */
+export async function resolveCopy(
+  qemu: Qemu,
+  { source: cluster, snapshot: name }: CopyRequest,
+  { root, runtime }: { readonly root: string; readonly runtime: Runtime },
+  signal: AbortSignal,
+): Promise<ResolvedCopy> {
+  const source = await readOwnCluster(cluster.directory);
+  const snapshot = await findSnapshot(cluster, name);
+  const { nodes } = source.facts;
+  using checking = runtime.progress.start("Check the snapshot");
+  const saved = await checkSnapshot(qemu, { cluster, nodes, snapshot }, signal);
+  await assertAccelerator(qemu, { saved, cluster, name }, signal);
+  checking.done();
+  assertMemory(cluster, saved.machines, totalmem());
+  await assertSpace(root, saved);
+  return { source, snapshot, saved, ...(await readKeys(cluster, nodes)) };
+}
+
+/** Memory that was saved under one accelerator can't continue under another. */
+async function assertAccelerator(
+  qemu: Qemu,
+  {
+    saved,
+    cluster,
+    name,
+  }: { readonly saved: SnapshotFacts; readonly cluster: CopyRequest["source"]; readonly name: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const { accelerator } = saved.machines;
+  if (accelerator === "tcg") return;
+  const trials = await tryAccelerators(qemu, platform(), trialLimitsMs, signal);
+  const trial = trials.find((each) => each.accelerator === accelerator);
+  if (trial !== undefined && trial.problem === undefined) return;
+  const problem = trial?.problem ?? "this operating system does not have it";
+  throw new ClusterError(
+    "snapshot-unusable",
+    `The snapshot "${name}" of cluster "${cluster.id}" was made under ${accelerator}, which does not work here: ${problem}.`,
+    { hint: "Create a cluster from an artifact instead.", facts: { cluster: cluster.id, snapshot: name, accelerator } },
+  );
+}
+
+/** Machines that use more memory than there is would be killed, and perhaps the source's with them. */
+export function assertMemory(
+  { id, nodes }: CopyRequest["source"],
+  { memoryMegabytes }: Pick<MachineSettings, "memoryMegabytes">,
+  totalBytes: number,
+): void {
+  const running = nodes.filter(({ state }) => state === "running").length;
+  const needed = (nodes.length + running) * memoryMegabytes;
+  const total = Math.floor(totalBytes / 1024 ** 2);
+  if (needed <= total) return;
+  const also = running === 0 ? "" : ` beside those of cluster "${id}"`;
+  throw new ClusterError(
+    "capacity-lacking",
+    `The nodes${also} need ${needed} MB of memory, but this machine has ${total} MB.`,
+    {
+      hint: `Restore the snapshot in cluster "${id}" instead of creating another cluster.`,
+      facts: { neededMegabytes: needed, totalMegabytes: total },
+    },
+  );
+}
+
+/** The memory is only read. */
+async function assertSpace(root: string, { files }: SnapshotFacts): Promise<void> {
+  const disks = Object.entries(files).filter(([path]) => path.endsWith(".qcow2"));
+  const problem = await freeSpaceProblem(
+    root,
+    disks.reduce((sum, [, { bytes }]) => sum + bytes, 0),
+  );
+  if (problem === undefined) return;
+  throw new ClusterError("capacity-lacking", problem, { hint: "Make room, or delete a snapshot." });
+}
+
+async function readKeys(
+  { id, directory }: CopyRequest["source"],
+  nodes: readonly NodeFacts[],
+): Promise<Pick<ResolvedCopy, "privateKey" | "hostKeys">> {
+  const files = creationFiles(directory);
+  const missing = (what: string, cause?: unknown): ClusterError =>
+    new ClusterError("key-missing", `${what} of cluster "${id}" is not on this machine.`, {
+      hint: "Without it, the new machines cannot get keys of their own.",
+      facts: { cluster: id },
+      cause,
+    });
+  const privateKey = await readFile(files.privateKey, "utf8").catch((error: unknown) => {
+    throw missing("The SSH key", messageOf(error));
+  });
+  const knownHosts = createKnownHosts(files.knownHosts);
+  const hostKeys = await Promise.all(
+    nodes.map(async (node) => {
+      const key = await knownHosts.expected("127.0.0.1", node.ports.ssh);
+      if (key === undefined) throw missing(`The host key of ${nodeReference(node)}`);
+      return key;
+    }),
+  );
+  return { privateKey, hostKeys };
+}

@@ -1,0 +1,74 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError } from "../../../errors.ts";
+import { nodeReference } from "../../../model/cluster-record.ts";
+import type { Clock } from "../../../system/runtime.ts";
+import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
+import { poll } from "../../../system/poll.ts";
+import type { NodeFacts, StoredCluster } from "../cluster-facts.ts";
+import { startMachines } from "../machines/launch.ts";
+import { machineFiles } from "../machines/machine-files.ts";
+import { isRunning } from "../machines/machine-process.ts";
+import { noteWires, removeWires } from "../machines/private-network.ts";
+import { queryRunState } from "../qemu/monitor.ts";
+import { type Qemu, qemuMessage } from "../qemu/qemu.ts";
+import { resumeMachines } from "./pause-machines.ts";
+import { savedFiles, type SnapshotFacts } from "./snapshot-files.ts";
+
+const pauseMs = 50;
+const loadLimitMs = 10 * 60_000;
+
+export interface ContinuePlan {
+  /** Its disks are those of the snapshot. */
+  readonly cluster: StoredCluster;
+  /** The snapshot's folder. */
+  readonly folder: string;
+  readonly saved: SnapshotFacts;
+  readonly clock: Clock;
+}
+
+/** Starts machines from saved memory. All continue at about the same moment. */
+export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
+  const { cluster, folder, saved, clock } = plan;
+  const { directory, facts } = cluster;
+  const wires = await systemTemporaryFolder();
+  await noteWires(directory, wires.path);
+  await startMachines(
+    qemu,
+    {
+      directory,
+      facts,
+      options: saved.machines,
+      accelerator: saved.machines.accelerator,
+      isSandboxed: saved.machines.isSandboxed,
+      wires: { folder: wires.path, count: facts.nodes.length },
+      clock,
+      memoryOf: (node) => join(folder, savedFiles(node).memory),
+    },
+    signal,
+  );
+  await Promise.all(facts.nodes.map(async (node) => awaitLoaded({ directory, node, clock }, signal)));
+  await resumeMachines({ directory, nodes: facts.nodes });
+  await removeWires(directory);
+}
+
+async function awaitLoaded(
+  { directory, node, clock }: { readonly directory: string; readonly node: NodeFacts; readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<void> {
+  const files = machineFiles(directory, node);
+  const look = async (): Promise<true | undefined> => {
+    const state = await queryRunState(files.folder);
+    if (state === "paused" || state === "postmigrate") return true;
+    if (state !== undefined || (await isRunning(files))) return undefined;
+    const said = qemuMessage(await readFile(files.qemuLog, "utf8").catch(() => ""), 2) ?? "it ended";
+    throw new ClusterError("engine-failed", `QEMU cannot continue ${nodeReference(node)} from its memory: ${said}.`, {
+      hint: "Restore another snapshot, or create the cluster again.",
+    });
+  };
+  const rule = { clock, deadlineMs: clock.now() + loadLimitMs, pauseMs: () => pauseMs };
+  if ((await poll(look, rule, signal)) !== undefined) return;
+  throw new ClusterError("deadline-passed", `QEMU did not load the memory of ${nodeReference(node)} in time.`, {
+    hint: "See whether this machine's disk is slow, then restore again.",
+  });
+}

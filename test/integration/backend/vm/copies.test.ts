@@ -1,0 +1,216 @@
+/** New clusters from a snapshot of real QEMUs whose disks hold a program that only counts. Nobody can log in to it. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { assertMemory } from "../../../../src/backend/vm/copies/resolve-copy.ts";
+import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
+import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
+import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
+import { createFromSnapshot, summarizeCopy } from "../../../../src/cluster/create-from-snapshot.ts";
+import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
+import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { wireKey } from "../../../support/ssh-options.ts";
+import { until } from "../../../support/until.ts";
+import { readCount, startCountingMachines } from "./counting-machines.ts";
+
+const lack =
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
+const checks = test.skipIf(lack !== undefined);
+const never = new AbortController().signal;
+const from = { clusterId: "counting", name: "counted" };
+const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
+const source = (): StoredCluster => state.source!;
+const root = (): string => join(state.folder!.path, "state", "cluster-e2e", "vm");
+
+function runtime(path?: string): Runtime {
+  const own = { XDG_STATE_HOME: join(state.folder!.path, "state"), ...(path !== undefined && { PATH: path }) };
+  return { environment: { ...process.env, ...own }, clock: systemClock, progress: silentProgress };
+}
+
+const backend = (path?: string) => createVmBackend(runtime(path));
+const countsOf = async ({ directory, facts }: StoredCluster): Promise<readonly number[]> =>
+  Promise.all(facts.nodes.map(async (node) => readCount(machineFiles(directory, node).folder)));
+
+/** Waits until all machines count. */
+async function untilCounting(cluster: StoredCluster): Promise<void> {
+  const before = await countsOf(cluster);
+  await until("the machines count", async () => (await countsOf(cluster)).every((now, place) => now > before[place]!));
+}
+
+async function pinSource(): Promise<void> {
+  const files = creationFiles(source().directory);
+  await writeFile(files.privateKey, generateKeyPair("source").privateKey, { mode: 0o600 });
+  const knownHosts = createKnownHosts(files.knownHosts);
+  for (const { ports } of source().facts.nodes) {
+    await knownHosts.pin("127.0.0.1", ports.ssh, wireKey(generateKeyPair("host").publicKey));
+  }
+}
+
+/** The cluster that a running creation of this id has made so far. */
+async function made(clusterId: string): Promise<StoredCluster | undefined> {
+  const names = await readdir(root());
+  const name = names.find((each) => new RegExp(`^${clusterId}-[0-9a-f]{16}$`).test(each));
+  return name === undefined ? undefined : readCluster(join(root(), name));
+}
+
+const rules = { ownKey: undefined, keepOnFailure: false, onAbandon: () => ({ [Symbol.dispose]: () => {} }) };
+
+function create(clusterId: string, signal: AbortSignal, limitMs = 60_000) {
+  const deadlineMs = Date.now() + limitMs;
+  return createFromSnapshot(backend(), { clusterId, from, ...rules, deadlineMs }, runtime(), signal);
+}
+
+const refusal = async (clusterId: string, path?: string) =>
+  failureOf(summarizeCopy(backend(path), { clusterId, from }, never));
+
+beforeAll(async () => {
+  if (lack !== undefined) return;
+  state.folder = await scratchFolder();
+  state.source = await startCountingMachines(state.folder.path, runtime());
+  await pinSource();
+  await untilCounting(source());
+  await backend().snapshots!.create((await backend().find("counting", never))!, "counted", never);
+}, 60_000);
+
+afterAll(async () => {
+  if (state.source !== undefined) await endMachines(await allProcessFiles(source().directory), systemClock, never);
+  await state.folder?.[Symbol.asyncDispose]();
+});
+
+checks(`a plan says what would be made, and makes nothing (${lack ?? "here"})`, async () => {
+  const before = await readdir(root(), { recursive: true });
+  const { facts, lines } = await summarizeCopy(backend(), { clusterId: "copy", from }, never);
+  expect(facts).toMatchObject({
+    cluster: "copy",
+    from: { cluster: "counting", snapshot: "counted" },
+    engine: { name: "qemu", accelerator: "tcg" },
+    counts: { masters: 1, agents: 1, publicAgents: 0 },
+    memoryMegabytes: 32,
+    cpus: 1,
+  });
+  expect(Object.fromEntries(lines)["Continues"]).toStartWith('snapshot "counted" of cluster "counting", made at ');
+  expect((await readdir(root(), { recursive: true })).toSorted()).toEqual(before.toSorted());
+});
+
+checks(
+  "both clusters run side by side, each on its own network and ports, and an interrupt removes the copy",
+  async () => {
+    const saved = await countsOf(source());
+    const interrupted = new AbortController();
+    const creation = failureOf(create("copy", interrupted.signal));
+    await until("the copy counts", async () => {
+      const cluster = await made("copy");
+      if (cluster === undefined) return false;
+      return (await countsOf(cluster).catch(() => [0])).every((count) => count > 0);
+    });
+    const copy = (await made("copy"))!;
+    await untilCounting(copy);
+    await untilCounting(source());
+    expect(copy.facts).toMatchObject({ clusterId: "copy", counts: source().facts.counts, variant: "oss" });
+    const [own, others] = [copy, source()].map(({ facts }) => facts.nodes.flatMap(({ ports }) => Object.values(ports)));
+    expect(own!.filter((port) => others!.includes(port))).toEqual([]);
+    const networkOf = async ({ directory }: StoredCluster) =>
+      readFile(join(directory, "machines", "network", "qemu.pid"), "utf8");
+    expect(await networkOf(copy)).not.toBe(await networkOf(source()));
+    const listed = await backend().list(never);
+    expect(listed.map(({ id }) => id).toSorted()).toEqual(["copy", "counting"]);
+    interrupted.abort(new Error("interrupted"));
+    expect(await creation).toMatchObject({ message: "interrupted" });
+    expect(await made("copy")).toBeUndefined();
+    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+    expect(await allProcessFiles(copy.directory)).toEqual([]);
+    await untilCounting(source());
+    expect((await countsOf(source())).every((count, place) => count > saved[place]!)).toBe(true);
+    expect((await readdir(snapshotsFolder(source().directory))).toSorted()).toEqual(["counted"]);
+  },
+  60_000,
+);
+
+checks(
+  "a copy whose machines never answer is removed at its time limit",
+  async () => {
+    expect(await failureOf(create("late", never, 4_000))).toMatchObject({ id: "deadline-passed" });
+    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+    expect(await made("late")).toBeUndefined();
+  },
+  60_000,
+);
+
+checks("what doesn't exist, and an id that is taken, are refused", async () => {
+  const other = { clusterId: "copy", from: { ...from, name: "other" } };
+  expect(await failureOf(summarizeCopy(backend(), other, never))).toMatchObject({
+    id: "snapshot-not-found",
+    hint: "It has: counted.",
+  });
+  const nowhere = { clusterId: "copy", from: { ...from, clusterId: "nowhere" } };
+  expect(await failureOf(summarizeCopy(backend(), nowhere, never))).toMatchObject({ id: "cluster-not-found" });
+  expect(await refusal("counting")).toMatchObject({ id: "cluster-exists" });
+  const { planCopy: _, ...without } = backend();
+  expect(await failureOf(summarizeCopy(without, { clusterId: "copy", from }, never))).toMatchObject({
+    id: "bad-usage",
+  });
+});
+
+checks(
+  "another QEMU, another accelerator, missing keys and damage are refused with the reason",
+  async () => {
+    const bin = join(state.folder!.path, "bin");
+    await mkdir(bin);
+    await writeFile(join(bin, "qemu-system-x86_64"), "#!/bin/sh\necho QEMU emulator version 9.9.9\n", { mode: 0o755 });
+    expect(await refusal("copy", `${bin}:${process.env["PATH"]}`)).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringMatching(/was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/),
+    });
+    const folder = join(snapshotsFolder(source().directory), "counted");
+    const facts = join(folder, "snapshot.json");
+    const whole = await readFile(facts, "utf8");
+    // QEMU on Linux never has it.
+    await writeFile(facts, whole.replace('"accelerator": "tcg"', '"accelerator": "hvf"'));
+    expect(await refusal("copy")).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringContaining("was made under hvf, which does not work here"),
+    });
+    await writeFile(facts, whole);
+    const { knownHosts, privateKey } = creationFiles(source().directory);
+    const [pinned, key] = [await readFile(knownHosts, "utf8"), await readFile(privateKey, "utf8")];
+    await writeFile(knownHosts, pinned.split("\n")[0]!);
+    expect(await refusal("copy")).toMatchObject({
+      id: "key-missing",
+      message: 'The host key of agent_0 of cluster "counting" is not on this machine.',
+    });
+    await writeFile(knownHosts, pinned);
+    await Bun.file(privateKey).delete();
+    expect(await refusal("copy")).toMatchObject({ id: "key-missing", message: expect.stringContaining("The SSH key") });
+    await writeFile(privateKey, key);
+    const disk = join(folder, "agent_0", "disk.qcow2");
+    await appendFile(disk, "x");
+    expect(await refusal("copy")).toMatchObject({
+      id: "snapshot-unusable",
+      message: expect.stringContaining("agent_0/disk.qcow2 has changed"),
+    });
+    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+  },
+  60_000,
+);
+
+test("memory must suffice for the copy, and for the source if it runs", () => {
+  const nodes = [{ state: "running" }, { state: "running" }];
+  const cluster = (states = nodes) =>
+    ({ id: "counting", nodes: states }) as unknown as Parameters<typeof assertMemory>[0];
+  const settings = { memoryMegabytes: 1024 };
+  const gigabytes = (number: number) => number * 1024 ** 3;
+  expect(() => assertMemory(cluster(), settings, gigabytes(4))).not.toThrow();
+  expect(() => assertMemory(cluster(), settings, gigabytes(3))).toThrow(
+    'The nodes beside those of cluster "counting" need 4096 MB of memory, but this machine has 3072 MB.',
+  );
+  const ended = [{ state: "ended" }, { state: "ended" }];
+  expect(() => assertMemory(cluster(ended), settings, gigabytes(2))).not.toThrow();
+  expect(() => assertMemory(cluster(ended), settings, gigabytes(1))).toThrow("The nodes need 2048 MB");
+});

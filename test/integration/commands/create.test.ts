@@ -1,0 +1,70 @@
+/** `create` on machines in folders, where the installation really runs. */
+import { describe, expect, test } from "bun:test";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { folderBackend } from "../../support/folder-backend.ts";
+import { exampleArtifact } from "../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../support/install-machine.ts";
+import { runCommandLine } from "../../support/run-command.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+async function openCreation() {
+  const scratch = await scratchFolder();
+  const machines = await startMachines({ roles: ["master", "agent"] });
+  const { backend, destroyed } = folderBackend(machines);
+  await writeFile(join(scratch.path, "artifact.sh"), exampleArtifact("oss"));
+  const environment = { XDG_STATE_HOME: join(scratch.path, "state"), TMPDIR: scratch.path };
+  const setting = { driver: containerDriver, backend, nowMs: 0, clock: systemClock, cwd: scratch.path };
+  return {
+    folder: scratch.path,
+    backend,
+    destroyed,
+    create: async (words: string, more: Readonly<Record<string, string>> = {}) =>
+      runCommandLine(`create --variant oss --public-agents 0 -c mine ${words} artifact.sh`, {
+        ...setting,
+        environment: { ...environment, ...more },
+      }),
+    [Symbol.asyncDispose]: async () => {
+      await machines[Symbol.asyncDispose]();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here"})`, () => {
+  test("prints the id when the installation has started, and the next command with the place", async () => {
+    await using opened = await openCreation();
+    const summary = join(opened.folder, "summary.md");
+    const ran = await opened.create("--engine podman --summary", { GITHUB_STEP_SUMMARY: summary });
+    const next = "cluster-container wait --cluster-id mine --engine podman";
+    expect(ran.stdout).toBe("mine");
+    expect(ran.data).toMatchObject({
+      cluster: { id: "mine", nodes: [{ id: "i-master-0" }, { id: "i-agent-0" }] },
+      next,
+    });
+    expect(ran.told).toContain("The installation has started: 1 master, 1 agent, 0 public agents.");
+    expect(ran.told.at(-1)).toBe(`Next: ${next}`);
+    expect(ran.told.join("\n")).not.toMatch(/terminate automatically|cost/);
+    expect(await readFile(summary, "utf8")).toStartWith("### Cluster created\n\n| Cluster | `mine` |\n");
+    expect(opened.destroyed).toEqual([]);
+  }, 60_000);
+
+  test("with --dry-run prints the plan and creates nothing", async () => {
+    await using opened = await openCreation();
+    const { stdout, data } = await opened.create("--dry-run");
+    expect(stdout).not.toBe("mine");
+    expect(data).toHaveProperty("plan");
+    expect(await opened.backend.list(new AbortController().signal)).toEqual([]);
+  });
+
+  test("rejects an artifact of the other variant before anything is created", async () => {
+    await using opened = await openCreation();
+    await writeFile(join(opened.folder, "artifact.sh"), exampleArtifact("enterprise"));
+    const failure = await failureOf(opened.create("--agents 1"));
+    expect(failure).toMatchObject({ id: "variant-mismatch", message: expect.stringContaining("enterprise") });
+    expect(await opened.backend.list(new AbortController().signal)).toEqual([]);
+  });
+});

@@ -1,0 +1,23 @@
+/** `wait` on nodes that are ready. */
+import { expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { machinesLack } from "../../support/install-machine.ts";
+import { installedCluster } from "./installed-cluster.ts";
+
+test.skipIf(machinesLack !== undefined)(
+  `says that the cluster is ready, and appends a table to the summary (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await installedCluster();
+    const summary = join(opened.folder, "summary.md");
+    const ran = await opened.run("wait --skip-http-checks --summary", { GITHUB_STEP_SUMMARY: summary });
+    expect(ran.data).toMatchObject({ cluster: { id: "example" }, ready: true });
+    const seconds = Number(ran.data?.["seconds"]);
+    expect(seconds).toBeWithin(1, 3600);
+    expect(ran.told).toEqual([`Cluster "example" is ready after ${seconds} s.`]);
+    expect(await readFile(summary, "utf8")).toMatch(
+      /^### Cluster ready\n\n\| Cluster \| `example` \|\n\| --- \| --- \|\n\| Place \| `cloud, us-west-2` \|\n\| Variant \| `oss, debian-12` \|\n\| Nodes \| `1 master, 1 agent, 0 public agents` \|\n\| Waited \| `[\d a-z]+` \|\n\n$/,
+    );
+  },
+  60_000,
+);

@@ -1,0 +1,17 @@
+import { expect, test } from "bun:test";
+import { readArtifactHead } from "../../../../src/platform/artifact/artifact-head.ts";
+import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { artifactBytes, rangeAnswer, webServer } from "./artifact-server.ts";
+
+test.each([
+  ["", null],
+  ["me@", `Basic ${btoa("me:")}`],
+  [":secret@", `Basic ${btoa(":secret")}`],
+  ["a%40b:c%3Ad@", `Basic ${btoa("a@b:c:d")}`],
+])("the user part %j of a URL is sent as %j", async (user, authorization) => {
+  await using server = webServer((request) => rangeAnswer(request, artifactBytes(5000), {}));
+  const location = parseArtifactLocation(server.origin.replace("//", `//${user}`), "/").value!;
+  await readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, new AbortController().signal);
+  expect(server.requests.map((request) => request.headers.get("authorization"))).toEqual([authorization]);
+});

@@ -1,0 +1,91 @@
+import { Client } from "ssh2";
+import type { Backend } from "../../src/model/backend.ts";
+import type { ClusterRecord } from "../../src/model/cluster-record.ts";
+import type { Creation, CreationFolder, CreationRequest } from "../../src/model/creation.ts";
+import { generateKeyPair } from "../../src/ssh/keys.ts";
+import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
+import { creationFiles } from "../../src/system/files/creation-folder.ts";
+import { exampleCluster } from "./install-example.ts";
+import type { FolderMachines } from "./install-machine.ts";
+
+interface FolderBackend {
+  readonly backend: Backend<undefined>;
+  /** The ids of destroyed clusters, in order. */
+  readonly destroyed: readonly string[];
+}
+
+/** A backend whose clusters consist of these machines. */
+export function folderBackend(machines: FolderMachines): FolderBackend {
+  const standing = new Map<string, ClusterRecord>();
+  const destroyed: string[] = [];
+  const backend: Backend<undefined> = {
+    name: "container",
+    place: undefined,
+    ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
+    ipDetectPublic: undefined,
+    nodesKeepTime: false,
+    cgroups1Advice: "",
+    plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
+    find: async (id) => standing.get(id),
+    findElsewhere: async () => ({ places: [], silent: [] }),
+    list: async () => [...standing.values()],
+    remove: async ({ id }) => {
+      standing.delete(id);
+      destroyed.push(id);
+    },
+    consoleOutput: async () => [{ name: "master_0.console.txt", text: "it booted\n" }],
+  };
+  return { backend, destroyed };
+}
+
+/** The machines already run and have keys, so that a creation only has to find them. */
+function creationOf(
+  { clusterId: id, variant }: CreationRequest<undefined>,
+  machines: FolderMachines,
+  onLook: (cluster: ClusterRecord) => void,
+): Creation {
+  const state: { folder?: CreationFolder } = {};
+  const present = (): ClusterRecord => ({ ...exampleCluster(machines.nodes, variant), id, ...state.folder! });
+  return {
+    summary: { lines: [], facts: {} },
+    nodeCount: machines.nodes.length,
+    lookEveryMs: 50,
+    loginLimitMs: 10_000,
+    claim: async (folder) => {
+      state.folder = { creationId: folder.creationId, directory: folder.directory };
+      await pinHostKeys(machines, folder.directory);
+    },
+    launch: async () => {},
+    look: async () => {
+      const cluster = present();
+      onLook(cluster);
+      return cluster;
+    },
+    describe: async () => present(),
+    firstHostKeyOf: () => generateKeyPair("first").publicKey,
+    finishBoot: async () => {},
+    whyUnreachable: async () => undefined,
+    stop: async () => {},
+    remove: async () => undefined,
+    describeKept: () => "",
+    describeRemains: () => "Machines may be left.",
+  };
+}
+
+async function pinHostKeys({ nodes }: FolderMachines, directory: string): Promise<void> {
+  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
+  for (const { ssh } of nodes) await knownHosts.pin(ssh.host, ssh.port, await hostKeyOf(ssh));
+}
+
+/** The host key that the machine presents. */
+async function hostKeyOf({ host, port }: { readonly host: string; readonly port: number }): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const client = new Client();
+  client.on("error", () => {});
+  const hostVerifier = (key: Buffer): boolean => {
+    resolve(key);
+    return false;
+  };
+  client.connect({ host, port, username: "nobody", hostVerifier });
+  return promise;
+}

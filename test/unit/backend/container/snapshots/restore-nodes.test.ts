@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
+import type { SavedNode } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
+import { restoreNodes } from "../../../../../src/backend/container/snapshots/restore-nodes.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+
+const creationId = "0123456789abcdef";
+const name = { clusterId: "default", creationId, snapshot: "installed" };
+const idOf = (index: number): string => String(index).padStart(64, "0");
+
+const saved = (index: number, address: string): SavedNode =>
+  ({
+    ...name,
+    role: "agent",
+    index,
+    image: `image-${index}`,
+    address,
+    reach: "direct",
+    counts: { master: 0, agent: 2, public_agent: 0 },
+    settings: { volumes: [] },
+    labels: { clusterId: "default", creationId, role: "agent", index: String(index) },
+    volume: undefined,
+  }) as unknown as SavedNode;
+
+/** An engine that gives containers these addresses, by the node's index. */
+function engineWith(addresses: readonly string[]) {
+  const started: string[] = [];
+  const describe = (index: number) => ({
+    Id: idOf(index),
+    Name: `/cluster-e2e-default-agent_${index}`,
+    Created: "2026-01-01T00:00:00Z",
+    State: { Status: "running", ExitCode: 0, OOMKilled: false, Error: "" },
+    Config: {
+      Labels: {
+        [labelNames.clusterId]: "default",
+        [labelNames.creationId]: creationId,
+        [labelNames.counts]: "master=0 agent=2 public_agent=0",
+        [labelNames.role]: "agent",
+        [labelNames.index]: String(index),
+      },
+    },
+    NetworkSettings: {
+      Networks: { [`cluster-e2e-default-${creationId}`]: { IPAddress: addresses[index] } },
+      Ports: {},
+    },
+  });
+  const engine = {
+    kind: { ...engineKinds.docker, grantsAddresses: false },
+    ask: async ({ words }: { readonly words: readonly string[] }) =>
+      words[0] === "ps"
+        ? addresses.map((_, index) => idOf(index)).join("\n")
+        : JSON.stringify(addresses.map((_, index) => describe(index))),
+    change: async ({ words }: { readonly words: readonly string[] }) => {
+      if (words[0] === "start") started.push(words[1] ?? "");
+      return idOf(Number(/agent_(\d+)/.exec(words.join(" "))?.[1] ?? 0));
+    },
+  } as unknown as Engine;
+  return { engine, started };
+}
+
+const restore = (engine: Engine, nodes: readonly SavedNode[]) =>
+  restoreNodes(
+    engine,
+    { nodes, system: { words: [], command: ["/sbin/init"] }, rights: [] },
+    new AbortController().signal,
+  );
+
+test("nodes start in the order of their addresses, since the engine assigns these in turn", async () => {
+  const { engine, started } = engineWith(["172.18.0.10", "172.18.0.9"]);
+  await restore(engine, [saved(0, "172.18.0.10"), saved(1, "172.18.0.9")]);
+  expect(started).toEqual([idOf(1), idOf(0)]);
+});
+
+test("a node that gets another address than in the snapshot is an error that names it", async () => {
+  const { engine } = engineWith(["172.18.0.2", "172.18.0.7"]);
+  expect(await failureOf(restore(engine, [saved(0, "172.18.0.2"), saved(1, "172.18.0.3")]))).toMatchObject({
+    id: "engine-failed",
+    message: "Docker did not give agent_1 the address of the snapshot, such as 172.18.0.3.",
+    facts: { nodes: ["agent_1"] },
+  });
+});

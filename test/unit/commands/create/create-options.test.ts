@@ -1,0 +1,112 @@
+import { expect, test } from "bun:test";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
+import { parseCommandLine } from "../../../../src/cli/options/parse.ts";
+import { Problems } from "../../../../src/cli/options/problems.ts";
+import { createOptions } from "../../../../src/commands/create/create-options.ts";
+import { completionOffer } from "../../../../src/cli/completion/completion-offer.ts";
+import { commandHelp } from "../../../../src/cli/help/help.ts";
+import { containerDriver } from "../../../../src/bin/container-driver.ts";
+import { vmDriver } from "../../../../src/bin/vm-driver.ts";
+import { programFor } from "../../../../src/commands/program.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+/** What `create` makes of these words, beside its required ones. */
+async function parsed(words: readonly string[], cwd: string) {
+  const create = programFor(cloudDriver).commands.find(({ name }) => name === "create")!;
+  const command = { ...create, positionals: {}, options: createOptions(cloudDriver) };
+  const problems = new Problems("");
+  const invocation = { cwd, environment: { TMPDIR: cwd } };
+  const argv = ["--variant", "oss", ...words];
+  const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+  return { values, problems: problems.all };
+}
+
+test("a file with two problems is refused with both", async () => {
+  await using folder = await scratchFolder();
+  await writeFile(join(folder.path, "extra.yaml"), "a: 1\na: 2\nb: 1\nb: 2\n");
+  const { problems } = await parsed(["--extra-config", "extra.yaml"], folder.path);
+  const path = join(folder.path, "extra.yaml");
+  expect(problems).toEqual([
+    `--extra-config: ${path}:2:1: Map keys must be unique; ${path}:4:1: Map keys must be unique`,
+  ]);
+});
+
+test("paths are read from the folder in which the command was given", async () => {
+  await using folder = await scratchFolder();
+  await writeFile(join(folder.path, "extra.yaml"), "a: 1\n");
+  await mkdir(join(folder.path, "work"));
+  await mkdir(join(folder.path, "genconf"));
+  await writeFile(join(folder.path, "genconf", "ip-detect"), "#!/bin/sh\n");
+  const words = "--extra-config extra.yaml --workspace-dir work --genconf-dir genconf".split(" ");
+  const { values, problems } = await parsed(words, folder.path);
+  expect(problems).toEqual([]);
+  expect(values).toMatchObject({ extraConfig: { a: 1 }, workspaceDir: join(folder.path, "work") });
+});
+
+test.each([
+  ["--masters 2", '--masters: "2" is not one of 1, 3, 5, 7, 9'],
+  ["--workspace-dir nowhere", /^--workspace-dir: .*nowhere/],
+  ["--artifact-sha256 abc", "--artifact-sha256: a SHA-256 checksum has 64 hexadecimal digits"],
+  ["--copy-to-master here", /^--copy-to-master: /],
+  ["--ssh-key nowhere", /^--ssh-key: /],
+])("%s is refused", async (words, problem) => {
+  await using folder = await scratchFolder();
+  const { problems } = await parsed(words.split(" "), folder.path);
+  expect(problems).toHaveLength(1);
+  if (typeof problem === "string") expect(problems[0]).toBe(problem);
+  else expect(problems[0]).toMatch(problem);
+});
+
+test("a checksum may be given in capital letters", async () => {
+  const { values } = await parsed(["--artifact-sha256", "AB".repeat(32)], "/tmp");
+  expect(values).toMatchObject({ artifactSha256: "ab".repeat(32), masters: 1, agents: 1, publicAgents: 1 });
+});
+
+/** What `cluster-vm create` makes of these words. */
+async function parsedForVms(words: string) {
+  const command = programFor(vmDriver).commands.find(({ name }) => name === "create")!;
+  const problems = new Problems("");
+  const invocation = { cwd: "/tmp", environment: {} };
+  const { values } = await parseCommandLine(command, words.split(" "), { invocation, problems, hide: () => {} });
+  return { values, problems: problems.all };
+}
+
+test("a snapshot takes the place of the artifact and of everything that is told with it", async () => {
+  const { values, problems } = await parsedForVms("--from default:installed -c copy --wait --timeout 5m");
+  expect(problems).toEqual([]);
+  expect(values).toMatchObject({ from: { clusterId: "default", name: "installed" }, clusterId: "copy", wait: true });
+  const words = "--variant oss --masters 3 --agents 2 --public-agents 0 --memory 4g --image /x --extra-config /y";
+  const all = [...words.split(" ").filter((word) => word.startsWith("--")), "ARTIFACT_URL"];
+  expect((await parsedForVms(`--from default:installed ${words} ./artifact.sh`)).problems.toSorted()).toEqual(
+    all.map((name) => `${name}: cannot be combined with --from`).toSorted(),
+  );
+});
+
+test.each(["default", "default:", ":installed", "default:Installed", "a/b:installed", "a:b:c"])(
+  "--from %s is no snapshot",
+  async (given) => {
+    expect((await parsedForVms(`--from ${given}`)).problems).toEqual([
+      `--from: "${given}" is not a cluster id and a snapshot's name, such as default:installed`,
+    ]);
+  },
+);
+
+test("help and completion know that a snapshot takes the artifact's place, on virtual machines only", () => {
+  const helpOf = (driver: typeof vmDriver): string => {
+    const program = programFor(driver);
+    return commandHelp(
+      program,
+      program.commands.find(({ name }) => name === "create")!,
+      400,
+    );
+  };
+  expect(helpOf(vmDriver)).toContain("Usage: cluster-vm create [OPTIONS] [ARTIFACT_URL]\n");
+  expect(helpOf(vmDriver)).toContain("(oss, enterprise) (required without --from)");
+  expect(helpOf(containerDriver)).not.toContain("--from");
+  const { lines } = completionOffer(programFor(vmDriver), ["zsh", "create", "--from", "default:installed", "--"]);
+  const offered = lines.map((line) => line.split("\t")[0]);
+  expect(offered).toContain("--wait");
+  expect(offered.filter((word) => /variant|masters|memory|from/.test(word!))).toEqual([]);
+});

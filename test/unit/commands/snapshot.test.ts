@@ -1,0 +1,78 @@
+import { expect, test } from "bun:test";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import type { SnapshotRecord, Snapshots } from "../../../src/model/snapshots.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { runCommandLine } from "../../support/run-command.ts";
+
+const cluster = { ...exampleCluster([], "oss"), directory: "/nowhere" };
+
+/** Runs the command on a backend with these snapshots. Records what is called. */
+async function run(words: string, { holdsMemory = false, records = [] as readonly SnapshotRecord[] } = {}) {
+  const calls: string[] = [];
+  const act = (name: string) => async (_: unknown, snapshot: string) => void calls.push(`${name} ${snapshot}`);
+  const snapshots: Snapshots = {
+    holdsMemory,
+    list: async () => records,
+    create: act("create"),
+    restore: act("restore"),
+    delete: act("delete"),
+  };
+  const backend = { name: "container", find: async () => cluster, snapshots } as const;
+  const ran = await runCommandLine(`snapshot ${words} -c example`, { driver: containerDriver, backend, nowMs: 0 });
+  return { ...ran, calls };
+}
+
+test.each(["create", "restore", "delete"])("%s prints the snapshot's name", async (action) => {
+  const ran = await run(`${action} installed`);
+  expect(ran.calls).toEqual([`${action} installed`]);
+  expect(ran).toMatchObject({ stdout: "installed", data: { snapshot: "installed" } });
+});
+
+test.each([
+  [false, ["The nodes boot. Next: cluster-container wait --cluster-id example"]],
+  [true, []],
+])("after a restore, `wait` is suggested unless the snapshot holds memory (%p)", async (holdsMemory, notes) => {
+  const { told } = await run("restore installed", { holdsMemory });
+  expect(told.filter((text) => text.includes("Next:"))).toEqual(notes);
+});
+
+test("list shows time, size and state of each snapshot", async () => {
+  const createdAt = new Date("2026-01-01T12:00:00.500Z");
+  const records = [
+    { name: "installed", createdAt, sizeBytes: 2_000_001, isComplete: true },
+    { name: "torn", createdAt: undefined, sizeBytes: 0, isComplete: false },
+  ];
+  const { stdout, data, told } = await run("list", { records });
+  expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+    ["NAME", "CREATED", "SIZE", "STATE"],
+    ["installed", "2026-01-01T12:00:00Z", "3 MB", "complete"],
+    ["torn", "–", "0 MB", "incomplete"],
+  ]);
+  expect(data).toEqual({
+    snapshots: [
+      { ...records[0], createdAt: "2026-01-01T12:00:00.500Z" },
+      { ...records[1], createdAt: undefined },
+    ] as never,
+  });
+  expect(told).toEqual([]);
+});
+
+test("list says if there are none, and prints nothing on stdout", async () => {
+  const { stdout, told, data } = await run("list");
+  expect({ stdout, told, data }).toEqual({
+    stdout: "",
+    told: ['Cluster "example" has no snapshots.'],
+    data: { snapshots: [] },
+  });
+});
+
+test.each([
+  ["list installed", "list takes no name"],
+  ["create", "NAME: required by create"],
+  ["restore", "NAME: required by restore"],
+  ["create ../x", "NAME"],
+])("snapshot %s is rejected", async (words, problem) => {
+  const failure = await failureOf(run(words));
+  expect(failure.message).toContain(problem);
+});

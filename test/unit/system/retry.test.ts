@@ -1,0 +1,56 @@
+import { expect, test } from "bun:test";
+import { ClusterError } from "../../../src/errors.ts";
+import { retry, type RetryRule } from "../../../src/system/retry.ts";
+import { failureOf } from "../../support/failure-of.ts";
+
+const never = new AbortController().signal;
+const outage = new ClusterError("cloud-failed", "It did not answer.", { transient: true });
+
+/** Fails so often, on a clock that only pauses advance. Returns the times of the tries. */
+async function tries(failures: number, rule: Partial<RetryRule>, error: unknown = outage) {
+  const time = { nowMs: 0 };
+  const clock = { now: () => time.nowMs, sleep: async (ms: number) => void (time.nowMs += ms) };
+  const at: number[] = [];
+  const task = async (): Promise<string> => {
+    at.push(time.nowMs);
+    if (at.length <= failures) throw error;
+    return "done";
+  };
+  const outcome = retry(task, { clock, pauseMs: (count) => 100 * count, ...rule }, never);
+  return { outcome: await outcome.catch((thrown: unknown) => thrown), at };
+}
+
+test("a transient failure is retried after growing pauses until it succeeds", async () => {
+  expect(await tries(3, {})).toEqual({ outcome: "done", at: [0, 100, 300, 600] });
+});
+
+test.each([
+  ["the last try may begin at the deadline", { deadlineMs: 300 }, [0, 100, 300]],
+  ["no try begins after the deadline", { deadlineMs: 299 }, [0, 100]],
+  ["the number of tries is limited", { mostTries: 2 }, [0, 100]],
+])("%s, and the last failure is thrown", async (_, rule, at) => {
+  expect(await tries(9, rule)).toEqual({ outcome: outage, at });
+});
+
+test.each([
+  ["a definite failure", new ClusterError("not-permitted", "No.")],
+  ["a bug", new TypeError("x")],
+])("%s isn't retried", async (_, error) => {
+  expect(await tries(1, {}, error)).toEqual({ outcome: error, at: [0] });
+});
+
+test("failures that are followed by another try are reported", async () => {
+  const reported: number[] = [];
+  await tries(9, { mostTries: 3, onFailure: (_, failures) => void reported.push(failures) });
+  expect(reported).toEqual([1, 2]);
+});
+
+test("an abort ends it with the abort's reason, whatever failed", async () => {
+  const interrupt = new AbortController();
+  const task = async (): Promise<never> => {
+    interrupt.abort(new Error("Ctrl-C"));
+    throw outage;
+  };
+  const clock = { now: () => 0, sleep: async () => {} };
+  expect((await failureOf(retry(task, { clock, pauseMs: () => 0 }, interrupt.signal))).message).toBe("Ctrl-C");
+});
