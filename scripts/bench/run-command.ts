@@ -1,5 +1,4 @@
 /** What `run true` takes, against plain ssh to the same node with the same key: with a login of its own, without one, and with a slow API. */
-import { dirname } from "node:path";
 import { type BenchCloud, startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
 import { elapsed, median, milliseconds, time } from "./measure.ts";
@@ -80,6 +79,6 @@ async function measureAt(executable: string, apiDelayMs: number): Promise<Median
 /** The first command leaves a login behind, which takes a moment. */
 async function masterOpens(cloud: BenchCloud): Promise<void> {
   for (const deadline = Date.now() + 10_000; !(await hasMaster(cloud)); await Bun.sleep(20)) {
-    if (Date.now() > deadline) throw new Error(`no connection is kept below ${dirname(cloud.folder)}`);
+    if (Date.now() > deadline) throw new Error("run keeps no connection");
   }
 }

@@ -1,5 +1,5 @@
 /** A cluster of container machines with the sample platform, and the connections that `run` keeps to it. */
-import { Glob } from "bun";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { BenchCloud } from "./local-cloud.ts";
 import { time } from "./measure.ts";
@@ -36,8 +36,11 @@ export async function closeMasters(cloud: BenchCloud): Promise<void> {
   await Promise.all((await sockets(cloud)).map((socket) => tell(socket, "exit")));
 }
 
-const sockets = (cloud: BenchCloud): Promise<readonly string[]> =>
-  Array.fromAsync(new Glob("state/**/master-*").scan({ cwd: cloud.folder, absolute: true, onlyFiles: false }));
+async function sockets(cloud: BenchCloud): Promise<readonly string[]> {
+  const state = join(cloud.folder, "state");
+  const paths = await readdir(state, { recursive: true });
+  return paths.filter((path) => basename(path).startsWith("master-")).map((path) => join(state, path));
+}
 
 async function tell(socket: string, word: "check" | "exit"): Promise<number> {
   const argv = ["ssh", "-F", "/dev/null", "-o", `ControlPath=./${basename(socket)}`, "-O", word, "master"];

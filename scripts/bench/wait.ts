@@ -70,8 +70,8 @@ function startWait(argv: readonly string[], environment: Readonly<Record<string,
   const isWaiting = Promise.withResolvers<void>();
   const askedAtMs: number[] = [];
   createInterface(Readable.fromWeb(child.stderr as never)).on("line", (line) => {
-    if (line.includes("master_0: the check failed") || line.includes("waiting for")) isWaiting.resolve();
     if (line.includes("e2e-readiness") && line.includes("master_0")) askedAtMs.push(Date.now());
+    if (askedAtMs.length > 1) isWaiting.resolve();
   });
   const ended = child.exited.then((status) => {
     if (status !== 0) throw new Error(`wait ended with ${status}`);
