@@ -6,6 +6,8 @@ import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import type { Build, BunPlugin } from "bun";
+import { withoutNativeModules, withoutUnusedParts, withPreparedHelp } from "./build-plugins.ts";
+import { declared } from "./declared.ts";
 
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
@@ -27,23 +29,9 @@ async function git(...args: readonly string[]): Promise<string | undefined> {
   return (await child.exited) === 0 && text !== "" ? text : undefined;
 }
 
-/**
- * ssh2 works as well without its two native modules. Whether a machine could compile them must not change what is built; and
- * an executable that looked for them when it runs would take them from the folder the user stands in.
- */
-const withoutNativeModules: BunPlugin = {
-  name: "without native modules",
-  setup(build) {
-    build.onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({ path, namespace: "native" }));
-    build.onLoad({ filter: /./, namespace: "native" }, () => ({
-      contents: "throw new Error('left out')",
-      loader: "js",
-    }));
-  },
-};
-
 interface Compilation {
   readonly source: string;
+  readonly plugins?: readonly BunPlugin[];
   /** Its last part becomes part of the bytes; map files may land beside it. */
   readonly outfile: string;
   readonly version: string;
@@ -51,9 +39,23 @@ interface Compilation {
   readonly platform?: { readonly target: Build.CompileTarget; readonly base: string };
 }
 
+/** What is put into a program in src/bin beside its sources. */
+export const programPlugins = async (program: string): Promise<readonly BunPlugin[]> => [
+  withPreparedHelp(await declared(root, program)),
+];
+
+const usualPlugins = [withoutNativeModules, withoutUnusedParts];
+
 /** Makes one executable as every one of ours is made. Gives the files that went into it. Throws with the bundler's own lines. */
-export async function compile({ source, outfile, version, platform }: Compilation): Promise<readonly string[]> {
+export async function compile({
+  source,
+  plugins,
+  outfile,
+  version,
+  platform,
+}: Compilation): Promise<readonly string[]> {
   return await bundle(source, {
+    plugins: [...usualPlugins, ...(plugins ?? [])],
     minify: true,
     sourcemap: "linked",
     // Start-up: byte code and lazy chunks; either without the other two gains nothing or breaks top-level await.
@@ -80,11 +82,11 @@ export async function compile({ source, outfile, version, platform }: Compilatio
 /** Gives the files that went into it. */
 async function bundle(source: string, options: Partial<Bun.BuildConfig>): Promise<readonly string[]> {
   const built = await Bun.build({
+    plugins: usualPlugins,
     ...options,
     entrypoints: [source],
     target: "bun",
     metafile: true,
-    plugins: [withoutNativeModules],
     throw: false,
   });
   if (!built.success) throw new Error([`cannot build ${source}:`, ...built.logs.map(logLine)].join("\n"));
@@ -107,7 +109,8 @@ export async function buildProgram(program: string, version: string): Promise<st
   };
   for (const signal of signals) process.on(signal, onSignal);
   try {
-    await compile({ source: join(root, "src", "bin", `${program}.ts`), outfile: join(folder, program), version });
+    const source = join(root, "src", "bin", `${program}.ts`);
+    await compile({ source, plugins: await programPlugins(program), outfile: join(folder, program), version });
     await rename(join(folder, program), join(dist, program));
     return join(dist, program);
   } finally {

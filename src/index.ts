@@ -19,9 +19,10 @@ import type { RuntimeOptions } from "./cluster/library/library-runtime.ts";
 import { libraryRuntime } from "./cluster/library/library-runtime.ts";
 
 export type { Backend, ClusterBackend, CloudBackendOptions, ContainerBackendOptions, RuntimeOptions, VmBackendOptions };
-export type { ClusterNode } from "./cluster/library/cluster-node.ts";
+export type { ClusterNode, NodeFetch, NodeFetchResult } from "./cluster/library/cluster-node.ts";
 export { Cluster } from "./cluster/library/cluster.ts";
 export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/library/cluster.ts";
+export type { ExportOptions } from "./cluster/library/hand-over.ts";
 export type { Installation } from "./cluster/library/install-from-path.ts";
 export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
 export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./cluster/library/open-cluster.ts";

@@ -1,6 +1,7 @@
 /** Builds every program for a platform and looks at what came out as closely as can be without that platform. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { BunPlugin } from "bun";
 import { compile } from "../build.ts";
 import { baseExecutable } from "./base-executables.ts";
 import { isSignedByKey, signatureFaults, signedAdHoc } from "./code-signature.ts";
@@ -30,6 +31,8 @@ interface BuildRequest {
   readonly folder: string;
   readonly programs: readonly string[];
   readonly version: string;
+  /** What is put into a program beside its sources. */
+  readonly plugins: (program: string) => Promise<readonly BunPlugin[]>;
 }
 
 export async function buildPlatform(platform: Platform, request: BuildRequest): Promise<PlatformBuild> {
@@ -47,7 +50,14 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
     // The file's own name becomes part of its bytes: the platform stands in the folder's.
     const path = join(folder, "build", program);
     const source = join(root, "src", "bin", `${program}.ts`);
-    const inputs = await compile({ source, outfile: path, version, platform: { target: platform.target, base } });
+    const bun = { target: platform.target, base };
+    const inputs = await compile({
+      source,
+      plugins: await request.plugins(program),
+      outfile: path,
+      version,
+      platform: bun,
+    });
     if (platform.os === "darwin") await sign(path);
     executables.push({ program, path, inputs });
   }

@@ -10,6 +10,8 @@ export interface FirstBoot {
   readonly deadline: Date | undefined;
   /** The names under which machines find each other where no name server knows them. */
   readonly hosts?: readonly { readonly address: string; readonly name: string }[];
+  /** Whether the login user's part of systemd stays when nobody is logged in. To start it again at a login takes seconds on a translated machine. */
+  readonly lingers?: boolean;
 }
 
 export const deadlineUnit = "cluster-e2e-deadline.service";
@@ -21,6 +23,7 @@ export const deadlineUnit = "cluster-e2e-deadline.service";
 export function userData(boot: FirstBoot): string {
   const scripts = [
     ...(boot.hosts === undefined ? [] : [hostsSetup(boot.hosts)]),
+    ...(boot.lingers === true ? [lingerSetup(boot.user)] : []),
     ...(boot.deadline === undefined ? [] : [deadlineSetup(boot.deadline)]),
   ];
   const configuration = {
@@ -58,6 +61,9 @@ function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
   const lines = hosts.map(({ address, name }) => `'${address} ${name}'`).join(" ");
   return `for line in ${lines}; do grep -qxF "$line" /etc/hosts || echo "$line" >>/etc/hosts; done`;
 }
+
+/** As `loginctl enable-linger` does, which needs the user to exist. */
+const lingerSetup = (user: string): string => `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
 
 /**
  * Sets up a service that compares the clock with an absolute second, so that a reboot doesn't prolong the machine's life. It needs nothing newer than

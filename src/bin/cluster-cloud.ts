@@ -1,6 +1,10 @@
 #!/usr/bin/env bun
 import { runProgram } from "../cli/main.ts";
-import { programFor } from "../commands/program.ts";
-import { cloudDriver } from "./cloud-driver.ts";
 
-await runProgram(programFor(cloudDriver), process);
+await runProgram(async () => {
+  const [{ programFor }, { cloudDriver }] = await Promise.all([
+    import("../commands/program.ts"),
+    import("./cloud-driver.ts"),
+  ]);
+  return programFor(cloudDriver);
+}, process);

@@ -1,6 +1,10 @@
 #!/usr/bin/env bun
 import { runProgram } from "../cli/main.ts";
-import { programFor } from "../commands/program.ts";
-import { containerDriver } from "./container-driver.ts";
 
-await runProgram(programFor(containerDriver), process);
+await runProgram(async () => {
+  const [{ programFor }, { containerDriver }] = await Promise.all([
+    import("../commands/program.ts"),
+    import("./container-driver.ts"),
+  ]);
+  return programFor(containerDriver);
+}, process);

@@ -1,6 +1,10 @@
 #!/usr/bin/env bun
 import { runProgram } from "../cli/main.ts";
-import { programFor } from "../commands/program.ts";
-import { vmDriver } from "./vm-driver.ts";
 
-await runProgram(programFor(vmDriver), process);
+await runProgram(async () => {
+  const [{ programFor }, { vmDriver }] = await Promise.all([
+    import("../commands/program.ts"),
+    import("./vm-driver.ts"),
+  ]);
+  return programFor(vmDriver);
+}, process);

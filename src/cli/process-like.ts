@@ -2,4 +2,8 @@
 export type ProcessLike = Pick<
   NodeJS.Process,
   "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off" | "stdin" | "stdout" | "stderr"
-> & { exitCode?: number | string | null | undefined };
+> & {
+  exitCode?: number | string | null | undefined;
+  /** Node's own parts, by name. */
+  binding?(name: "tty_wrap"): { isTTY?(descriptor: number): boolean };
+};

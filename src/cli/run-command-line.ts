@@ -9,6 +9,7 @@ import { reportError } from "./error-report.ts";
 import type { ErrorReport } from "./error-report.ts";
 import { flagNames } from "./options/flag-names.ts";
 import { commandHelp } from "./help/help.ts";
+import { helpWidth } from "./help/prepared-help.ts";
 import { nearest } from "./options/nearest.ts";
 import type { Invocation } from "./options/option.ts";
 import { parseCommandLine } from "./options/parse.ts";
@@ -88,7 +89,7 @@ async function runCommand(command: Command, argv: readonly string[], run: Run): 
   const hide = (secret: string): void => masker.hide(secret);
   const { isHelpWanted, values } = await parseCommandLine(command, argv, { invocation, problems, hide });
   if (isHelpWanted) {
-    terminal.write("stdout", commandHelp(program, command, Math.min(terminal.stdoutColumns ?? 100, 100)));
+    terminal.write("stdout", commandHelp(program, command, Math.min(terminal.stdoutColumns ?? helpWidth, helpWidth)));
     host.exitCode = 0;
     return;
   }

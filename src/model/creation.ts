@@ -44,6 +44,8 @@ export interface Creation {
   readonly lookEveryMs: number;
   /** Milliseconds from when a machine has an address until a login must have succeeded. */
   readonly loginLimitMs: number;
+  /** The longest pause between two attempts to log in, in milliseconds. */
+  readonly loginEveryMs: number;
 
   /** Claims the id, and creates what the machines need. Throws `cluster-exists` if somebody else has claimed the id since. */
   claim(folder: CreationFolder, signal: AbortSignal): Promise<void>;

@@ -5,12 +5,16 @@ import { packageFunctions } from "./phases/package-functions.ts";
 import { neededPrograms } from "./phases/prepare-node.ts";
 import { completeScript } from "./phases/phase.ts";
 
-/** Only installs packages: systemd doesn't run while an image is built, and containers use their host's clock. */
+/**
+ * Only installs packages: systemd doesn't run while an image is built, and containers use their host's clock. Nodes don't start Docker when they boot,
+ * but once prepareScript has configured it: otherwise each would start it twice.
+ */
 const script = `
 main() {
   conditions=none
   read_system
   install_missing "$@"
+  for unit in docker.service docker.socket; do systemctl disable "$unit" 2>/dev/null || :; done
 }
 
 ${packageFunctions}`;

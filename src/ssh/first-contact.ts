@@ -21,6 +21,8 @@ export interface FirstContact {
   readonly clock: Clock;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
+  /** The longest pause between two tries, in milliseconds. */
+  readonly everyMs: number;
   readonly progress: Progress;
 }
 
@@ -50,7 +52,7 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
     {
       clock: contact.clock,
       deadlineMs: contact.deadlineMs,
-      pauseMs: (failures) => Math.min(longestPauseMs, firstPauseMs * 1.15 ** failures) * (0.8 + Math.random() * 0.4),
+      pauseMs: (failures) => Math.min(contact.everyMs, firstPauseMs * 1.15 ** failures) * (0.8 + Math.random() * 0.4),
       onFailure: ({ message }) => {
         if (message !== told.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
         told.message = message;
@@ -61,8 +63,7 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
 }
 
 /** With the following pauses, this is about a seventh of the time already spent waiting: a refused connection costs almost nothing. */
-const firstPauseMs = 100;
-const longestPauseMs = 1_500;
+const firstPauseMs = 50;
 /** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
 const refusalsBorne = 5;
 /** The replacement takes a second, or more than a minute on an emulated machine on a busy computer. */

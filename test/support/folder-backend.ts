@@ -51,6 +51,7 @@ function creationOf(
     nodeCount: machines.nodes.length,
     lookEveryMs: 50,
     loginLimitMs: 10_000,
+    loginEveryMs: 100,
     claim: async (folder) => {
       state.folder = { creationId: folder.creationId, directory: folder.directory };
       await pinHostKeys(machines, folder.directory);

@@ -52,6 +52,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     signal: new AbortController().signal,
     progress: {
       ...silentProgress,
+      timings: () => [{ title: "Launch", ms: 1_250 }],
       note: (text: string) => void told.push(text),
       warn: (text: string) => void told.push(`Warning: ${text}`),
     },

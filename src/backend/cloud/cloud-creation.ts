@@ -34,6 +34,7 @@ export class CloudCreation implements Creation {
   readonly nodeCount: number;
   readonly lookEveryMs = 5_000;
   readonly loginLimitMs = 10 * 60_000;
+  readonly loginEveryMs = 1_500;
   readonly #plan: CloudPlan;
   /** For everything except rolling back, which has its own retries. */
   readonly #retryingApi: CloudApi;

@@ -97,5 +97,6 @@ async function planCreation(
     abandonedCreations(root, clusterId),
   ]);
   assertIdIsFree(engine, inventory, { clusterId, leaving: abandoned.map(({ creation }) => creation.creationId) });
-  return new ContainerCreation({ engine, root, request, resolved }, runtime);
+  const hasLeftovers = inventory.networks.length > 0;
+  return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, runtime);
 }

@@ -9,7 +9,7 @@ import { machineFailed } from "../machine-failed.ts";
 import { consoleOutput } from "./console-output.ts";
 import { defaultDistribution } from "./launch/distributions.ts";
 import type { ContainerOptions } from "./container-options.ts";
-import { describeContainers } from "./records/describe.ts";
+import { describeContainers, inspectContainers } from "./records/describe.ts";
 import { describePlan } from "./launch/describe-plan.ts";
 import { destroyCommand, type Engine } from "./engine/engine.ts";
 import { identityArchive } from "./launch/identity.ts";
@@ -30,6 +30,8 @@ export interface ContainerPlan {
   readonly root: string;
   readonly request: CreationRequest<ContainerOptions>;
   readonly resolved: ResolvedCreation;
+  /** Whether an earlier creation of this id left something that is removed before the id is claimed. */
+  readonly hasLeftovers: boolean;
 }
 
 /** See Creation. */
@@ -38,9 +40,12 @@ export class ContainerCreation implements Creation {
   readonly nodeCount: number;
   readonly lookEveryMs = 1_000;
   readonly loginLimitMs = 10 * 60_000;
+  readonly loginEveryMs = 500;
   readonly #plan: ContainerPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();
+  /** The containers that have been started. */
+  readonly #started: string[] = [];
   /** All nodes that the engine has ever shown, by their ids. */
   readonly #seen = new Map<string, NodeRecord>();
   /** `name`: set once something was requested. `first`, `launch`: set once the id is ours. */
@@ -54,9 +59,9 @@ export class ContainerCreation implements Creation {
   }
 
   async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
-    const { engine, request, resolved, root } = this.#plan;
+    const { engine, request, resolved } = this.#plan;
     const { clusterId, counts, options, variant } = request;
-    assertIdIsFree(engine, await readInventory(engine, { clusterId }, root, signal), { clusterId, leaving: [] });
+    await this.#assertLeftoversAreGone(signal);
     this.#noteDefaultDistribution();
     await obtainNodeImage(engine, resolved.image, this.#runtime.progress, signal);
     const labels = {
@@ -84,6 +89,13 @@ export class ContainerCreation implements Creation {
     step.done();
   }
 
+  async #assertLeftoversAreGone(signal: AbortSignal): Promise<void> {
+    const { engine, request, root, hasLeftovers } = this.#plan;
+    if (!hasLeftovers) return;
+    const { clusterId } = request;
+    assertIdIsFree(engine, await readInventory(engine, { clusterId }, root, signal), { clusterId, leaving: [] });
+  }
+
   #noteDefaultDistribution(): void {
     const { request, resolved } = this.#plan;
     if (request.distribution !== defaultDistribution || request.options.nodeImage !== undefined) return;
@@ -99,7 +111,8 @@ export class ContainerCreation implements Creation {
     const identityOf = async (node: NodeName): Promise<Uint8Array> =>
       identityArchive({ hostKey: this.#hostKeys.of(node), publicKey }, clock.now());
     try {
-      await launchNodes(this.#plan.engine, { plan, first, identityOf }, signal);
+      const onStart = (id: string): void => void this.#started.push(id);
+      await launchNodes(this.#plan.engine, { plan, first, identityOf, onStart }, signal);
     } catch (error) {
       await this.#forgetRights();
       throw error;
@@ -108,7 +121,7 @@ export class ContainerCreation implements Creation {
   }
 
   async look(signal: AbortSignal): Promise<ClusterRecord> {
-    const cluster = await this.describe(signal);
+    const cluster = this.#read(await inspectContainers(this.#plan.engine, this.#started, signal));
     this.#assertNoneRemoved(cluster.nodes);
     const ended = cluster.nodes.find((node) => node.state === "ending" || node.state === "ended");
     if (ended === undefined) return cluster;
@@ -128,14 +141,22 @@ export class ContainerCreation implements Creation {
   }
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
-    const { engine, request, resolved, root } = this.#plan;
+    return this.#read(await describeContainers(this.#plan.engine, { creationId: this.#creationId }, signal));
+  }
+
+  #read(described: readonly unknown[]): ClusterRecord {
+    const { request, resolved, root } = this.#plan;
     const { clusterId, counts, variant } = request;
-    const creationId = this.#made.name?.creationId ?? "";
+    const creationId = this.#creationId;
     const network = { clusterId, creationId, counts, variant, distribution: resolved.distribution };
-    const containers = readNodes(await describeContainers(engine, { creationId }, signal), [network]).read;
+    const containers = readNodes(described, [network]).read;
     const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
     if (cluster === undefined) throw new TypeError("The network of this creation was not read as a cluster");
     return cluster;
+  }
+
+  get #creationId(): string {
+    return this.#made.name?.creationId ?? "";
   }
 
   firstHostKeyOf(node: NodeName): string {

@@ -68,6 +68,7 @@ export class VmCreation implements Creation {
   readonly nodeCount: number;
   /** Half a second, so that a broken machine is reported within a second. */
   readonly lookEveryMs = 500;
+  readonly loginEveryMs = 1_500;
   readonly #plan: VmPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();
@@ -155,7 +156,7 @@ export class VmCreation implements Creation {
       isSandboxed,
       firmware: resolved.firmware,
       image,
-      boot: { user: sshUser, publicKey, deadline: undefined, hosts },
+      boot: { user: sshUser, publicKey, deadline: undefined, hosts, lingers: true },
       firstHostKeys: this.#hostKeys,
       wires: { folder: wires, count: facts.nodes.length },
       clock: this.#runtime.clock,

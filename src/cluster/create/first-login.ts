@@ -13,7 +13,10 @@ export interface FirstLogins {
   /** The creation's folder on this machine. */
   readonly directory: string;
   readonly connections: ConnectionPool;
-  readonly creation: Pick<Creation, "firstHostKeyOf" | "finishBoot" | "whyUnreachable" | "loginLimitMs">;
+  readonly creation: Pick<
+    Creation,
+    "firstHostKeyOf" | "finishBoot" | "whyUnreachable" | "loginLimitMs" | "loginEveryMs"
+  >;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
 }
@@ -37,7 +40,14 @@ export async function firstLogin(
     const contact = { destination: node, privateKey, firstHostKey: creation.firstHostKeyOf(node), knownHosts };
     try {
       const connection = await makeFirstContact(
-        { ...contact, hostKeyLocation: systemHostKeyLocation, clock, deadlineMs, progress },
+        {
+          ...contact,
+          hostKeyLocation: systemHostKeyLocation,
+          everyMs: creation.loginEveryMs,
+          clock,
+          deadlineMs,
+          progress,
+        },
         signal,
       );
       connections.adopt(node, connection);

@@ -26,9 +26,13 @@ export async function parseFetchRequest(text: string, cwd: string): Promise<Chec
   if (given.endsWith("/") && ["", ".", ".."].includes(name)) {
     return problem(`${quoted(text)}: the remote path names no file; write a local path without / at the end`);
   }
-  const local = resolve(cwd, given, given.endsWith("/") ? name : "");
-  const lack = await targetProblem(local);
-  return lack === undefined ? { value: { remote, local } } : problem(lack);
+  return checkTarget({ remote, local: resolve(cwd, given, given.endsWith("/") ? name : "") });
+}
+
+/** Finds out what would prevent the local file or folder, an absolute path, from being written. */
+export async function checkTarget(request: FetchRequest): Promise<Checked<FetchRequest>> {
+  const lack = await targetProblem(request.local);
+  return lack === undefined ? { value: request } : problem(lack);
 }
 
 async function targetProblem(local: string): Promise<string | undefined> {

@@ -1,7 +1,7 @@
-import { ClusterError } from "../../errors.ts";
 import type { Admission, AdmittedRange } from "../../model/admission.ts";
 import type { Backend } from "../../model/backend.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
+import { usedHereOnly } from "./export-cluster.ts";
 import { findCluster } from "../find-cluster.ts";
 
 /** Lets a range, or this machine's address if it is undefined, reach the nodes of a cluster. Returns the range. */
@@ -36,5 +36,5 @@ export async function removeRange(
 
 function admissionOf({ name, admission }: Backend<unknown>): Admission {
   if (admission !== undefined) return admission;
-  throw new ClusterError("bad-usage", `Clusters of this kind (${name}) are reached from their own machine only.`);
+  throw usedHereOnly(name);
 }

@@ -17,6 +17,7 @@ export async function exportCluster(
   clusterId: string,
   signal: AbortSignal,
 ): Promise<string> {
+  if (backend.admission === undefined) throw usedHereOnly(backend.name);
   const cluster = await findCluster(backend, clusterId, signal);
   await assertKeyIsHere(cluster);
   const { id, creationId, region } = cluster;
@@ -39,6 +40,10 @@ async function readHostKeys(cluster: ClusterRecord, files: CreationFiles): Promi
   });
   return new Map(keys);
 }
+
+/** Returns the error for clusters whose nodes only the machine that created them can reach. */
+export const usedHereOnly = (kind: string): ClusterError =>
+  new ClusterError("bad-usage", `Clusters of this kind (${kind}) are reached from their own machine only.`);
 
 const hostKeyMissing = ({ id }: ClusterRecord, node: string): ClusterError =>
   new ClusterError("key-missing", `The host key of ${node} of cluster "${id}" is not on this machine.`, {

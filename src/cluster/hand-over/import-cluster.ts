@@ -10,6 +10,7 @@ import { assertOwnFolder, creationFiles, makeCreationFolder } from "../../system
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { runAtOnce } from "../../system/run-at-once.ts";
 import type { Runtime } from "../../system/runtime.ts";
+import { usedHereOnly } from "./export-cluster.ts";
 import type { HandOver } from "./hand-over-file.ts";
 
 /**
@@ -23,6 +24,7 @@ export async function importCluster(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
+  if (backend.admission === undefined) throw usedHereOnly(backend.name);
   const cluster = await findHandedOver(backend, handOver, signal);
   const files = creationFiles(cluster.directory);
   const privateKey = await readIfPresent(files.privateKey);

@@ -1,9 +1,29 @@
-import { ClusterError } from "../../errors.ts";
+import { posix, resolve } from "node:path";
+import { ClusterError, quoted } from "../../errors.ts";
+import { accepted } from "../../system/checked.ts";
+import { fetchFile } from "../fetch/fetch-file.ts";
+import { checkTarget } from "../fetch/fetch-request.ts";
 import type { NodeCommand, NodeCommandResult } from "./node-command.ts";
 import { runCommand } from "./node-command.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import type { NodeRecord, Role } from "../../model/cluster-record.ts";
 import type { SharedConnections } from "./shared-connections.ts";
+
+/** A file or folder to bring back from a node. */
+export interface NodeFetch {
+  /** Absolute path on the node. A link there is followed; links inside a folder stay links. */
+  readonly remote: string;
+  /** Path of the new file or folder on this machine, relative to the current folder. A file replaces an existing file, but no folder may exist there. */
+  readonly local: string;
+  /** When aborted, ends the transfer and throws the signal's reason. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+/** What was brought back. */
+export interface NodeFetchResult {
+  readonly files: number;
+  readonly bytes: number;
+}
 
 /** A machine of a cluster. */
 export class ClusterNode {
@@ -39,6 +59,22 @@ export class ClusterNode {
     return await this.#connections.use(async (connections) => {
       const connection = await connections.connect(this.#record, signal);
       return await runCommand(command, { connection, reference: this.reference }, signal);
+    });
+  }
+
+  /**
+   * Brings a file or folder from the node to this machine, all or nothing, as root. Rejects links that lead out of the folder, and names that aren't
+   * plain. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`, `host-key-changed`.
+   */
+  async fetch({ remote, local, cancelSignal }: NodeFetch): Promise<NodeFetchResult> {
+    if (!posix.isAbsolute(remote)) {
+      throw new ClusterError("bad-usage", `remote: ${quoted(remote)} is not an absolute path.`);
+    }
+    const signal = cancelSignal ?? new AbortController().signal;
+    const request = accepted(await checkTarget({ remote, local: resolve(local) }));
+    return await this.#connections.use(async (connections) => {
+      const connection = await connections.connect(this.#record, signal);
+      return await fetchFile(request, { connection, node: this.reference, settings: [] }, signal);
     });
   }
 }

@@ -6,6 +6,7 @@ import type { Configuration } from "../../platform/configuration/configuration.t
 import { accepted } from "../../system/checked.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 import { ClusterNode } from "./cluster-node.ts";
+import { exportForLibrary, type ExportOptions, importForLibrary } from "./hand-over.ts";
 import { installFromPath, keepFailureLogs } from "./install-from-path.ts";
 import type { Installation } from "./install-from-path.ts";
 import { openMaskedConnections } from "../connections/masked-connections.ts";
@@ -101,6 +102,18 @@ export class Cluster implements AsyncDisposable {
     { cancelSignal = neverAborted() }: Cancellation = {},
   ): Promise<Cluster> {
     return new Cluster(await findForLibrary(backend, clusterId, cancelSignal));
+  }
+
+  /**
+   * Uses the cluster that a text is about which `export` returned, here or in the program of the same name. Logs in to its nodes first, and keeps
+   * nothing if anything is wrong. Throws `bad-usage`, `cluster-not-found`, `host-key-changed`, `connection-failed`.
+   */
+  static async import<Options>(
+    backend: ClusterBackend<Options>,
+    text: string,
+    { cancelSignal = neverAborted() }: Cancellation = {},
+  ): Promise<Cluster> {
+    return new Cluster(await importForLibrary(backend, text, cancelSignal));
   }
 
   /** Sorted by number. Throws `node-not-found` if the last master has ended. */
@@ -209,6 +222,14 @@ export class Cluster implements AsyncDisposable {
     const { backend, record, runtime } = this.#open;
     const chosen = folder === undefined ? undefined : resolve(folder);
     return await saveLogs(backend, { cluster: record, folder: chosen }, runtime, cancelSignal);
+  }
+
+  /**
+   * Returns a text with which another computer can use the cluster, until the cluster ends: `Cluster.import` and the command `import` read it. It holds
+   * the private key. Clusters in the cloud only. Throws `bad-usage`, `key-missing`, and `machine-not-set-up` if age is needed but not installed.
+   */
+  async export({ recipients = [], cancelSignal = neverAborted() }: ExportOptions = {}): Promise<string> {
+    return await exportForLibrary(this.#open, recipients, cancelSignal);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { installPaths } from "../install-paths.ts";
 import { packageFunctions } from "./package-functions.ts";
+import { unitFunctions } from "./unit-functions.ts";
 
 /**
  * Prepares a machine for the installer. Arguments: the layout's conditions, joined by commas; the file that marks an installed platform; the
@@ -39,7 +40,7 @@ check_cgroups() {
   fail "the machine has cgroups 2, but the platform requires cgroups 1. $fitting"
 }
 
-${packageFunctions}
+${packageFunctions}${unitFunctions}
 # systemd-resolved's stub is the usual owner of port 53: it goes, and the servers that it asks are asked directly.
 free_dns_port() {
   dns_port_is_taken || return 0
@@ -109,16 +110,19 @@ prepare_for_docker() {
   fi
 }
 
-# Needed only if it is running: otherwise, the next start sees the change.
+# Also while it is starting; otherwise, the next start sees the change.
 restart_docker() {
-  systemctl daemon-reload
-  ! systemctl is-active --quiet docker || systemctl restart docker
+  reload_unless_read docker
+  case $(systemctl is-active docker) in
+    inactive | failed | unknown) ;;
+    *) systemctl restart docker ;;
+  esac
 }
 
 start_docker() {
   ! docker info >/dev/null 2>&1 || return 0
   now 'starting Docker'
-  systemctl enable docker
+  systemctl --no-reload enable docker
   systemctl start docker || fail 'Docker does not start'
   tries=0
   until docker info >/dev/null 2>&1; do

@@ -2,6 +2,7 @@ import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { bootstrapServer } from "./bootstrap-server.ts";
 import { type Phase, runRemoteScript } from "./phase.ts";
+import { unitFunctions } from "./unit-functions.ts";
 
 export interface BootstrapServer {
   /** The first master's private address. */
@@ -36,8 +37,8 @@ main() {
   write_server
   write_end
   write_unit
-  systemctl daemon-reload
-  systemctl enable ${installUnits.bootstrap}
+  systemctl --no-reload enable ${installUnits.bootstrap}
+  reload_unless_read ${installUnits.bootstrap}
   systemctl restart ${installUnits.bootstrap}
   deadline=$(($(date +%s) + ${answerSeconds}))
   until answers; do
@@ -123,7 +124,7 @@ WantedBy=multi-user.target
 CLUSTER_E2E_END
   chmod 644 ${unitFile}
 }
-`;
+${unitFunctions}`;
 
 /** Serves genconf's output to the cluster's own nodes until all of them are done. */
 export const serve = (server: BootstrapServer): Phase => ({

@@ -2,6 +2,7 @@ import type { Role } from "../../model/cluster-record.ts";
 import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { type Phase, runRemoteScript } from "./phase.ts";
+import { unitFunctions } from "./unit-functions.ts";
 
 /** The source that the nodes install from. */
 export interface InstallSource {
@@ -80,7 +81,7 @@ limit ${setUpSeconds}
 until [ "$status" -ne 0 ] || is_set_up || ! pause; do :; done
 limit ${reportSeconds}
 until ask installed --data '' -o /dev/null 2>/dev/null || ! pause; do :; done
-systemctl disable ${installUnits.install} 2>/dev/null
+systemctl --no-reload disable ${installUnits.install} 2>/dev/null
 exit "$status"
 `;
 
@@ -111,15 +112,17 @@ main() {
   mkdir -p ${installPaths.folder}
   status=$(cat ${installPaths.installStatus} 2>/dev/null || :)
   if [ "$status" = running ] && systemctl is-active --quiet ${installUnits.install}; then return 0; fi
-  systemctl stop ${installUnits.install} 2>/dev/null || :
-  systemctl reset-failed ${installUnits.install} 2>/dev/null || :
+  if [ -e ${unitFileOf(installUnits.install)} ]; then
+    systemctl stop ${installUnits.install} 2>/dev/null || :
+    systemctl reset-failed ${installUnits.install} 2>/dev/null || :
+  fi
   cat >${installPaths.installRunner} <<'CLUSTER_E2E_END'
 ${installRunner(layout, role, source)}CLUSTER_E2E_END
   echo ${layout.name} >${installPaths.layout}
   [ "$status" = 'exit 0' ] || rm -f ${installPaths.installLog} ${installPaths.installStatus}
   write_unit
-  systemctl daemon-reload
-  systemctl enable ${installUnits.install} || fail 'cannot enable the install unit'
+  systemctl --no-reload enable ${installUnits.install} || fail 'cannot enable the install unit'
+  reload_unless_read ${installUnits.install}
   systemctl start ${installUnits.install} || fail 'the install unit does not start'
 }
 
@@ -138,7 +141,7 @@ WantedBy=multi-user.target
 CLUSTER_E2E_END
   chmod 644 ${unitFileOf(installUnits.install)}
 }
-`;
+${unitFunctions}`;
 
 export const startInstall = (layout: Layout, source: InstallSource): Phase => ({
   title: "Start installation",

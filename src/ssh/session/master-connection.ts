@@ -43,12 +43,10 @@ export function masterConnection(
     hasSocket: () => existsSync(join(folder, name)),
     isAlive: () => command({ folder, name }, "check", environment),
     open: (sshConfigFile, host) => {
-      const ssh = sshOf(environment);
-      if (ssh === undefined) return;
       // The session ends at once, so that an ssh which finds that another one has become the master ends as well.
       const words = ["-F", sshConfigFile, ...path, "-o", "ControlMaster=auto", "-o", `ControlPersist=${idleSeconds}`];
       // Without our terminal, output and session: nobody waits for this process, and Ctrl-C doesn't reach it.
-      const child = spawn(ssh, [...words, "-T", host, "true"], {
+      const child = spawn("ssh", [...words, "-T", host, "true"], {
         cwd: folder,
         env: { ...minimalEnvironment(environment) },
         detached: true,
@@ -87,10 +85,8 @@ async function command(
   word: "check" | "exit",
   environment: Environment,
 ): Promise<boolean> {
-  const ssh = sshOf(environment);
-  if (ssh === undefined) return false;
   // ssh wants a host, but connects to none.
-  const argv = [ssh, "-F", "/dev/null", "-o", `ControlPath=./${name}`, "-O", word, "master"] as const;
+  const argv = ["ssh", "-F", "/dev/null", "-o", `ControlPath=./${name}`, "-O", word, "master"] as const;
   try {
     const run = { argv, cwd: folder, environment: minimalEnvironment(environment) };
     return (await runProgram(run, AbortSignal.timeout(answerLimitMs))).status === 0;
@@ -98,6 +94,3 @@ async function command(
     return false;
   }
 }
-
-const sshOf = (environment: Environment): string | undefined =>
-  Bun.which("ssh", { PATH: environment["PATH"] ?? "" }) ?? undefined;

@@ -191,4 +191,4 @@ export const example: Program = {
   licenses: async () => Promise.resolve("All of it is free.\n"),
 };
 
-if (import.meta.main) await runProgram(example, process);
+if (import.meta.main) await runProgram(() => Promise.resolve(example), process);

@@ -45,6 +45,8 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
       cluster: { id: "mine", nodes: [{ id: "i-master-0" }, { id: "i-agent-0" }] },
       next,
     });
+    expect(ran.data).toMatchObject({ phases: [{ title: "Launch", seconds: 1.3 }] });
+    expect(ran.told).toContain("Phases: Launch 1.3 s.");
     expect(ran.told).toContain("The installation has started: 1 master, 1 agent, 0 public agents.");
     expect(ran.told.at(-1)).toBe(`Next: ${next}`);
     expect(ran.told.join("\n")).not.toMatch(/terminate automatically|cost/);

@@ -24,6 +24,7 @@ const contactWith = (server: OpensshServer, knownHosts: KnownHosts): FirstContac
   hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
   clock: systemClock,
   deadlineMs: Date.now() + 5_000,
+  everyMs: 100,
   progress: silentProgress,
 });
 
@@ -181,6 +182,7 @@ test("a node that doesn't answer yet is retried until the deadline, and the last
       hostKeyLocation: { folder: "/", reload: "true" },
       clock: systemClock,
       deadlineMs: begun + 1_000,
+      everyMs: 100,
       progress: { ...silentProgress, detail: (_level, text) => void details.push(text) },
     },
     signal,

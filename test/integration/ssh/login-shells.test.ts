@@ -52,6 +52,7 @@ describe.skipIf(opensshLack !== undefined)(`login shells on a real sshd (${opens
         hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
         clock: systemClock,
         deadlineMs: Date.now() + 5_000,
+        everyMs: 100,
         progress: silentProgress,
       },
       signal,

@@ -74,3 +74,10 @@ test("writes the names of other machines once, however often the machine boots",
   for (let boots = 1; boots <= 2; boots += 1) await Bun.$`sh -c ${script}`;
   expect(await Bun.file(file).text()).toBe("127.0.0.1 localhost\n10.93.0.2 master-0\n10.93.0.3 agent-0\n");
 });
+
+test("lets the login user's part of systemd stay where that was asked for", () => {
+  const commandsOf = (lingers: boolean) =>
+    (parsed(userData({ ...boot, deadline: undefined, lingers })).bootcmd ?? []).map((words) => words[2]);
+  expect(commandsOf(true)).toEqual(["mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/centos"]);
+  expect(commandsOf(false)).toEqual([]);
+});

@@ -159,7 +159,6 @@ test.each([
   }
   await until("the first drawing", () => texts.some((text) => text.includes("Install")));
   install.done();
-  progress.settle();
   expect(texts).toContain(line);
 });
 

@@ -43,6 +43,7 @@ test("shows time left, cost, and each node with its addresses", async () => {
   expect(lines).toContainEqual(["Region", "us-west-2"]);
   expect(lines).toContainEqual(["Time left", "1 h 30 min (ends 2026-01-01T13:30:00.000Z)"]);
   expect(lines.find(([label]) => label === "Cost at most")![1]).toStartWith("$0.72");
+  expect(lines).toContainEqual(["SSH key", "not on this machine: the cluster was created elsewhere"]);
   expect(lines).toContainEqual(["master_0", "running", "192.0.2.1", "10.0.0.1", "admin", "i-0"]);
   expect(lines).toContainEqual(["agent_0", "running", "–", "–", "admin", "i-1"]);
 });

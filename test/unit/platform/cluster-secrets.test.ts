@@ -25,4 +25,4 @@ test("1000 hostile files: texts, or nothing", async () => {
     const { values } = await parseSecrets(text + frame("configuration", text) + frame("secret-0", text));
     for (const value of values) expect(value).toBeString();
   }
-});
+}, 60_000);

@@ -42,13 +42,14 @@ export async function createFirstNode(engine: Engine, plan: LaunchPlan): Promise
 /** Starts the first node; creates and starts all others. */
 export async function launchNodes(
   engine: Engine,
-  { plan, first, identityOf }: Launch,
+  { plan, first, identityOf, onStart }: Launch,
   signal: AbortSignal,
 ): Promise<void> {
   const begin = async (id: string, node: NodeName): Promise<void> => {
     await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await identityOf(node) });
     signal.throwIfAborted();
     await engine.change({ words: ["start", id] });
+    onStart(id);
   };
   const [, ...others] = nodesOf(plan.counts);
   const tasks = [
@@ -63,6 +64,8 @@ export interface Launch {
   readonly first: CreatedNode;
   /** Returns an archive that is unpacked at the node's root before it starts. */
   readonly identityOf: (node: NodeName) => Promise<Uint8Array>;
+  /** Called with the id of each container that has been started. */
+  readonly onStart: (id: string) => void;
 }
 
 export interface CreatedNode extends NodeName {

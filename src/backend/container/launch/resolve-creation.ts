@@ -38,9 +38,11 @@ export async function resolveCreation(
     cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
     advice: hostCgroupsAdvice,
   });
-  const reach = await findReach(engine, facts, platform, signal);
   const { nodeImage } = options;
   const distribution = nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion) : `image ${nodeImage}`;
-  const image = await findNodeImage(engine, distribution, { options, imagePreparation }, signal);
+  const [reach, image] = await Promise.all([
+    findReach(engine, facts, platform, signal),
+    findNodeImage(engine, distribution, { options, imagePreparation }, signal),
+  ]);
   return { kind: engine.kind, facts, reach, distribution, image };
 }

@@ -46,7 +46,23 @@ export async function describeEach(
 ): Promise<readonly unknown[]> {
   const lines = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
   // An image with two names is printed twice.
-  const names = [...new Set(lines)];
+  return inspect(engine, { names: [...new Set(lines)], kind }, signal);
+}
+
+/** Describes the containers with these ids. The answer lacks those that are gone. */
+export async function inspectContainers(
+  engine: Engine,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  return inspect(engine, { names: ids, kind: "container" }, signal);
+}
+
+async function inspect(
+  engine: Engine,
+  { names, kind }: { readonly names: readonly string[]; readonly kind: string },
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
   if (names.length === 0) return [];
   // Something that was removed meanwhile is missing from the answer.
   const accepts = (stderr: string): boolean => means(stderr, "gone");

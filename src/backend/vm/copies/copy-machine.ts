@@ -47,7 +47,7 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
       instanceId: (await readInstanceId(from.seed)) ?? origin.node.id,
       hostname: hostname(node),
       place,
-      boot: { user: sshUser, publicKey, hostKey: firstHostKey, deadline: undefined, hosts },
+      boot: { user: sshUser, publicKey, hostKey: firstHostKey, deadline: undefined, hosts, lingers: true },
     });
   } catch (error) {
     if (errorCode(error) !== "ENOSPC") throw error;

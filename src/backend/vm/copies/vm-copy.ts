@@ -51,6 +51,7 @@ export class VmCopy implements Creation {
   readonly nodeCount: number;
   readonly lookEveryMs = 500;
   readonly loginLimitMs = loginLimitMs;
+  readonly loginEveryMs = 1_500;
   readonly #plan: CopyPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();

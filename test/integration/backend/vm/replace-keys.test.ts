@@ -77,7 +77,8 @@ checks(
     const knownHosts = createKnownHosts(join(scratch.path, "known_hosts"));
     const contact = { destination: node, privateKey: own.privateKey, firstHostKey: firstHostKey.publicKey, knownHosts };
     const hostKeyLocation = { folder, reload: server.reload };
-    const rules = { hostKeyLocation, clock: systemClock, deadlineMs: Date.now() + 10_000, progress: silentProgress };
+    const patience = { deadlineMs: Date.now() + 10_000, everyMs: 100 };
+    const rules = { hostKeyLocation, clock: systemClock, ...patience, progress: silentProgress };
     await (await makeFirstContact({ ...contact, ...rules }, never))[Symbol.asyncDispose]();
     const pinned = await knownHosts.expected("127.0.0.1", server.port);
     expect(pinned!.equals(wireKey(server.firstHostKey.publicKey))).toBe(false);

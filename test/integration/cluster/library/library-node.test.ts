@@ -1,11 +1,14 @@
 /** The commands of the library's nodes, run by a real shell. */
 import { describe, expect, test } from "bun:test";
+import { readdir, readFile, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { ClusterNode } from "../../../../src/cluster/library/cluster-node.ts";
 import { SharedConnections } from "../../../../src/cluster/library/shared-connections.ts";
 import type { NodeCommand } from "../../../../src/index.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import type { FolderMachine } from "../../../support/install-machine.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 
 interface Bench extends AsyncDisposable {
@@ -102,6 +105,27 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(cancelled).toBe(reason);
     expect(pieces).toEqual(["stdout: first\n"]);
     expect((await failureOf(bench.node.run({ args: ["sleep", "60"], timeoutMs: 200 }))).id).toBe("deadline-passed");
+  });
+
+  test("brings files and folders back, and refuses what cannot be fetched", async () => {
+    await using bench = await startBench();
+    await using scratch = await scratchFolder();
+    const remote = join(scratch.path, "remote");
+    await Bun.write(join(remote, "reports", "a.xml"), "1");
+    await Bun.write(join(remote, "reports", "deep", "b.xml"), "22");
+    const here = join(scratch.path, "here");
+    const fetch = (path: string, local: string) => bench.node.fetch({ remote: path, local: join(here, local) });
+    expect(await fetch(join(remote, "reports"), "reports")).toEqual({ files: 2, bytes: 3 });
+    expect(await readFile(join(here, "reports", "deep", "b.xml"), "utf8")).toBe("22");
+    expect(await fetch(join(remote, "reports", "a.xml"), "a.xml")).toEqual({ files: 1, bytes: 1 });
+    expect((await failureOf(fetch(join(remote, "reports"), "reports"))).id).toBe("bad-usage");
+    expect((await failureOf(fetch("reports", "other"))).message).toBe('remote: "reports" is not an absolute path.');
+    await symlink("/etc/passwd", join(remote, "reports", "link"));
+    expect(await failureOf(fetch(join(remote, "reports"), "hostile"))).toMatchObject({
+      id: "transfer-failed",
+      message: expect.stringContaining("leads out of the folder"),
+    });
+    expect((await readdir(here)).toSorted()).toEqual(["a.xml", "reports"]);
   });
 
   test("shares connections between commands, closes them when idle, and opens them again", async () => {

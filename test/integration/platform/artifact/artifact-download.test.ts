@@ -143,6 +143,23 @@ test("if the server answers 416 to the rest, the whole file is requested", async
   expect(artifact.sizeBytes).toBe(bytes.length);
 });
 
+test("if the server sends less than the requested rest, it is asked for more", async () => {
+  await using workspace = await scratchFolder();
+  const part = (first: number, last: number): Uint8Array => {
+    const range = `Content-Range: bytes ${first}-${last}/${bytes.length}\r\n`;
+    const head = `HTTP/1.1 206 Partial Content\r\nContent-Length: ${last - first + 1}\r\n${range}ETag: "v1"\r\nConnection: close\r\n\r\n`;
+    return Buffer.concat([Buffer.from(head), bytes.subarray(first, last + 1)]);
+  };
+  await using server = await rawServer((asked, count) => {
+    if (count === 1) return cutAnswer(bytes, 100_000, { headers: 'ETag: "v1"\r\n' });
+    const first = Number(/^range: bytes=(\d+)-/im.exec(asked)?.[1]);
+    return part(first, Math.min(first + 99_999, bytes.length - 1));
+  });
+  await using artifact = await download(server.origin, request(workspace.path));
+  expect(artifact.sizeBytes).toBe(bytes.length);
+  expect(bytes.equals(await readFile(artifact.path))).toBe(true);
+});
+
 test("a part other than the requested one is rejected", async () => {
   await using workspace = await scratchFolder();
   await using server = await rawServer((_asked, count) =>

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { chmod, readFile, rm, stat, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";
 
@@ -199,4 +200,26 @@ test("a name with a line break on the node is not mistaken for an existing file"
   await place.write(`opt/packages/tests--1/${record}/test_new.py`, "forged");
   expect(await sync(place)).toMatchObject({ files: 1, sentFiles: 1 });
   expect(await readFile(join(place.tests, "test_new.py"), "utf8")).toBe("new");
+});
+
+test.each([
+  [
+    "tar: a.py: Cannot write: No space left on device\nthe transfer was interrupted",
+    "no space is left on its disk",
+    false,
+  ],
+  ["the transfer was interrupted", "the transfer was interrupted", true],
+])("a node that answers %j has a failure with the reason", async (stderr, reason, transient) => {
+  await using place = await bench("oss");
+  const connection = localConnection();
+  const failing = {
+    ...connection,
+    run: async (...given: Parameters<typeof connection.run>) =>
+      given[0].task === "syncing the checkout" ? { status: 11, stdout: "", stderr } : connection.run(...given),
+  };
+  expect(await failureOf(sync(place, failing))).toMatchObject({
+    id: "transfer-failed",
+    transient,
+    message: `Cannot sync the checkout to master_0: ${reason}. The node still has its previous files.`,
+  });
 });

@@ -218,4 +218,31 @@ esac`,
       "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// $OPTS --exec-opt native.cgroupdriver=cgroupfs --cgroup-parent /docker/abc/docker\n",
     );
   });
+
+  test.each([
+    ["active", true],
+    ["activating", true],
+    ["inactive", false],
+    ["failed", false],
+  ])(
+    "a Docker that is %s is started with that control group, and restarted only if it must be",
+    async (state, restarts) => {
+      const systemctl = `echo "$*" >>@/systemctl
+case "$*" in
+  --version) echo 'systemd 252' ;;
+  cat*) echo 'ExecStart=/usr/sbin/dockerd' ;;
+  'is-active docker') echo ${state}; [ ${state} = active ] ;;
+esac`;
+      const { status, stderr, files } = await prepare(nothing, [], {
+        isContainer: true,
+        programs: { touch: ': >>"$1"', chmod: "", systemctl },
+        files: { "proc/1/cgroup": "9:memory:/docker/abc/init.scope\n" },
+        reads: ["systemctl"],
+      });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      const calls = (files["systemctl"] ?? "").split("\n");
+      expect(calls).toContain("daemon-reload");
+      expect(calls.includes("restart docker")).toBe(restarts);
+    },
+  );
 });

@@ -54,7 +54,12 @@ test("containers go first, their network last", async () => {
   const { engine, changes } = openEngine(["running", "exited"]);
   const clock = openClock();
   expect(await removeCreation(engine, creation, clock, signal)).toBeUndefined();
-  expect(changes.map((words) => words.split(" ").at(-1))).toEqual([idOf(0), idOf(1), networkId]);
+  const removal = ["rm", "--force", "--volumes"];
+  expect(changes.map((words) => words.split(" "))).toEqual([
+    [...removal, idOf(0)],
+    [...removal, idOf(1)],
+    ["network", "rm", networkId],
+  ]);
   expect(clock.pauses).toEqual([]);
 });
 

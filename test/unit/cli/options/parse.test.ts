@@ -216,3 +216,12 @@ test("what is replaced may not be given, and is required otherwise", async () =>
   ]);
   expect((await parse(copy, [])).problems).toEqual(["--variant: required (oss, enterprise)", "ARTIFACT_URL: required"]);
 });
+
+test.each([
+  ["a.sh --variant oss", false],
+  ["--help", true],
+  ["a.sh --no-such-option -h", true],
+])("whether %p asks for help: %p", async (line, isHelpWanted) => {
+  const reader = { invocation: { cwd: "/", environment: {} }, problems: new Problems(""), hide: () => {} };
+  expect((await parseCommandLine(create, line.split(" "), reader)).isHelpWanted).toBe(isHelpWanted);
+});

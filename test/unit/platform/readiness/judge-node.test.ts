@@ -27,6 +27,17 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
   ["no layout", { layout: "", status: "", unit: "inactive", checkStatus: undefined }, waiting("not installed yet")],
   ["an installer at work", { status: "running", checkStatus: undefined }, waiting("the installer is running")],
   ["an installer that was just begun", { status: "", checkStatus: undefined }, waiting("the installer is running")],
+  [
+    "an installer that is about to work",
+    { status: "running", unit: "activating" },
+    waiting("the installer is running"),
+  ],
+  [
+    "a unit that reloads after it",
+    { setup: { "dcos-setup": "reloading" }, checkStatus: undefined },
+    waiting("dcos-setup is running"),
+  ],
+  ["an idle unit after it", { setup: { "dcos-setup": "inactive" } }, { kind: "ready" }],
   ["an installer that failed", { status: "exit 7", unit: "failed" }, failed("the install script exited with status 7")],
   ["an installer without its unit", { status: "running", unit: "inactive" }, failed("the installer was interrupted")],
   [

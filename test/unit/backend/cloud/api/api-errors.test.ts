@@ -36,6 +36,7 @@ test.each([
   ["InvalidSubnetID.NotFound", "no-default-network"],
   ["RequestLimitExceeded", "cloud-failed"],
   ["InvalidParameterValue", "cloud-failed"],
+  ["InternalError", "cloud-failed"],
   ["SomethingNew", "cloud-failed"],
 ] as const)("%s becomes %s", (code, id) => {
   const failure = callFailure(answer(code, "Said so."), context);
@@ -136,4 +137,15 @@ test("a code that nobody knows is told with the request that support can look up
   expect(callFailure(answer("SomethingNew", "x"), context).hint).toBe(
     "The cloud's support can look up the request r-1.",
   );
+});
+
+test.each([
+  ["RequestLimitExceeded", true, "The API kept throttling ec2:RunInstances"],
+  ["ServiceUnavailable", true, "The API failed to carry out ec2:RunInstances"],
+  ["InternalError", true, "The API failed to carry out ec2:RunInstances"],
+  ["InvalidParameterValue", false, ""],
+])("whether %s may pass: %p", (code, transient, message) => {
+  const failure = callFailure(answer(code, "no", 503), context);
+  expect(failure.transient).toBe(transient);
+  expect(failure.message).toStartWith(message);
 });

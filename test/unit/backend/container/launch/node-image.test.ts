@@ -42,3 +42,25 @@ test("an image that the engine already has is neither built nor pulled", async (
   );
   expect(done).toBeUndefined();
 });
+
+test.each([
+  [image.containerfile, "Build the node image", ["build", "--force-rm", "--tag=nodes:1", "-"]],
+  [undefined, "Pull the node image", ["pull", "nodes:1"]],
+])("an image with the recipe %j is obtained in the step %j", async (containerfile, title, words) => {
+  const [titles, commands]: [string[], unknown[]] = [[], []];
+  const engine = {
+    kind: engineKinds.docker,
+    ask: async (request: { readonly words: readonly string[] }) => void commands.push(request.words),
+  } as unknown as Engine;
+  const progress = {
+    ...silentProgress,
+    start: (...given: Parameters<typeof silentProgress.start>) => {
+      titles.push(given[0]);
+      return silentProgress.start(...given);
+    },
+  };
+  const { name, isPresent } = image;
+  const wanted = containerfile === undefined ? { name, isPresent } : image;
+  await obtainNodeImage(engine, wanted, progress, new AbortController().signal);
+  expect([titles, commands]).toEqual([[title], [words]]);
+});

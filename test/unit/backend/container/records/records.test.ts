@@ -162,3 +162,10 @@ test("what a create that was cut short never started is over, and what it starte
   const [other] = toClusters(inventory(containers, [second]), "/state");
   expect(other!.state).toBe("starting");
 });
+
+test("a cluster is as old as its first container, or of unknown age", () => {
+  const older = { ...container({ role: "agent" }), Created: "2025-12-31T00:00:00Z" };
+  expect(read(container({}))[0]!.createdAt).toEqual(new Date("2026-01-01T00:00:00.500Z"));
+  expect(read(container({}), older)[0]!.createdAt).toEqual(new Date("2025-12-31T00:00:00Z"));
+  expect(read({ ...container({}), Created: "yesterday" })[0]!.createdAt).toBeUndefined();
+});

@@ -1,0 +1,14 @@
+import { join } from "node:path";
+import type { Program } from "../src/cli/command.ts";
+import type { Driver } from "../src/commands/driver.ts";
+import { programFor } from "../src/commands/program.ts";
+
+/** Returns what a program declares, taken from its driver: src/bin/cluster-<name>.ts has it in src/bin/<name>-driver.ts as `<name>Driver`. */
+export async function declared(root: string, program: string): Promise<Program> {
+  const name = program.replace(/^cluster-/, "");
+  const path = join("src", "bin", `${name}-driver.ts`);
+  const loaded = (await import(join(root, path))) as Readonly<Record<string, Driver | undefined>>;
+  const driver = loaded[`${name}Driver`];
+  if (driver === undefined) throw new Error(`${path} does not export ${name}Driver`);
+  return programFor(driver);
+}

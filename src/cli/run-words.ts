@@ -1,0 +1,38 @@
+import type { Program } from "./command.ts";
+import { completeWord } from "./completion/completion-script.ts";
+import { programHelp } from "./help/help.ts";
+import { helpWidth } from "./help/prepared-help.ts";
+import type { ProcessLike } from "./process-like.ts";
+
+/** What runs a program's words needs of the process. `print` writes text and a newline, without touching the process's streams. */
+interface Host {
+  readonly host: ProcessLike;
+  readonly print: (text: string) => void;
+}
+
+/** Runs what these words of the command line ask for. */
+export async function runWords(program: Program, argv: readonly string[], { host, print }: Host): Promise<void> {
+  const [first] = argv;
+  if (first === undefined || first === "--help" || first === "-h") {
+    return print(programHelp(program, widthFor(host)).trimEnd());
+  }
+  if (first === "--licenses") return print((await program.licenses()).trimEnd());
+  if (first === completeWord) return await answerShell(program, argv.slice(1), { host, print });
+  const { runCommandLine } = await import("./run-command-line.ts");
+  await runCommandLine(program, argv, host);
+}
+
+/** Answers a key press in a shell, so a user is waiting. */
+async function answerShell(program: Program, argv: readonly string[], { host, print }: Host): Promise<void> {
+  const { completionOffer } = await import("./completion/completion-offer.ts");
+  const { lines, command } = completionOffer(program, argv);
+  print(lines.join("\n"));
+  if (command === undefined) return;
+  const { runCommandLine } = await import("./run-command-line.ts");
+  await runCommandLine(program, command, host);
+}
+
+function widthFor(host: ProcessLike): number {
+  const columns = Number(host.env["COLUMNS"] ?? "");
+  return columns >= 40 ? Math.min(columns, helpWidth) : helpWidth;
+}

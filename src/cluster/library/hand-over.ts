@@ -1,0 +1,42 @@
+import { ClusterError } from "../../errors.ts";
+import { encrypt } from "../hand-over/encrypt.ts";
+import { exportCluster } from "../hand-over/export-cluster.ts";
+import { parseHandOver } from "../hand-over/hand-over-file.ts";
+import { importCluster } from "../hand-over/import-cluster.ts";
+import type { ClusterBackend } from "./cluster-backend.ts";
+import { findForLibrary, type OpenCluster } from "./open-cluster.ts";
+
+export interface ExportOptions {
+  /** Public keys (`age1…`, `ssh-…`) for which age, which must be installed, encrypts the text; default: it isn't encrypted. */
+  readonly recipients?: readonly string[];
+  readonly cancelSignal?: AbortSignal;
+}
+
+/** See Cluster.export. */
+export async function exportForLibrary(
+  { backend, record, runtime }: OpenCluster,
+  recipients: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const text = await exportCluster(backend, record.id, signal);
+  return recipients.length === 0 ? text : encrypt(text, recipients, runtime.environment, signal);
+}
+
+/** See Cluster.import. */
+export async function importForLibrary<Options>(
+  clusters: ClusterBackend<Options>,
+  text: string,
+  signal: AbortSignal,
+): Promise<OpenCluster> {
+  const handOver = await parseHandOver(text, "the text");
+  const backend = await clusters.open(signal);
+  const { place } = backend;
+  if (place !== undefined && place.name !== handOver.region) {
+    throw new ClusterError("bad-usage", `The cluster is in ${handOver.region}, but the backend is for ${place.name}.`, {
+      hint: `Pass a backend for the region ${handOver.region}.`,
+      facts: { region: handOver.region },
+    });
+  }
+  const { id } = await importCluster(backend, handOver, clusters.runtime, signal);
+  return findForLibrary(clusters, id, signal);
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import type { NodeContainer } from "../../../../../src/backend/container/records/read-containers.ts";
+import { saveNodes } from "../../../../../src/backend/container/snapshots/save-nodes.ts";
+import { ClusterError } from "../../../../../src/errors.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+
+const node = {
+  id: "1".repeat(64),
+  clusterId: "default",
+  creationId: "0123456789abcdef",
+  role: "agent",
+  index: 0,
+  volumes: [],
+} as unknown as NodeContainer;
+
+/** Saves the node on an engine that fails at one command. Returns the commands and the error. */
+async function save(failing: string) {
+  const commands: string[] = [];
+  const engine = {
+    kind: engineKinds.docker,
+    change: async ({ words }: { readonly words: readonly string[] }) => {
+      commands.push(words[0] ?? "");
+      if (words[0] === failing) throw new ClusterError("engine-failed", "It failed.");
+      return "";
+    },
+    defer: (words: readonly string[]) => ({
+      run: async () => {
+        commands.push(words[0] ?? "");
+        return { status: failing === "unpause" ? 1 : 0, stderr: "no such container" };
+      },
+    }),
+  } as unknown as Engine;
+  const plan = { containers: [node], snapshot: "installed", rights: [] };
+  const failure = await failureOf(saveNodes(engine, plan, new AbortController().signal));
+  return { commands, failure };
+}
+
+test.each([
+  ["pause", ["pause", "unpause"]],
+  ["commit", ["pause", "commit", "unpause"]],
+])("if the engine fails at %s, the nodes continue", async (failing, commands) => {
+  const saved = await save(failing);
+  expect(saved.commands).toEqual(commands);
+  expect(saved.failure.message).toBe("It failed.");
+});
+
+test("nodes that stay paused are named, with the command that lets them continue", async () => {
+  expect((await save("unpause")).failure).toMatchObject({
+    message: "The nodes agent_0 are still paused: no such container.",
+    hint: "Let them continue: docker unpause 111111111111",
+  });
+});
