@@ -21,22 +21,22 @@ export async function measureRun(executable: string): Promise<readonly Row[]> {
     {
       what: `run true, first, API takes ${slowApiMs} ms`,
       value: slow.cold,
-      less: slow.version,
+      less: usual.list,
       plain: slow.plain,
       limit: slowLimit,
     },
     {
       what: `run true, again, API takes ${slowApiMs} ms`,
       value: slow.warm,
-      less: slow.version,
+      less: usual.list,
       plain: slow.plain,
       limit: warmLimit,
     },
   ];
-  return rows.map(({ what, value, less, plain, limit }, index) => ({
+  return rows.map(({ what, value, less, plain, limit }) => ({
     what,
     value: milliseconds(value),
-    reference: `${milliseconds(plain)} (plain ssh) + ${milliseconds(less)} (${index < 2 ? "list" : "--version"})`,
+    reference: `${milliseconds(plain)} (plain ssh) + ${milliseconds(less)} (list)`,
     ratio: (value - less) / plain,
     limit,
   }));
@@ -45,7 +45,6 @@ export async function measureRun(executable: string): Promise<readonly Row[]> {
 interface Medians {
   readonly plain: number;
   readonly list: number;
-  readonly version: number;
   readonly cold: number;
   readonly warm: number;
 }
@@ -57,11 +56,10 @@ async function measureAt(executable: string, apiDelayMs: number): Promise<Median
   const commands = {
     plain: ["ssh", "-F", config, "master_0", "true"],
     list: [executable, "list"],
-    version: [executable, "--version"],
     cold: [executable, "run", "true"],
     warm: [executable, "run", "true"],
   } as const;
-  const seconds = { plain: [], list: [], version: [], cold: [], warm: [] } as Record<keyof Medians, number[]>;
+  const seconds = { plain: [], list: [], cold: [], warm: [] } as Record<keyof Medians, number[]>;
   // The first run has no last known address.
   await time(commands.cold, cloud.environment);
   for (let round = 0; round < rounds; round += 1) {
@@ -73,7 +71,7 @@ async function measureAt(executable: string, apiDelayMs: number): Promise<Median
   }
   await closeMasters(cloud);
   const of = (name: keyof Medians): number => median(seconds[name]);
-  return { plain: of("plain"), list: of("list"), version: of("version"), cold: of("cold"), warm: of("warm") };
+  return { plain: of("plain"), list: of("list"), cold: of("cold"), warm: of("warm") };
 }
 
 /** The first command leaves a login behind, which takes a moment. */
