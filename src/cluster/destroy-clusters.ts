@@ -1,6 +1,6 @@
 import type { Backend } from "../model/backend.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
@@ -34,7 +34,7 @@ export async function destroyEach(
   runtime: Pick<Runtime, "progress" | "environment">,
   signal: AbortSignal,
 ): Promise<void> {
-  await runAtOnce(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
+  await mapConcurrently(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
 }
 
 async function destroyOne(

@@ -5,7 +5,7 @@ import type { SnapshotRecord, Snapshots } from "../model/snapshots.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { retry } from "../system/retry.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { clusterKey } from "./connections/cluster-key.ts";
 import { openConnections } from "./connections/cluster-connections.ts";
@@ -71,7 +71,7 @@ export async function restoreSnapshot(
   }
   using step = runtime.progress.start("Log in to the nodes");
   await using connections = openConnections(cluster.directory, runtime);
-  await runAtOnce(
+  await mapConcurrently(
     cluster.nodes,
     loginsAtOnce,
     async (node) => awaitLogin({ node, connections, setsClock: snapshots.holdsMemory }, runtime, signal),

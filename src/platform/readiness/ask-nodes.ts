@@ -1,7 +1,7 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { ClusterError } from "../../errors.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { judgeNode, type NodeVerdict } from "./judge-node.ts";
@@ -38,7 +38,7 @@ export async function askNodes(
     answers.push(answer);
     if (answer.verdict.kind === "failed") failed.resolve();
   };
-  const all = runAtOnce(nodes, nodesAtOnce, ask, either);
+  const all = mapConcurrently(nodes, nodesAtOnce, ask, either);
   const cut = failed.promise.then(async () => clock.sleep(othersPatienceMs, either));
   cut.catch(() => {});
   all.catch(() => {});
