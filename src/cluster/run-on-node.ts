@@ -1,3 +1,4 @@
+import { access, constants, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
@@ -85,7 +86,9 @@ async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfigurat
   const text = await sshConfig(cluster);
   const path = creationFiles(cluster.directory).sshConfig;
   try {
-    await writePrivateFile(path, text);
+    // Writing it means waiting for the disk.
+    if ((await readFile(path, "utf8").catch(() => "")) !== text) await writePrivateFile(path, text);
+    else await access(cluster.directory, constants.W_OK);
     return { path, text, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
   } catch (error) {
     if (!["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;

@@ -13,6 +13,9 @@ export interface NodesRequest {
   readonly clock: Clock;
   /** Deadline as clock time. */
   readonly deadlineMs: number;
+  /** How often to look at a node that passes its check, and the pause between two looks. */
+  readonly looks: number;
+  readonly lookPauseMs: number;
 }
 
 const nodesAtOnce = 32;
@@ -24,14 +27,14 @@ export async function askNodes(
   request: NodesRequest,
   signal: AbortSignal,
 ): Promise<readonly NodeAnswer[]> {
-  const { clock, connections, deadlineMs } = request;
+  const { clock, deadlineMs } = request;
   const limitMs = Math.max(1000, Math.min(askLimitMs, deadlineMs - clock.now()));
   const answers: NodeAnswer[] = [];
   const failed = Promise.withResolvers<void>();
   const enough = new AbortController();
   const either = AbortSignal.any([signal, enough.signal]);
   const ask = async (node: NodeRecord): Promise<void> => {
-    const answer = await askNode(node, connections, limitMs, either);
+    const answer = await askNode(node, { ...request, limitMs }, either);
     answers.push(answer);
     if (answer.verdict.kind === "failed") failed.resolve();
   };
@@ -57,14 +60,15 @@ export interface NodeAnswer {
   readonly isCutShort?: boolean;
 }
 
+type NodeQuestion = Pick<NodesRequest, "connections" | "looks" | "lookPauseMs"> & { readonly limitMs: number };
+
 /** How long a node may take to answer. */
 const askLimitMs = 60_000;
 
 /** Queries a node's progress. A node that can't be reached now is waited for; a changed host key or a missing key is an error. */
 export async function askNode(
   node: NodeRecord,
-  connections: ConnectionPool,
-  limitMs: number,
+  { connections, limitMs, looks, lookPauseMs }: NodeQuestion,
   signal: AbortSignal,
 ): Promise<NodeAnswer> {
   const unanswered = (reason: string): NodeAnswer => ({
@@ -79,7 +83,7 @@ export async function askNode(
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
       {
-        argv: ["sh", "-s", "--", "e2e-readiness"],
+        argv: ["sh", "-s", "--", "e2e-readiness", String(looks), String(lookPauseMs / 1000)],
         sudo: true,
         stdin: nodeScript,
         limitMs,
