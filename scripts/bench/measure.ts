@@ -85,7 +85,7 @@ export async function interleaved(
 }
 
 /** Seconds until its end, with nothing else going on in this program meanwhile; fails where it does. */
-async function elapsed(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
+export async function elapsed(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
   const started = performance.now();
   const child = Bun.spawn([...argv], {
     env: environmentOf(environment),

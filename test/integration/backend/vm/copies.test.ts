@@ -10,6 +10,7 @@ import { endMachines } from "../../../../src/backend/vm/machines/machine-process
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { createFromSnapshot, summarizeCopy } from "../../../../src/cluster/create-from-snapshot.ts";
+import { Cluster, type CopyClusterRequest, VmBackend } from "../../../../src/index.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
@@ -143,6 +144,28 @@ checks(
   60_000,
 );
 
+checks(
+  "the library creates a cluster from a snapshot, and refuses what doesn't go with it",
+  async () => {
+    const { environment } = runtime();
+    const lines: string[] = [];
+    const machines = new VmBackend({ environment, onProgress: (line) => lines.push(line) });
+    const failure = await failureOf(Cluster.create(machines, { from: "counting:counted", timeoutMs: 4_000 }));
+    expect(failure).toMatchObject({ id: "deadline-passed" });
+    expect(lines).toContain("Continue virtual machines: done");
+    expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
+    const missing = await failureOf(Cluster.create(machines, { from: "counting:other" }));
+    expect(missing).toMatchObject({ id: "snapshot-not-found" });
+    const both = { from: "counting:counted", variant: "oss", masters: 1 } as CopyClusterRequest;
+    expect(await failureOf(Cluster.create(machines, both))).toMatchObject({
+      id: "bad-usage",
+      message: "`variant` cannot be combined with `from`; `masters` cannot be combined with `from`",
+    });
+    expect(await failureOf(Cluster.create(machines, { from: "counting" }))).toMatchObject({ id: "bad-usage" });
+  },
+  60_000,
+);
+
 checks("what doesn't exist, and an id that is taken, are refused", async () => {
   const other = { clusterId: "copy", from: { ...from, name: "other" } };
   expect(await failureOf(summarizeCopy(backend(), other, never))).toMatchObject({
@@ -200,6 +223,7 @@ checks(
   60_000,
 );
 
+// Shows R135.
 test("memory must suffice for the copy, and for the source if it runs", () => {
   const nodes = [{ state: "running" }, { state: "running" }];
   const cluster = (states = nodes) =>

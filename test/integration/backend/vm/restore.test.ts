@@ -47,6 +47,7 @@ afterAll(async () => {
   await state.folder?.[Symbol.asyncDispose]();
 });
 
+// Shows R134.
 test.skipIf(mountLack !== undefined)(
   `a full disk ends a restore before anything is stopped, and no copied disk stays (${mountLack ?? "here"})`,
   async () => {
