@@ -85,11 +85,12 @@ export async function interleaved(
 }
 
 /** Seconds until its end, with nothing else going on in this program meanwhile; fails where it does. */
-async function elapsed(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
+export async function elapsed(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
   const started = performance.now();
   const child = Bun.spawn([...argv], {
     env: environmentOf(environment),
-    stdio: ["ignore", "ignore", "ignore"],
+    // A pipe, as scripts use: the null device counts as a terminal until it has been asked. What these programs print fits into it.
+    stdio: ["ignore", "pipe", "ignore"],
   });
   const status = await child.exited;
   const seconds = (performance.now() - started) / 1000;

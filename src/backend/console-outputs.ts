@@ -1,5 +1,5 @@
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../model/cluster-record.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import type { NamedText } from "../model/backend.ts";
 
 const atOnce = 8;
@@ -17,6 +17,6 @@ export async function consoleOutputs(
     if (text !== "") texts.push({ name: `${nodeReference(node)}.console.txt`, text });
   };
   // A separate signal that is never aborted: the texts collected so far are worth keeping.
-  await runAtOnce(nodes, atOnce, collect, new AbortController().signal);
+  await mapConcurrently(nodes, atOnce, collect, new AbortController().signal);
   return texts;
 }

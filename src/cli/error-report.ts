@@ -27,18 +27,18 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
   const origin = originOf(thrown);
   const { interruption } = circumstances;
   const error = interruption !== undefined && isConsequence(origin) ? interruption : origin;
-  const told = tell(error, circumstances);
-  const hint = told.hint === undefined ? [] : [indented(told.hint)];
+  const summary = summarize(error, circumstances);
+  const hint = summary.hint === undefined ? [] : [indented(summary.hint)];
   const log = circumstances.logPath === undefined ? [] : [`Log: ${circumstances.logPath}`];
   return {
-    exitCode: told.exitCode,
-    text: [`Error: ${indented(told.message)}`, ...hint, ...log, `[${told.id}]`].join("\n"),
+    exitCode: summary.exitCode,
+    text: [`Error: ${indented(summary.message)}`, ...hint, ...log, `[${summary.id}]`].join("\n"),
     data: {
-      id: told.id,
-      message: told.message,
-      ...(told.hint === undefined ? {} : { hint: told.hint }),
+      id: summary.id,
+      message: summary.message,
+      ...(summary.hint === undefined ? {} : { hint: summary.hint }),
       ...(circumstances.logPath === undefined ? {} : { log: circumstances.logPath }),
-      facts: told.facts,
+      facts: summary.facts,
     },
     stack: indented(`  ${stackOf(thrown, 0)}`),
   };
@@ -47,7 +47,7 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
 /** Later lines may quote a node or a cloud. Indented, they can't pass for our own lines, which begin at the margin. */
 const indented = (text: string): string => text.replaceAll(/\n(?! {2})/g, "\n  ");
 
-interface Told {
+interface ErrorSummary {
   readonly id: string;
   readonly exitCode: number;
   readonly message: string;
@@ -55,7 +55,7 @@ interface Told {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-function tell(error: unknown, { program }: Circumstances): Told {
+function summarize(error: unknown, { program }: Circumstances): ErrorSummary {
   const nameFlags = flagNames(program);
   const known = error instanceof ClusterError ? error : localTrouble(error);
   if (known !== undefined) {

@@ -6,6 +6,7 @@ import type { Runtime } from "../system/runtime.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { ClusterError, messageOf } from "../errors.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import {
   abandonedCreations,
   beginCreation,
@@ -143,7 +144,7 @@ export function creationTooSlow(clusterId: string): ClusterError {
 async function removeLeftovers(
   backend: Pick<Backend<never>, "remove">,
   { root, clusterId }: { readonly root: string; readonly clusterId: string },
-  { progress }: Pick<Runtime, "progress">,
+  { progress, environment }: Pick<Runtime, "progress" | "environment">,
   signal: AbortSignal,
 ): Promise<void> {
   const creations = await abandonedCreations(root, clusterId);
@@ -152,6 +153,7 @@ async function removeLeftovers(
   await Promise.all(
     creations.map(async ({ directory, creation }) => {
       try {
+        await closeMasterConnections(directory, environment);
         await backend.remove({ id: clusterId, creationId: creation.creationId, directory }, signal);
         // Its key no longer opens anything.
         await rm(directory, { recursive: true, force: true });

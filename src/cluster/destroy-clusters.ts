@@ -1,8 +1,9 @@
 import type { Backend } from "../model/backend.ts";
-import type { Runtime } from "../system/runtime.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import type { Environment, Runtime } from "../system/runtime.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
+import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { endCreation } from "../system/files/creation-folder.ts";
 
 const atOnce = 4;
@@ -14,7 +15,7 @@ const atOnce = 4;
 export async function destroyCluster(
   backend: Backend<unknown>,
   clusterId: string,
-  runtime: Pick<Runtime, "progress">,
+  runtime: Pick<Runtime, "progress" | "environment">,
   signal: AbortSignal,
 ): Promise<void> {
   const done = new Set<string>();
@@ -30,21 +31,21 @@ export async function destroyCluster(
 export async function destroyEach(
   backend: Backend<unknown>,
   clusters: readonly ClusterRecord[],
-  runtime: Pick<Runtime, "progress">,
+  runtime: Pick<Runtime, "progress" | "environment">,
   signal: AbortSignal,
 ): Promise<void> {
-  await runAtOnce(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
+  await mapConcurrently(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
 }
 
 async function destroyOne(
   backend: Backend<unknown>,
   cluster: ClusterRecord,
-  { progress }: Pick<Runtime, "progress">,
+  { progress, environment }: Pick<Runtime, "progress" | "environment">,
   signal: AbortSignal,
 ): Promise<void> {
   using step = progress.start("Destroy", cluster.id);
   try {
-    await removeCluster(backend, cluster, signal);
+    await removeCluster(backend, cluster, environment, signal);
   } catch (error) {
     if (signal.aborted) progress.warn(`Cluster "${cluster.id}" may be partly removed: run the same command again.`);
     throw error;
@@ -52,12 +53,14 @@ async function destroyOne(
   step.done();
 }
 
-/** Removes a cluster and records in its folder on this machine that it is gone. Safe to repeat. */
+/** Removes a cluster, ends connections to it, and records in its folder on this machine that it is gone. Safe to repeat. */
 export async function removeCluster(
   backend: Pick<Backend<never>, "remove">,
   cluster: ClusterName,
+  environment: Environment,
   signal: AbortSignal,
 ): Promise<void> {
+  await closeMasterConnections(cluster.directory, environment);
   await backend.remove(cluster, signal);
   await endCreation(cluster.directory, "removed");
 }

@@ -1,4 +1,4 @@
-import type { Backend, Elsewhere } from "../model/backend.ts";
+import type { Backend, OtherPlaces } from "../model/backend.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { assertOwnFolder } from "../system/files/creation-folder.ts";
@@ -8,7 +8,7 @@ import { assertOwnFolder } from "../system/files/creation-folder.ts";
  * `machine-not-set-up` if the cluster's folder on this machine is a link to another place.
  */
 export async function findCluster(
-  backend: Pick<Backend<never>, "find" | "findElsewhere" | "place">,
+  backend: Pick<Backend<never>, "find" | "findInOtherPlaces" | "place">,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
@@ -17,24 +17,26 @@ export async function findCluster(
     await assertOwnFolder(cluster.directory);
     return cluster;
   }
-  const elsewhere = await backend.findElsewhere(clusterId, signal);
+  const others = await backend.findInOtherPlaces(clusterId, signal);
   const here = backend.place === undefined ? "" : ` in ${backend.place.kind} ${backend.place.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {
-    hint: hintFor(backend, elsewhere),
+    hint: hintFor(backend, others),
     facts: {
       cluster: clusterId,
       ...(backend.place && { [backend.place.kind]: backend.place.name }),
-      elsewhere: elsewhere.places,
-      ...(elsewhere.silent.length > 0 && { silent: elsewhere.silent }),
+      elsewhere: others.places,
+      ...(others.unreachable.length > 0 && { silent: others.unreachable }),
     },
   });
 }
 
-function hintFor({ place }: Pick<Backend<never>, "place">, { places, silent }: Elsewhere): string {
+function hintFor({ place }: Pick<Backend<never>, "place">, { places, unreachable }: OtherPlaces): string {
   if (place !== undefined && places.length > 0) {
     const options = places.map((name) => `\`${place.option} ${name}\``);
     return `There is one in ${places.join(", ")}: add ${options.join(" or ")}.`;
   }
-  const unasked = silent.map((each) => `It may be in ${each.place}, whose clusters cannot be listed: ${each.reason}`);
+  const unasked = unreachable.map(
+    (each) => `It may be in ${each.place}, whose clusters cannot be listed: ${each.reason}`,
+  );
   return [...unasked, "Run the list command to see all clusters."].join(" ");
 }

@@ -1,3 +1,4 @@
+import { access, constants, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
@@ -7,8 +8,9 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
+import { eitherSignal } from "../ssh/either-signal.ts";
 import { firstToAnswer } from "../ssh/connection/first-to-answer.ts";
-import { findSsh, runSession } from "../ssh/session/session.ts";
+import { findSsh, runSession, type SessionAttempt } from "../ssh/session/session.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-script.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../system/files/creation-folder.ts";
@@ -19,6 +21,7 @@ import type { FetchSource } from "./fetch/fetch-file.ts";
 import { fetchFiles } from "./fetch/fetch-files.ts";
 import type { FetchRequest } from "./fetch/fetch-request.ts";
 import { openConnections, withAdvice } from "./connections/cluster-connections.ts";
+import { clusterMasterConnection } from "./connections/cluster-master-connection.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
 import { findNode } from "./node-reference.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
@@ -42,6 +45,8 @@ export interface RunRequest {
   /** Fetched from the node after the command, whatever its status. */
   readonly fetches: readonly FetchRequest[];
   readonly isTerminal: boolean;
+  /** For a cluster that may be gone; absent if it isn't. */
+  readonly attempt?: SessionAttempt;
 }
 
 /**
@@ -70,31 +75,35 @@ export async function runOnNode(
     await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }
   try {
-    return await converse(
-      cluster,
-      request,
-      { candidates, connections, runtime, sshConfigFile: configuration.path },
-      signal,
-    );
+    return await converse(cluster, request, { candidates, connections, runtime, configuration }, signal);
   } catch (error) {
     throw withAdvice(error);
   }
 }
 
 /** Writes the file beside the key or, if that folder is read-only, into a temporary one. */
-async function writeConfiguration(cluster: ClusterRecord): Promise<AsyncDisposable & { readonly path: string }> {
+async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfiguration> {
   const text = await sshConfig(cluster);
   const path = creationFiles(cluster.directory).sshConfig;
   try {
-    await writePrivateFile(path, text);
-    return { path, [Symbol.asyncDispose]: async () => {} };
+    // Writing it means waiting for the disk.
+    if ((await readFile(path, "utf8").catch(() => "")) !== text) await writePrivateFile(path, text);
+    else await access(cluster.directory, constants.W_OK);
+    return { path, text, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
   } catch (error) {
     if (!["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;
   }
   const folder = await systemTemporaryFolder();
   const elsewhere = join(folder.path, "ssh_config");
   await writePrivateFile(elsewhere, text);
-  return { path: elsewhere, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  return { path: elsewhere, text, isInFolder: false, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+}
+
+interface SshConfiguration extends AsyncDisposable {
+  readonly path: string;
+  readonly text: string;
+  /** Whether the cluster's folder is writable. */
+  readonly isInFolder: boolean;
 }
 
 /** Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
@@ -109,28 +118,36 @@ interface Way {
   readonly candidates: Candidates;
   readonly connections: ConnectionPool;
   readonly runtime: Pick<Runtime, "environment" | "progress">;
-  readonly sshConfigFile: string;
+  readonly configuration: SshConfiguration;
 }
 
 async function converse(
   cluster: ClusterRecord,
   request: RunRequest,
-  { candidates, connections, runtime, sshConfigFile }: Way,
+  { candidates, connections, runtime, configuration }: Way,
   signal: AbortSignal,
 ): Promise<number> {
-  const node = await firstToAnswer(candidates, greetingLimitMs, signal);
+  const node = await firstAnswer(candidates, request.attempt, signal);
   const script = sessionScript(cluster, node, request);
   const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
   const status = await runSession(
     {
-      sshConfigFile,
+      sshConfigFile: configuration.path,
       host: nodeReference(node),
       sudo: true,
       loginUser: node.ssh.user,
       terminal: request.isTerminal,
       stdio: ["inherit", "inherit", "inherit"],
       environment: runtime.environment,
+      master: configuration.isInFolder
+        ? await clusterMasterConnection(
+            cluster,
+            { sshConfig: configuration.text, host: nodeReference(node) },
+            runtime.environment,
+          )
+        : undefined,
       script,
+      attempt: request.attempt,
       connect,
     },
     signal,
@@ -141,6 +158,16 @@ async function converse(
     settings: script.settings,
   });
   return await fetchFiles(status, request.fetches, { open, progress: runtime.progress }, signal);
+}
+
+async function firstAnswer(
+  candidates: Candidates,
+  attempt: SessionAttempt | undefined,
+  signal: AbortSignal,
+): Promise<NodeRecord> {
+  if (attempt === undefined) return firstToAnswer(candidates, greetingLimitMs, signal);
+  using either = eitherSignal([signal, attempt.refuted]);
+  return await firstToAnswer(candidates, greetingLimitMs, either.signal);
 }
 
 /** How long masters may take to answer at all. */

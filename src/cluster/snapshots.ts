@@ -3,8 +3,9 @@ import type { Backend } from "../model/backend.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import type { SnapshotRecord, Snapshots } from "../model/snapshots.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
+import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { retry } from "../system/retry.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { clusterKey } from "./connections/cluster-key.ts";
 import { openConnections } from "./connections/cluster-connections.ts";
@@ -59,7 +60,10 @@ export async function restoreSnapshot(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const snapshots = snapshotsOf(backend);
-  await snapshots.restore(await findCluster(backend, clusterId, signal), name, signal);
+  const before = await findCluster(backend, clusterId, signal);
+  await snapshots.restore(before, name, signal);
+  // The nodes know nothing of connections that were opened after the snapshot.
+  await closeMasterConnections(before.directory, runtime.environment);
   const cluster = await findCluster(backend, clusterId, signal);
   if (!(await clusterKey(cluster)).isHere) {
     runtime.progress.note("This machine doesn't have the cluster's key, so nobody waits for its nodes.");
@@ -67,7 +71,7 @@ export async function restoreSnapshot(
   }
   using step = runtime.progress.start("Log in to the nodes");
   await using connections = openConnections(cluster.directory, runtime);
-  await runAtOnce(
+  await mapConcurrently(
     cluster.nodes,
     loginsAtOnce,
     async (node) => awaitLogin({ node, connections, setsClock: snapshots.holdsMemory }, runtime, signal),

@@ -5,7 +5,7 @@ import { syncCheckout as syncToNode } from "../platform/checkout/checkout-sync.t
 import type { SyncReport } from "../platform/checkout/checkout-sync.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import { createFileSums } from "../system/files/file-hash.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
@@ -51,5 +51,5 @@ export async function syncCheckout(
     step.done(`${report.sentFiles} of ${report.files} files sent`);
     return { node: reference, ...report };
   };
-  return await runAtOnce(masters, masters.length, sync, signal);
+  return await mapConcurrently(masters, masters.length, sync, signal);
 }

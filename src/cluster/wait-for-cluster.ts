@@ -3,6 +3,7 @@ import { timeLimit } from "../system/time-limit.ts";
 import type { Backend } from "../model/backend.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { assertKeyIsHere } from "./connections/cluster-key.ts";
+import { keepLastRecord } from "./connections/last-record.ts";
 import { findCluster } from "./find-cluster.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
 import type { SuperuserLogin } from "./superuser-login.ts";
@@ -42,6 +43,7 @@ export async function waitForCluster(
     },
     signal,
   );
+  await keepLastRecord(cluster);
   return cluster;
 }
 

@@ -47,8 +47,8 @@ async function findClusters(
   { progress, signal }: Context,
 ): Promise<readonly ClusterRecord[]> {
   if (!isEverywhere || backend.listEverywhere === undefined) return backend.list(signal);
-  const { clusters, silent } = await backend.listEverywhere(signal);
-  for (const { place, reason } of silent) progress.warn(`cannot list the clusters in ${place}: ${reason}`);
+  const { clusters, unreachable } = await backend.listEverywhere(signal);
+  for (const { place, reason } of unreachable) progress.warn(`cannot list the clusters in ${place}: ${reason}`);
   return clusters;
 }
 

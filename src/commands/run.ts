@@ -1,13 +1,11 @@
 import { defineCommand } from "../cli/command.ts";
-import type { Context } from "../cli/context.ts";
 import { BadValue, flag, type Invocation, option, restArgument } from "../cli/options/option.ts";
 import type { Problems } from "../cli/options/problems.ts";
 import { anyText, text, value, verbose } from "../cli/options/value-types.ts";
 import type { FetchRequest } from "../cluster/fetch/fetch-request.ts";
-import { ClusterError } from "../errors.ts";
 import type { Driver } from "./driver.ts";
 import { checkout, clusterId, node } from "./options.ts";
-import { readVariable, readVariableFile, type Variable } from "./read-variable.ts";
+import { readVariable, readVariableFile } from "./read-variable.ts";
 
 const loginOptions = {
   loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
@@ -83,25 +81,8 @@ export const runCommand = (driver: Driver) =>
     ],
     check: ({ fetch = [] }, problems) => checkFetches(fetch, problems),
     run: async (input, context) => {
-      const { findCluster } = await import("../cluster/find-cluster.ts");
-      const { runOnNode } = await import("../cluster/run-on-node.ts");
-      const backend = await sparingCommandStatus(context, driver.open(input, context, context.signal));
-      const password = await loginPassword(input.loginPw, context);
-      const cluster = await sparingCommandStatus(context, findCluster(backend, input.clusterId, context.signal));
-      const request = {
-        words: input.words,
-        node: input.node,
-        login: { name: input.loginUname, password },
-        variables: variablesOf([...input.environmentFile.flat(), ...input.environment]),
-        hasTestEnvironment: !input.noTestEnv,
-        missingFolderHint:
-          "The platform brings it: wait for the installation with the wait command, or pass --no-test-env to run without it.",
-        checkout: input.syncDir,
-        fetches: input.fetch,
-        isTerminal: context.isTerminal.stdin && context.isTerminal.stdout,
-      };
-      const onConnecting = (): void => context.failuresExitWith(255);
-      return runOnNode(cluster, request, { ...context, onConnecting }, context.signal);
+      const { executeRun } = await import("./execute-run.ts");
+      return executeRun(driver, input, context);
     },
   });
 
@@ -116,23 +97,4 @@ async function readFetchRequest(given: string, { cwd }: Invocation): Promise<Fet
   const outcome = await parseFetchRequest(given, cwd);
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));
-}
-
-/** Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the command itself may exit with 1 or 4. */
-async function sparingCommandStatus<Result>(context: Context, work: Promise<Result>): Promise<Result> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof ClusterError && (error.exitCode === 1 || error.exitCode === 4)) context.failuresExitWith(255);
-    throw error;
-  }
-}
-
-/** If a name is repeated, the last value wins. */
-function variablesOf(variables: readonly Variable[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(variables.map(({ name, contents }) => [name, contents]));
-}
-
-async function loginPassword(given: string | undefined, { stdin, signal }: Context): Promise<string | undefined> {
-  return given === "-" ? stdin.readSecret("Login password: ", signal) : given;
 }

@@ -20,7 +20,7 @@ export function machineChecks({ environment, runtimeVariables }: Start, own: rea
     operatingSystemCheck({ platform: platform(), release: release(), architecture: arch() }),
     runtimeVariablesCheck(runtimeVariables),
     sshClientCheck(environment),
-    stateFolderCheck(stateFolder(environment)),
+    stateFolderCheck(stateFolder(environment), environment),
     temporarySpaceCheck(environment["TMPDIR"] ?? "/tmp", neededBytes),
     ...own,
     browserCheck(platform(), environment),

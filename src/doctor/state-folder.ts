@@ -3,15 +3,18 @@ import { lstat, readdir, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { errorCode } from "../system/error-code.ts";
+import { hasMasterConnection } from "../ssh/session/master-connection.ts";
+import { isEndedCreation } from "../system/files/creation-folder.ts";
 import { temporaryFolder } from "../system/files/temporary-folder.ts";
+import type { Environment } from "../system/runtime.ts";
 import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 
 /** Checks that the folder of keys, known hosts and logs is writable and closed to other users. */
-export function stateFolderCheck(folder: string): Check {
-  return { name: "state folder", limitMs: localLimitMs, run: () => examine(folder) };
+export function stateFolderCheck(folder: string, environment: Environment): Check {
+  return { name: "state folder", limitMs: localLimitMs, run: () => examine(folder, environment) };
 }
 
-async function examine(folder: string): Promise<Outcome> {
+async function examine(folder: string, environment: Environment): Promise<Outcome> {
   const present = await statIfPresent(folder);
   const trouble = await writingTrouble(present === undefined ? await nearestFolder(folder) : folder);
   if (trouble !== undefined) {
@@ -21,7 +24,9 @@ async function examine(folder: string): Promise<Outcome> {
     );
   }
   if (present === undefined) return pass(`${folder} can be created`);
-  return exposure(folder, present) ?? (await exposedKeys(folder)) ?? pass(`${folder} is writable and private`);
+  const problem =
+    exposure(folder, present) ?? (await exposedKeys(folder)) ?? (await leftConnections(folder, environment));
+  return problem ?? pass(`${folder} is writable and private`);
 }
 
 /** Users who can write here can replace keys and known hosts. Users who can only read see names. */
@@ -39,14 +44,9 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   return warn(`Other users can read the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
 }
 
-/**
- * Keys are created for this user alone, and ssh refuses a key that others can read. The layout is backend, place (if there are several), creation.
- */
+/** Keys are created for this user alone, and ssh refuses a key that others can read. */
 async function exposedKeys(folder: string): Promise<Outcome | undefined> {
-  const backends = await foldersIn(folder);
-  const places = (await Promise.all(backends.map(foldersIn))).flat();
-  const creations = (await Promise.all(places.map(foldersIn))).flat();
-  const keys = [...places, ...creations].map((creation) => join(creation, "id_ed25519"));
+  const keys = (await creationFolders(folder)).map((creation) => join(creation, "id_ed25519"));
   const modes = await Promise.all(keys.map(async (key) => (await statIfPresent(key))?.mode ?? 0));
   const exposed = keys.filter((_, index) => ((modes[index] ?? 0) & 0o077) !== 0);
   if (exposed.length === 0) return undefined;
@@ -54,6 +54,28 @@ async function exposedKeys(folder: string): Promise<Outcome | undefined> {
     `Other users can read ${exposed.length === 1 ? "an SSH key" : "SSH keys"}: ${exposed.join(", ")}.`,
     `Keep them out (ssh refuses such a key): chmod 600 ${exposed.join(" ")}`,
   );
+}
+
+/** `run` keeps a connection for some minutes; whatever ends a cluster closes it. */
+async function leftConnections(folder: string, environment: Environment): Promise<Outcome | undefined> {
+  const creations = await creationFolders(folder);
+  const isLeft = async (creation: string): Promise<boolean> =>
+    (await isEndedCreation(creation)) && (await hasMasterConnection(creation, environment));
+  const left = await Promise.all(creations.map(async (creation) => ((await isLeft(creation)) ? [creation] : [])));
+  if (left.flat().length === 0) return undefined;
+  const sockets = left.flat().map((creation) => join(creation, "master-*"));
+  return warn(
+    `An ssh still holds a connection to a cluster that is gone: ${sockets.join(", ")}.`,
+    "It ends by itself ten minutes after its last use. To end it now, pass its socket to ssh: ssh -O exit -S SOCKET master",
+  );
+}
+
+/** The layout is backend, place (if there are several), creation. */
+async function creationFolders(folder: string): Promise<readonly string[]> {
+  const backends = await foldersIn(folder);
+  const places = (await Promise.all(backends.map(foldersIn))).flat();
+  const creations = (await Promise.all(places.map(foldersIn))).flat();
+  return [...places, ...creations];
 }
 
 async function foldersIn(folder: string): Promise<readonly string[]> {

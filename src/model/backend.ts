@@ -34,7 +34,7 @@ export interface Backend<Options> {
   /** Sends one (paged) request. Returns `undefined` if there is no such cluster here. */
   find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;
   /** Finds the other places that have a cluster with this id. Called only on the error path. */
-  findElsewhere(clusterId: string, signal: AbortSignal): Promise<Elsewhere>;
+  findInOtherPlaces(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
   list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
   /** Lists the clusters of every place; absent if there is only one. */
   readonly listEverywhere?: (signal: AbortSignal) => Promise<EverywhereList>;
@@ -53,17 +53,17 @@ export interface Backend<Options> {
 
 export interface EverywhereList {
   readonly clusters: readonly ClusterRecord[];
-  readonly silent: readonly SilentPlace[];
+  readonly unreachable: readonly UnreachablePlace[];
 }
 
 /** Other places, such as regions, that have the cluster or may have it. */
-export interface Elsewhere {
+export interface OtherPlaces {
   readonly places: readonly string[];
-  readonly silent: readonly SilentPlace[];
+  readonly unreachable: readonly UnreachablePlace[];
 }
 
 /** A place that could not be queried, and why. */
-interface SilentPlace {
+interface UnreachablePlace {
   readonly place: string;
   readonly reason: string;
 }

@@ -2,7 +2,7 @@ import { messageOf } from "../errors.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
-import { runAtOnce } from "../system/run-at-once.ts";
+import { mapConcurrently } from "../system/map-concurrently.ts";
 import { watchdog } from "../system/time-limit.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths, installUnits } from "./install-paths.ts";
@@ -72,7 +72,12 @@ export async function collectNodeLogs(
 ): Promise<readonly NodeLog[]> {
   using limit = watchdog(limitMs, signal);
   const nodes = cluster.nodes.filter((node) => node.state !== "ended" && node.ssh.host !== "");
-  const texts = await runAtOnce(nodes, nodesAtOnce, async (node) => logsOf(node, connections, limit.signal), signal);
+  const texts = await mapConcurrently(
+    nodes,
+    nodesAtOnce,
+    async (node) => logsOf(node, connections, limit.signal),
+    signal,
+  );
   return texts.flat();
 }
 

@@ -34,8 +34,13 @@ export interface ReadinessReport {
 }
 
 const passesNeeded = 3;
-const shortestPauseMs = 1000;
-const longestPauseMs = 5000;
+/** While it waits, from one question to the next: a second for each 33 nodes, so that a large cluster doesn't keep this machine busy. */
+const shortestPeriodMs = 1000;
+const longestPeriodMs = 5000;
+const periodPerNodeMs = 30;
+/** A question about a ready node may look twice, unless there are so many nodes that they wait for each other's. */
+const mostNodesForTwoLooks = 32;
+const lookPauseMs = 400;
 
 /**
  * Waits until the whole platform has passed all checks three times in a row. Fails as `install-failed`, `machine-failed` or `login-refused` as soon
@@ -47,15 +52,20 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
   const askAll = createRound(request);
   let latest: Round = { answers: [], waits: [] };
   let passes = 0;
-  let waitingRounds = 0;
+  let askedAtMs = startedAtMs;
   const look = async (inner: AbortSignal): Promise<ReadinessReport | undefined> => {
-    latest = await askAll(inner);
-    const isReady = latest.waits.length === 0;
-    passes = isReady ? passes + 1 : 0;
-    waitingRounds = isReady ? 0 : waitingRounds + 1;
-    return passes === passesNeeded ? reportOf(latest.answers, clock.now() - startedAtMs) : undefined;
+    askedAtMs = clock.now();
+    const isSmall = request.cluster.nodes.length <= mostNodesForTwoLooks;
+    const looks = isSmall ? Math.min(2, passesNeeded - passes) : 1;
+    latest = await askAll(looks, inner);
+    passes = latest.waits.length === 0 ? passes + looks : 0;
+    return passes >= passesNeeded ? reportOf(latest.answers, clock.now() - startedAtMs) : undefined;
   };
-  const pauseMs = (): number => Math.min(shortestPauseMs * 1.3 ** waitingRounds, longestPauseMs);
+  const pauseMs = (): number => {
+    const waitingMs = Math.min(longestPeriodMs, periodPerNodeMs * request.cluster.nodes.length);
+    const periodMs = passes > 0 ? shortestPeriodMs : Math.max(shortestPeriodMs, waitingMs);
+    return Math.max(0, askedAtMs + periodMs - clock.now());
+  };
   const report = await poll(look, { clock, deadlineMs, pauseMs }, signal);
   if (report === undefined) throw deadlinePassed(latest.waits, latest.answers, clock.now() - startedAtMs);
   return report;
@@ -67,19 +77,26 @@ interface Round {
   readonly waits: readonly Wait[];
 }
 
-/** Returns a function that asks all nodes once, and reports what is still being waited for. */
-function createRound(request: ReadinessRequest): (signal: AbortSignal) => Promise<Round> {
+/** Returns a function that asks all nodes once, looks several times at what is ready, and reports what is still being waited for. */
+function createRound(request: ReadinessRequest): (looks: number, signal: AbortSignal) => Promise<Round> {
   const watch = createMachineWatch(request);
   const checker = createMastersChecker(request.clock);
   const tell = createWaitReporter(request.progress);
   const earlier = new Map<string, NodeAnswer>();
   let isNodeSilent = false;
-  return async (signal) => {
+  return async (looks, signal) => {
     const cluster = await watch.current(isNodeSilent, signal);
-    const answers = (await askNodes(cluster.nodes, request, signal)).map((answer) => lastKnown(answer, earlier));
+    const question = { ...request, looks, lookPauseMs };
+    const answers = (await askNodes(cluster.nodes, question, signal)).map((answer) => lastKnown(answer, earlier));
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
-    const waits = [...nodeWaits(answers), ...(await masterWaits(cluster, answers, { request, checker }, signal))];
+    const askMasters = () => masterWaits(cluster, answers, { request, checker }, signal);
+    const ofNodes = nodeWaits(answers);
+    const waits = [...ofNodes];
+    for (let each = 0; each < looks && waits.length === ofNodes.length; each += 1) {
+      if (each > 0) await request.clock.sleep(lookPauseMs, signal);
+      waits.push(...(await askMasters()));
+    }
     tell(waits, answers);
     return { answers, waits };
   };

@@ -11,7 +11,9 @@ const ownStderr = 2;
 export interface SshMessages extends AsyncDisposable {
   /** Arguments for ssh's command line. */
   readonly options: readonly string[];
-  /** Prints ssh's messages, once. */
+  /** Whether ssh has written none at all. */
+  isEmpty(): boolean;
+  /** Prints ssh's messages, once, except those about a master connection: ssh then logs in by itself. */
   release(): void;
 }
 
@@ -21,14 +23,19 @@ export interface SshMessages extends AsyncDisposable {
  */
 export function createSshMessages(path: string, stderr: "inherit" | number): SshMessages {
   const state = { isReleased: false };
+  const read = (): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
   return {
     options: ["-E", path],
+    isEmpty: () => read() === "",
     release: () => {
-      if (state.isReleased || !existsSync(path)) return;
+      if (state.isReleased) return;
       state.isReleased = true;
-      const text = readFileSync(path);
+      const text = withoutSharing(read());
       if (text.length > 0) writeSync(stderr === "inherit" ? ownStderr : stderr, text);
     },
     [Symbol.asyncDispose]: () => rm(path, { force: true }),
   };
 }
+
+/** Messages of OpenSSH's mux.c. */
+const withoutSharing = (text: string): string => text.replace(/^(?:Control ?[Ss]ocket |mux)[^\n]*\n/gm, "");

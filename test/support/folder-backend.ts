@@ -27,7 +27,7 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
     cgroups1Advice: "",
     plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
     find: async (id) => standing.get(id),
-    findElsewhere: async () => ({ places: [], silent: [] }),
+    findInOtherPlaces: async () => ({ places: [], unreachable: [] }),
     list: async () => [...standing.values()],
     remove: async ({ id }) => {
       standing.delete(id);

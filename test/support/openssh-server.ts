@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ export async function startOpensshServer(extraSettings: readonly string[]): Prom
   await writeFile(join(folder.path, "sshd_config"), configuration(folder.path, port, extraSettings));
   const logFile = join(folder.path, "sshd.log");
   const child = Bun.spawn([sshd, "-D", "-E", logFile, "-f", join(folder.path, "sshd_config")], {
-    stdio: ["ignore", "ignore", "inherit"],
+    stdio: ["ignore", "ignore", "ignore"],
   });
   await listening(port);
   return {
@@ -58,7 +58,10 @@ export async function startOpensshServer(extraSettings: readonly string[]): Prom
     log: () => readFile(logFile, "utf8"),
     listening: () => listening(port),
     [Symbol.asyncDispose]: async () => {
-      child.kill();
+      // Its connections go with it, as those of a machine do: a client in the background ends then.
+      child.kill("SIGSTOP");
+      for (const connection of childrenOf(child.pid)) process.kill(connection, "SIGKILL");
+      child.kill("SIGKILL");
       await child.exited;
       await folder[Symbol.asyncDispose]();
     },
@@ -83,6 +86,12 @@ function configuration(folder: string, port: number, extraSettings: readonly str
     `SetEnv HOME=${folder}`,
     "",
   ].join("\n");
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  return text.split(" ").filter(Boolean).map(Number);
 }
 
 async function listening(port: number): Promise<void> {

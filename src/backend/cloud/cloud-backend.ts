@@ -15,7 +15,7 @@ import type { CloudOptions } from "./cloud-options.ts";
 import { clusterConsoleOutput } from "./records/console-output.ts";
 import { describeInstances } from "./api/describe.ts";
 import { cgroups1Distributions } from "./launch/distributions.ts";
-import { findElsewhere } from "./records/find-elsewhere.ts";
+import { findInOtherRegions } from "./records/find-in-other-regions.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
 import { listEverywhere } from "./records/list-everywhere.ts";
 import { openApi } from "./api/open-api.ts";
@@ -60,7 +60,7 @@ export async function createCloudBackend(
       const ask = () => describeInstances(api, { clusterId }, findSignal);
       return pickCluster(read(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
     },
-    findElsewhere: async (clusterId, findSignal) => findElsewhere(open, region, clusterId, findSignal),
+    findInOtherPlaces: async (clusterId, findSignal) => findInOtherRegions(open, region, clusterId, findSignal),
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
       return read(await withRegionAdvice(open, region, ask, listSignal), place);

@@ -1,5 +1,5 @@
 import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { creationDirectory } from "../../system/files/creation-folder.ts";
 import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -23,7 +23,7 @@ import { costText } from "./launch/prices.ts";
 import { toClusters } from "./records/records.ts";
 import { metadata2Requirer, type RequireMetadata2 } from "./launch/require-metadata2.ts";
 import { whyUnreachableText } from "./launch/why-unreachable.ts";
-import { sweep, takeInventory } from "./removal/sweep.ts";
+import { removeExpired, takeInventory } from "./removal/remove-expired.ts";
 import { assertIdIsFree } from "./launch/cluster-exists.ts";
 
 const groupGraceMs = 5_000;
@@ -82,7 +82,7 @@ export class CloudCreation implements Creation {
     using step = this.#runtime.progress.start("Check for existing clusters");
     const inventory = await takeInventory(api, signal);
     assertIdIsFree(inventory, { clusterId, region: api.region, nowMs: api.now(), leaving: [] });
-    await sweep(api, inventory, { clusterId, runtime: this.#runtime }, signal);
+    await removeExpired(api, inventory, { clusterId, runtime: this.#runtime }, signal);
     step.done();
   }
 
@@ -103,7 +103,7 @@ export class CloudCreation implements Creation {
     const rules = { groupId, cidrs: resolved.cidrs, ports: [22, ...request.openPorts] };
     const tasks = [...launches, async () => openGroup(api, rules, clock, signal)];
     // Waits for all of them, even after one fails, so that a rollback knows what to terminate.
-    await runAtOnce(tasks, tasks.length, async (task) => task(), signal);
+    await mapConcurrently(tasks, tasks.length, async (task) => task(), signal);
     made.launchedMs = clock.now();
     step.done();
   }

@@ -18,7 +18,7 @@ import { foreignResourceText } from "../foreign-resource.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 import { hostCgroupsAdvice } from "./launch/distributions.ts";
-import { findElsewhere } from "./records/find-elsewhere.ts";
+import { findInOtherEngines } from "./records/find-in-other-engines.ts";
 import { assertIdIsFree, creationsRoot, readInventory } from "./records/inventory.ts";
 import { toClusters } from "./records/records.ts";
 import { removeContainers, removeCreation } from "./remove-creation.ts";
@@ -57,7 +57,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
       // Two creates of one id at the same time briefly leave two clusters. The one with nodes counts.
       return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
     },
-    findElsewhere: async (clusterId, signal) => findElsewhere(engine, clusterId, runtime, signal),
+    findInOtherPlaces: async (clusterId, signal) => findInOtherEngines(engine, clusterId, runtime, signal),
     list: async (signal) => readClusters("all", signal),
     remove: async (cluster, signal) => removeCluster(engine, cluster, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),

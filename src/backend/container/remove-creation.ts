@@ -1,6 +1,6 @@
 import { messageOf } from "../../errors.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { describe } from "./records/describe.ts";
 import type { Engine } from "./engine/engine.ts";
 import { means } from "./engine/engine-errors.ts";
@@ -23,7 +23,7 @@ export async function stopCreation(engine: Engine, name: CreationName, signal: A
   const running = containers.filter(({ status }) => status === "running" || status === "paused");
   const kill = async ({ id }: NodeContainer): Promise<unknown> =>
     engine.change({ words: ["kill", id], accepts: (stderr) => means(stderr, "gone") });
-  await runAtOnce(running, atOnce, kill, signal);
+  await mapConcurrently(running, atOnce, kill, signal);
 }
 
 /**
@@ -67,9 +67,10 @@ async function removeAll(
         problems.add(messageOf(error));
       });
     };
-    await runAtOnce(containers, atOnce, async ({ id }) => remove([...engine.kind.removeWords, id]), signal);
+    await mapConcurrently(containers, atOnce, async ({ id }) => remove([...engine.kind.removeWords, id]), signal);
     // Without its network, a container can no longer be recognized as ours, so the network goes last.
-    if (problems.size === 0) await runAtOnce(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
+    if (problems.size === 0)
+      await mapConcurrently(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
     if (problems.size > 0) await clock.sleep(pauseMs, signal);
   }
 }

@@ -5,7 +5,7 @@ import { removeClusterFacts } from "./cluster-facts.ts";
 import { allProcessFiles, machinesFolder } from "./machines/machine-files.ts";
 import { endMachines } from "./machines/machine-process.ts";
 import { snapshotsFolder } from "./snapshots/snapshot-files.ts";
-import { removeWires } from "./machines/private-network.ts";
+import { removeSockets } from "./machines/private-network.ts";
 
 /** Ends all machines of a creation but keeps their files, so that they can be examined. */
 export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
@@ -25,7 +25,7 @@ export async function removeCreation(directory: string, runtime: MachinesRuntime
   // exists by now.
   await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
   await endMachines(machines, clock, signal);
-  await removeWires(directory);
+  await removeSockets(directory);
   await rm(snapshotsFolder(directory), { recursive: true, force: true });
   await rm(machinesFolder(directory), { recursive: true, force: true });
   await removeClusterFacts(directory);

@@ -56,7 +56,7 @@ export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
       const stored = (await readClusters(root)).find(({ facts }) => facts.clusterId === clusterId);
       return stored === undefined ? undefined : observeCluster(stored);
     },
-    findElsewhere: async () => Promise.resolve({ places: [], silent: [] }),
+    findInOtherPlaces: async () => Promise.resolve({ places: [], unreachable: [] }),
     list: async () => listClusters(root, runtime),
     remove: async ({ directory }, signal) => removeCreation(directory, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),

@@ -29,7 +29,7 @@ import { obtainImage } from "./images/image-store.ts";
 import { privateAddress } from "./ip-detect.ts";
 import { hostname, launchMachines, type LaunchPlan, toPorts } from "./machines/launch.ts";
 import { lookAtMachines, readOwnCluster } from "./machines/look-at-machines.ts";
-import { noteWires, removeWires } from "./machines/private-network.ts";
+import { recordSockets, removeSockets } from "./machines/private-network.ts";
 import type { Qemu } from "./qemu/qemu.ts";
 import { describeCreation, sshUser } from "./records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
@@ -59,7 +59,7 @@ interface ClaimedCreation {
   facts: LaunchPlan["facts"];
   accelerator: Accelerator;
   /** The folder of the machines' sockets, once it exists. */
-  wires: string | undefined;
+  sockets: string | undefined;
 }
 
 /** See Creation. */
@@ -112,7 +112,7 @@ export class VmCreation implements Creation {
     await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait: () => {} }, signal);
     assertIdIsFree(await readClusters(root), clusterId, []);
     const { accelerator } = this.#plan.resolved;
-    this.#state.made = { directory, image, facts, accelerator, wires: undefined };
+    this.#state.made = { directory, image, facts, accelerator, sockets: undefined };
     await writeClusterFacts(directory, facts);
   }
 
@@ -133,8 +133,8 @@ export class VmCreation implements Creation {
     using step = this.#runtime.progress.start("Start virtual machines");
     await using _ = await lockMachines(made.directory, this.#runtime, signal);
     await readOwnCluster(made.directory);
-    made.wires ??= await makeWires(made.directory);
-    const plan = this.#launchPlan(made, { wires: made.wires, publicKey });
+    made.sockets ??= await makeSocketFolder(made.directory);
+    const plan = this.#launchPlan(made, { sockets: made.sockets, publicKey });
     await writeClusterFacts(made.directory, plan.facts);
     await launchMachines(this.#plan.qemu, plan, signal);
     step.done();
@@ -142,7 +142,7 @@ export class VmCreation implements Creation {
 
   #launchPlan(
     { directory, facts, image, accelerator }: ClaimedCreation,
-    { wires, publicKey }: { readonly wires: string; readonly publicKey: string },
+    { sockets, publicKey }: { readonly sockets: string; readonly publicKey: string },
   ): LaunchPlan {
     const { request, resolved } = this.#plan;
     const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
@@ -158,7 +158,7 @@ export class VmCreation implements Creation {
       image,
       boot: { user: sshUser, publicKey, deadline: undefined, hosts, lingers: true },
       firstHostKeys: this.#hostKeys,
-      wires: { folder: wires, count: facts.nodes.length },
+      sockets: { folder: sockets, count: facts.nodes.length },
       clock: this.#runtime.clock,
     };
   }
@@ -204,7 +204,7 @@ export class VmCreation implements Creation {
   async #finish(directory: string): Promise<void> {
     const { forced } = this.#plan.resolved.choice;
     if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.#runtime.environment);
-    await removeWires(directory);
+    await removeSockets(directory);
   }
 
   async whyUnreachable(): Promise<undefined> {}
@@ -236,10 +236,10 @@ export class VmCreation implements Creation {
 }
 
 /** Creates the folder of the sockets. It is removed when all nodes have booted, because they are connected by then, or else with the creation. */
-async function makeWires(directory: string): Promise<string> {
+async function makeSocketFolder(directory: string): Promise<string> {
   const folder = await systemTemporaryFolder();
   try {
-    await noteWires(directory, folder.path);
+    await recordSockets(directory, folder.path);
   } catch (error) {
     await folder[Symbol.asyncDispose]();
     throw error;

@@ -3,6 +3,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import type { Creation } from "../../model/creation.ts";
 import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
 import { creationFiles, endCreation } from "../../system/files/creation-folder.ts";
 import { retry } from "../../system/retry.ts";
 import { timeLimit } from "../../system/time-limit.ts";
@@ -32,6 +33,8 @@ export async function undoCreation(
   runtime: Runtime,
 ): Promise<void> {
   const { creation, directory } = failed;
+  // Somebody may have run a command on a node meanwhile.
+  await closeMasterConnections(directory, runtime.environment);
   if (creation?.describeRemains() === undefined) return await forget(directory, "everything");
   const work = { ...failed, creation };
   // If the id belongs to somebody else's cluster, nothing of this creation is worth saving or inspecting.

@@ -8,7 +8,7 @@ import { hostName, knownHostsText, parseKnownHosts } from "../../ssh/known-hosts
 import { errorCode } from "../../system/error-code.ts";
 import { assertOwnFolder, creationFiles, makeCreationFolder } from "../../system/files/creation-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { usedHereOnly } from "./export-cluster.ts";
 import type { HandOver } from "./hand-over-file.ts";
@@ -98,7 +98,7 @@ async function logIn(
 ): Promise<void> {
   using step = runtime.progress.start("Log in to the nodes");
   const running = nodes.filter(({ state, ssh }) => state === "running" && ssh.host !== "");
-  const failures = await runAtOnce(
+  const failures = await mapConcurrently(
     running,
     loginsAtOnce,
     async (node) => loginFailure(node, handOver, runtime, signal),

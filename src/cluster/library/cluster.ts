@@ -266,7 +266,8 @@ export class Cluster implements AsyncDisposable {
   async destroy({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
     if (this.#state.isDestroyed) return;
     await this.#connections[Symbol.asyncDispose]();
-    await removeCluster(this.#open.backend, this.#open.record, cancelSignal);
+    const { backend, record, runtime } = this.#open;
+    await removeCluster(backend, record, runtime.environment, cancelSignal);
     this.#state.isDestroyed = true;
   }
 

@@ -1,4 +1,4 @@
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import type { FileSums } from "../../system/files/file-hash.ts";
 import { isRemovedFirst } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
@@ -66,7 +66,7 @@ export async function changedFiles(
   const sums = doubtful.length === 0 ? new Map<string, string>() : await askSums(doubtful);
   const isSameSum = async (file: SyncFile): Promise<boolean> =>
     sums.get(placeAndPath(file)) === (await sumOf(file.source, signal));
-  const isEqual = await runAtOnce(doubtful, filesAtOnce, isSameSum, signal);
+  const isEqual = await mapConcurrently(doubtful, filesAtOnce, isSameSum, signal);
   const changed = new Set(doubtful.filter((_file, index) => isEqual[index] === false));
   const isUnchanged = (file: SyncFile): boolean => isSameSize(file) && !changed.has(file);
   return {

@@ -1,5 +1,5 @@
 import { dirname } from "node:path/posix";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import type { FileToCopy } from "../configuration/genconf-folder.ts";
 import { type Phase, runRemoteScript } from "./phase.ts";
 
@@ -24,7 +24,7 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
       signal,
     );
     const sent: string[] = [];
-    await runAtOnce(
+    await mapConcurrently(
       copies,
       filesAtOnce,
       async ({ source, target, mode }) => {

@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
@@ -21,7 +21,7 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
   title: "Configure",
   run: async ({ connection, reference, step }, signal) => {
     await makeFolders(connection, files, reference, signal);
-    await runAtOnce(
+    await mapConcurrently(
       files,
       filesAtOnce,
       async ({ path, source, mode }) =>

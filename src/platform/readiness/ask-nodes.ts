@@ -1,7 +1,7 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { ClusterError } from "../../errors.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { judgeNode, type NodeVerdict } from "./judge-node.ts";
@@ -13,6 +13,9 @@ export interface NodesRequest {
   readonly clock: Clock;
   /** Deadline as clock time. */
   readonly deadlineMs: number;
+  /** How often to look at a node that passes its check, and the pause between two looks. */
+  readonly looks: number;
+  readonly lookPauseMs: number;
 }
 
 const nodesAtOnce = 32;
@@ -24,18 +27,18 @@ export async function askNodes(
   request: NodesRequest,
   signal: AbortSignal,
 ): Promise<readonly NodeAnswer[]> {
-  const { clock, connections, deadlineMs } = request;
+  const { clock, deadlineMs } = request;
   const limitMs = Math.max(1000, Math.min(askLimitMs, deadlineMs - clock.now()));
   const answers: NodeAnswer[] = [];
   const failed = Promise.withResolvers<void>();
   const enough = new AbortController();
   const either = AbortSignal.any([signal, enough.signal]);
   const ask = async (node: NodeRecord): Promise<void> => {
-    const answer = await askNode(node, connections, limitMs, either);
+    const answer = await askNode(node, { ...request, limitMs }, either);
     answers.push(answer);
     if (answer.verdict.kind === "failed") failed.resolve();
   };
-  const all = runAtOnce(nodes, nodesAtOnce, ask, either);
+  const all = mapConcurrently(nodes, nodesAtOnce, ask, either);
   const cut = failed.promise.then(async () => clock.sleep(othersPatienceMs, either));
   cut.catch(() => {});
   all.catch(() => {});
@@ -57,14 +60,15 @@ export interface NodeAnswer {
   readonly isCutShort?: boolean;
 }
 
+type NodeQuestion = Pick<NodesRequest, "connections" | "looks" | "lookPauseMs"> & { readonly limitMs: number };
+
 /** How long a node may take to answer. */
 const askLimitMs = 60_000;
 
 /** Queries a node's progress. A node that can't be reached now is waited for; a changed host key or a missing key is an error. */
 export async function askNode(
   node: NodeRecord,
-  connections: ConnectionPool,
-  limitMs: number,
+  { connections, limitMs, looks, lookPauseMs }: NodeQuestion,
   signal: AbortSignal,
 ): Promise<NodeAnswer> {
   const unanswered = (reason: string): NodeAnswer => ({
@@ -79,7 +83,7 @@ export async function askNode(
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
       {
-        argv: ["sh", "-s", "--", "e2e-readiness"],
+        argv: ["sh", "-s", "--", "e2e-readiness", String(looks), String(lookPauseMs / 1000)],
         sudo: true,
         stdin: nodeScript,
         limitMs,

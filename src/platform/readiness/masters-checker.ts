@@ -3,7 +3,7 @@ import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { runAtOnce } from "../../system/run-at-once.ts";
+import { mapConcurrently } from "../../system/map-concurrently.ts";
 import type { Layout } from "../layout.ts";
 import { askOnMaster } from "./ask-on-master.ts";
 import type { SuperuserAnswers, SuperuserQuestion } from "./ask-on-master.ts";
@@ -91,7 +91,7 @@ async function silentMasters(
     if (answer.problem !== undefined) return [waitFor(node, `${protocol} at ${node.web.host}: ${answer.problem}`)];
     return answer.status < 500 ? [] : [waitFor(node, `${protocol} at ${node.web.host}: status ${answer.status}`)];
   };
-  return (await runAtOnce(masters, mastersAtOnce, ask, signal)).flat();
+  return (await mapConcurrently(masters, mastersAtOnce, ask, signal)).flat();
 }
 
 async function checkAsSuperuser(

@@ -13,7 +13,7 @@ const tailLines = 20;
 const tailBytes = 64_000;
 
 /**
- * Collects everything that `wait` needs from a node, in one round trip, as root. It prints lines `key=value`; after `log=` and `check=` come whole
+ * Collects everything that `wait` needs from a node, in one round trip, as root. $2: how often to run a check that passes; $3: the seconds between. It prints lines `key=value`; after `log=` and `check=` come whole
  * lines of text, until that list ends:
  *
  *     layout=cluster            empty if no installation has started
@@ -47,9 +47,18 @@ failed=no
 case $status in '' | running | 'exit 0') ;; *) failed=yes ;; esac
 [ "$status" != running ] || [ "$unit" = active ] || [ "$unit" = activating ] || failed=yes
 
+looks=\${2:-1}
+pause=\${3:-0}
 run_check() {
   output=$(timeout ${checkSeconds} "$@" 2>&1 </dev/null)
-  say check.status "$?"
+  result=$?
+  while [ "$result" = 0 ] && [ "$looks" -gt 1 ]; do
+    sleep "$pause"
+    output=$(timeout ${checkSeconds} "$@" 2>&1 </dev/null)
+    result=$?
+    looks=$((looks - 1))
+  done
+  say check.status "$result"
   printf '%s\\n' "$output" | tail -c 16000 | lines_of check
 }
 

@@ -6,6 +6,7 @@ import { orAborted } from "../../system/or-aborted.ts";
 import { eitherSignal } from "../either-signal.ts";
 import { feedStdin } from "./feed-stdin.ts";
 import { createLoginMark, type LoginMark } from "./login-mark.ts";
+import type { MasterConnection } from "./master-connection.ts";
 import {
   createToken,
   deliverCommand,
@@ -33,11 +34,24 @@ export interface SessionRequest {
   readonly stdio: SessionStdio;
   /** This program's environment. */
   readonly environment: Environment;
+  /** For a session that begins before it is certain that the node is the right one; undefined: it is certain. */
+  readonly attempt: SessionAttempt | undefined;
+  /** Used if it is open, and otherwise opened after a session that logged in; undefined: every session logs in. */
+  readonly master: MasterConnection | undefined;
   /**
    * Opens a second connection to the node. Used at once for a session with a terminal, otherwise only after a session that was interrupted or ended
    * with 255.
    */
   connect(signal: AbortSignal): Promise<Connection>;
+}
+
+export interface SessionAttempt {
+  /** Aborts when the node turns out to be the wrong one. Ends the session with the signal's reason, unless the command may have begun. */
+  readonly refuted: AbortSignal;
+  /** Called when the command has begun, or may have: the session then reports its own outcome. */
+  onBegun(): void;
+  /** Awaited before a failed login is reported. Rejects if the node was the wrong one. */
+  confirm(): Promise<void>;
 }
 
 type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
@@ -49,34 +63,69 @@ type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | num
  * processes to end.
  */
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
+  request.attempt?.refuted.throwIfAborted();
   const transport = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
   await using mark = createLoginMark(`${request.sshConfigFile}.${transport.token}`);
   await using messages = createSshMessages(`${request.sshConfigFile}.${transport.token}.log`, request.stdio[2]);
+  const mayBeShared = request.master?.hasSocket() === true;
   const session = start(request, transport, { mark, messages });
   using end = eitherSignal([signal, session.ended]);
+  /** Whether the node may have the command, as far as is known before ssh has ended. */
+  const mayHaveBegun = (): boolean => mark.isSet() || mayBeShared;
+  using refutation = endUnless(mayHaveBegun, session, request.attempt?.refuted);
   const carried = carry(session, request, end.signal);
   try {
     // Once the script is on its way only a failure to deliver it matters; ssh reports the outcome.
     const status = await orAborted(Promise.race([session.status, carried.then(() => session.status)]), signal);
     if (status !== sshFailed) {
+      request.attempt?.onBegun();
       messages.release();
+      // Not after a session that was shared: a shared one sets no mark.
+      if (mark.isSet()) request.master?.open(request.sshConfigFile, request.host);
       return status;
     }
+    if (refutation.hasEnded() && !mark.isSet()) throw request.attempt?.refuted.reason;
     // ssh also ends this way after an interrupt from the keyboard, perhaps before this program receives it.
     await orAborted(Bun.sleep(interruptDelayMs), signal);
     if (session.child.signalCode !== null) throw sshKilled(session.child.signalCode);
   } catch (error) {
-    await endSession(session, request);
-    if (!isHostKeyChange(error)) messages.release();
+    if (mayHaveBegun()) request.attempt?.onBegun();
+    if (mayHaveBegun() || !session.ended.aborted) await endSession(session, request);
+    if (!isHostKeyChange(error) && !refutation.hasEnded()) messages.release();
     throw error;
   }
+  // An ssh that tried to log in by itself either set the mark or wrote why it failed.
+  const isShared = (mayBeShared || request.master?.hasSocket() === true) && !mark.isSet() && messages.isEmpty();
+  const hasBegun = mark.isSet() || isShared;
+  if (hasBegun) request.attempt?.onBegun();
+  else await request.attempt?.confirm();
   const reason = await whyUnreachable(request);
   if (isHostKeyChange(reason)) throw reason;
-  if (!mark.isSet() && isKeyMissing(reason)) throw reason;
+  if (!hasBegun && isKeyMissing(reason)) throw reason;
   messages.release();
-  if (!mark.isSet()) throw loginFailed(request.host);
-  if (reason !== undefined) throw nodeGone(request.host);
+  if (!hasBegun) throw loginFailed(request.host);
+  if (reason !== undefined || (isShared && !(await request.master?.isAlive()))) throw nodeGone(request.host);
   return sshFailed;
+}
+
+/** Kills ssh when the signal aborts, unless the command may have begun. */
+function endUnless(
+  mayHaveBegun: () => boolean,
+  { child }: Session,
+  refuted: AbortSignal | undefined,
+): Disposable & { hasEnded(): boolean } {
+  const state = { hasEnded: false };
+  const onAbort = (): void => {
+    if (mayHaveBegun()) return;
+    state.hasEnded = true;
+    child.kill("SIGKILL");
+  };
+  if (refuted?.aborted === true) onAbort();
+  refuted?.addEventListener("abort", onAbort, { once: true });
+  return {
+    hasEnded: () => state.hasEnded,
+    [Symbol.dispose]: () => refuted?.removeEventListener("abort", onAbort),
+  };
 }
 
 /** ssh's exit status for its own failures. */
@@ -108,9 +157,11 @@ function start(
     ? ["-t", terminalLine(transport)]
     : ["-T", pipedLine(transport, Buffer.byteLength(script))];
   const [stdin, stdout, stderr] = request.stdio;
-  const options = ["-F", request.sshConfigFile, ...mark.options, ...messages.options, mode];
+  const sharing = request.master?.options ?? [];
+  const options = ["-F", request.sshConfigFile, ...sharing, ...mark.options, ...messages.options, mode];
   const child = Bun.spawn([ssh, ...options, request.host, line], {
     stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
+    ...(request.master !== undefined && { cwd: request.master.folder }),
     env: { ...minimalEnvironment(request.environment), ...mark.environment },
   });
   const ended = new AbortController();

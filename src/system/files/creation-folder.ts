@@ -19,6 +19,7 @@ export interface CreationFiles {
   readonly sshConfig: string;
   readonly log: string;
   readonly creation: string;
+  readonly lastRecord: string;
 }
 
 export function creationFiles(directory: string): CreationFiles {
@@ -28,6 +29,7 @@ export function creationFiles(directory: string): CreationFiles {
     sshConfig: join(directory, "ssh_config"),
     log: join(directory, "log"),
     creation: join(directory, "creation.json"),
+    lastRecord: join(directory, "last_record.json"),
   };
 }
 
@@ -122,6 +124,19 @@ export async function abandonedCreations(root: string, clusterId: string): Promi
     .filter(({ creation }) => creation.clusterId === clusterId);
 }
 
+/** The folders of this id's creations that may still be clusters, including imported ones. */
+export async function presentCreations(root: string, clusterId: string): Promise<readonly string[]> {
+  const names = (await folderNames(root)).filter((name) => creationOfDirectory(name)?.clusterId === clusterId);
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const directory = join(root, name);
+      const state = (await readCreation(directory))?.state ?? "finished";
+      return state === "finished" && (await isOwnFolder(directory)) ? [directory] : [];
+    }),
+  );
+  return found.flat();
+}
+
 /** Whether nobody works on the creation in this folder, and it may have left something behind. */
 export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
@@ -130,6 +145,12 @@ export async function isAbandonedCreation(directory: string): Promise<boolean> {
 /** Whether the creation in this folder is unfinished, and its process may be working on it. */
 export async function isCreationUnderWay(directory: string): Promise<boolean> {
   return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
+}
+
+/** Whether this program has removed the creation in this folder, or given up on it. */
+export async function isEndedCreation(directory: string): Promise<boolean> {
+  const state = (await readCreation(directory))?.state;
+  return state === "removed" || state === "abandoned";
 }
 
 async function abandonedCreation(directory: string): Promise<AbandonedCreation | undefined> {

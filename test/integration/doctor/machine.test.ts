@@ -1,6 +1,7 @@
 /** doctor's checks of this machine, with real folders and programs. */
 import { expect, test } from "bun:test";
 import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { platform, userInfo } from "node:os";
 import { join } from "node:path";
 import { browserCheck, sshClientCheck } from "../../../src/doctor/machine-checks.ts";
@@ -48,14 +49,14 @@ test("without a PATH, ssh is missing", async () => {
 test("a state folder that doesn't exist yet can be created; the check doesn't create it", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "local", "state", "cluster-e2e");
-  expect(await told(stateFolderCheck(path))).toBe(`pass: ${path} can be created`);
+  expect(await told(stateFolderCheck(path, process.env))).toBe(`pass: ${path} can be created`);
   expect(await readdir(folder.path)).toEqual([]);
 });
 
 test("a private state folder passes and isn't changed", async () => {
   await using folder = await scratchFolder();
   await chmod(folder.path, 0o700);
-  expect(await told(stateFolderCheck(folder.path))).toStartWith("pass: ");
+  expect(await told(stateFolderCheck(folder.path, process.env))).toStartWith("pass: ");
   expect(await readdir(folder.path)).toEqual([]);
 });
 
@@ -68,7 +69,7 @@ test.each([
   const mode = Number.parseInt(octal, 8);
   await using folder = await scratchFolder();
   await chmod(folder.path, mode);
-  const found = await told(stateFolderCheck(folder.path));
+  const found = await told(stateFolderCheck(folder.path, process.env));
   expect(found).toStartWith(text);
   expect(found).toEndWith(`chmod 700 ${folder.path}`);
   expect((await stat(folder.path)).mode & 0o777).toBe(mode);
@@ -78,7 +79,9 @@ test.skipIf(userInfo().uid !== 0)("a state folder of another user (needs root)",
   await using folder = await scratchFolder();
   await chmod(folder.path, 0o700);
   await chown(folder.path, 4_711, 4_711);
-  expect(await told(stateFolderCheck(folder.path))).toMatch(/^warn: .* belongs to another user \(4711\)\. → /);
+  expect(await told(stateFolderCheck(folder.path, process.env))).toMatch(
+    /^warn: .* belongs to another user \(4711\)\. → /,
+  );
 });
 
 test("an SSH key that others can read is reported", async () => {
@@ -90,7 +93,7 @@ test("an SSH key that others can read is reported", async () => {
     await writeFile(join(creation, "id_ed25519"), "key\n", { mode: index === 0 ? 0o600 : 0o644 });
   }
   const key = join(creations[1]!, "id_ed25519");
-  const text = await told(stateFolderCheck(folder.path));
+  const text = await told(stateFolderCheck(folder.path, process.env));
   expect(text).toStartWith(`fail: Other users can read an SSH key: ${key}.`);
   expect(text).toEndWith(`chmod 600 ${key}`);
 });
@@ -101,15 +104,35 @@ test.each(["cluster-e2e", "file/cluster-e2e", "link"])("another file is in the w
   await writeFile(join(folder.path, "file"), "");
   await symlink(join(folder.path, "nowhere"), join(folder.path, "link"));
   const path = join(folder.path, name);
-  const text = await told(stateFolderCheck(path));
+  const text = await told(stateFolderCheck(path, process.env));
   expect(text).toMatch(/^fail: Cannot (?:create|write to) the state folder /);
   expect(text).toContain(` the state folder ${path}: `);
   expect(text).toContain("XDG_STATE_HOME");
 });
 
 test.skipIf(platform() !== "linux")("a place where nothing can be created (needs Linux's /proc)", async () => {
-  const text = await told(stateFolderCheck("/proc/cluster-e2e"));
+  const text = await told(stateFolderCheck("/proc/cluster-e2e", process.env));
   expect(text).toMatch(/^fail: Cannot create the state folder \/proc\/cluster-e2e: \/proc: E[A-Z]+\./);
+});
+
+test.each([
+  ["removed", 0, "warn: An ssh still holds a connection to a cluster that is gone: "],
+  ["removed", 255, "pass: "],
+  ["finished", 0, "pass: "],
+])("a cluster is %s, and ssh -O check ends with %d", async (state, status, text) => {
+  await using folder = await scratchFolder();
+  await using bin = await programs({ ssh: `exit ${status}` });
+  await chmod(folder.path, 0o700);
+  const directory = join(folder.path, "cloud", "us-west-2", "demo-0123456789abcdef");
+  await mkdir(directory, { recursive: true });
+  const creation = { schemaVersion: 1, clusterId: "demo", creationId: "0123456789abcdef", state };
+  await writeFile(join(directory, "creation.json"), JSON.stringify(creation));
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(join(directory, "master-0123456789abcdef"), resolve));
+  const found = await told(stateFolderCheck(folder.path, { PATH: bin.path }));
+  server.close();
+  expect(found).toStartWith(text);
+  if (text.startsWith("warn")) expect(found).toContain(join(directory, "master-*"));
 });
 
 interface Desktop {

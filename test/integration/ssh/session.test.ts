@@ -96,6 +96,8 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
         terminal: false,
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
+        master: undefined,
+        attempt: undefined,
         connect: (inner) => (given.pool ?? pool).connect(destinationOf({ user: "root", port }), inner),
       },
       abort,

@@ -28,6 +28,8 @@ process.exitCode = await runSession(
     terminal: true,
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
+    master: undefined,
+    attempt: undefined,
     connect: (connectSignal) => pool.connect(destinationOf({ port: request.port, user: "root" }), connectSignal),
   },
   signal,

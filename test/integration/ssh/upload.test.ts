@@ -5,6 +5,7 @@ import type { UploadTarget } from "../../../src/ssh/connection/connection.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import type { OpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { until } from "../../support/until.ts";
 import { connectTo, signal } from "../../support/ssh-options.ts";
 import { failureOf } from "../../support/failure-of.ts";
 
@@ -95,7 +96,7 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
     expect(error.id).toBe("transfer-failed");
     expect(error.message).toContain(reason ?? "it cannot be read");
     await Promise.all(changes);
-    await settled(async () => (await readdir(folder.path)).every((name) => name === "source"));
+    await until("the node's clean-up", async () => (await readdir(folder.path)).every((name) => name === "source"));
   });
 
   test("an aborted upload leaves nothing", async () => {
@@ -107,18 +108,9 @@ describe.skipIf(opensshLack !== undefined)(`uploads to a real sshd (${opensshLac
     const onProgress = (): void => abort.abort(new Error("changed my mind"));
     const target = { path: join(folder.path, "target"), mode: 0o600, onProgress };
     expect((await failureOf(connection.upload({ file }, target, abort.signal))).message).toBe("changed my mind");
-    await settled(async () => (await readdir(folder.path)).join() === "source");
+    await until("the node's clean-up", async () => (await readdir(folder.path)).join() === "source");
   });
 });
-
-/** Waits for the node to clean up. */
-async function settled(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 60; tries += 1) {
-    if (await isSo()) return;
-    await Bun.sleep(50);
-  }
-  throw new Error("it didn't come to be so");
-}
 
 async function smallDisk(bytes: number): Promise<AsyncDisposable & { readonly path: string }> {
   const folder = await scratchFolder();

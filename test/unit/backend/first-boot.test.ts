@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { awaitFirstBoot, firstBootScript, usualFirstBootLimitMs } from "../../../src/backend/first-boot.ts";
 import type { Connection, RemoteCommand } from "../../../src/ssh/connection/connection.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { until } from "../../support/until.ts";
 
 const never = new AbortController().signal;
 
@@ -30,9 +32,13 @@ test.each([
   ["because it is switched off", "disabled", "", 0],
 ])("the wait is over when cloud-init has ended %s", async (_, name, text, status) => {
   await using folder = await scratchFolder();
-  const environment = { PATH: process.env["PATH"] ?? "" };
+  // Pauses between two looks at cloud-init's files.
+  const pausing = `#!/bin/sh\n: >"${folder.path}/looked"\nexec /bin/sleep 0.05\n`;
+  await Bun.write(join(folder.path, "bin/sleep"), pausing);
+  await chmod(join(folder.path, "bin/sleep"), 0o755);
+  const environment = { PATH: `${folder.path}/bin:${process.env["PATH"] ?? ""}` };
   const waiting = Bun.spawn(["sh", "-c", firstBootScript, "e2e-first-boot", "", folder.path], { env: environment });
-  await Bun.sleep(100);
+  await until("the first look", async () => Bun.file(join(folder.path, "looked")).exists());
   expect(waiting.exitCode).toBeNull();
   await Bun.write(join(folder.path, name), text);
   expect(await waiting.exited).toBe(status);

@@ -14,7 +14,7 @@ async function openClusters(ids: readonly string[]) {
     root: folder.path,
     list: async () => [...standing].map(record),
     find: async (id: string) => (standing.has(id) ? record(id) : undefined),
-    findElsewhere: async () => ({ places: [], silent: [] }),
+    findInOtherPlaces: async () => ({ places: [], unreachable: [] }),
     remove: async ({ id }: { readonly id: string }) => {
       standing.delete(id);
       return undefined;

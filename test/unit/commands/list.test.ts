@@ -53,8 +53,8 @@ test("where there is no cluster, nothing is printed, and a note says where there
 });
 
 test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
-  const silent = [{ place: "eu-west-1", reason: "it does not answer" }];
-  const listEverywhere = async () => ({ clusters: [cluster, timeless], silent });
+  const unreachable = [{ place: "eu-west-1", reason: "it does not answer" }];
+  const listEverywhere = async () => ({ clusters: [cluster, timeless], unreachable });
   const { stdout, told } = await list(" --all-regions", { listEverywhere, list: async () => [] });
   expect(rowsOf(stdout).map(([first]) => first)).toEqual(["REGION", "us-west-2", "–"]);
   expect(told).toHaveLength(1);

@@ -13,9 +13,10 @@ async function statusFor(id: ErrorId): Promise<number | undefined> {
   const asked: number[] = [];
   const context = {
     signal: new AbortController().signal,
+    isTerminal: { stdin: false, stdout: false },
     failuresExitWith: (code: number) => void asked.push(code),
   } as unknown as Context;
-  const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [] };
+  const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [], fetch: [] };
   const command = runCommand(driver);
   const error = await command
     .run(input as unknown as Parameters<typeof command.run>[0], context)

@@ -2,7 +2,7 @@ import { type Check, type Outcome, pass, warn } from "../../../model/check.ts";
 import { withForeignResources } from "../../with-foreign-resources.ts";
 import type { Group } from "../records/read-groups.ts";
 import type { Machine } from "../records/read-machines.ts";
-import { findLeftovers } from "../removal/sweep.ts";
+import { findLeftovers } from "../removal/remove-expired.ts";
 import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, withCloud } from "./with-cloud.ts";
 

@@ -3,7 +3,7 @@ import type { Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord } from "../../../model/cluster-record.ts";
 import type { EverywhereList } from "../../../model/backend.ts";
 import { describeInstances } from "../api/describe.ts";
-import { enabledRegions } from "./find-elsewhere.ts";
+import { enabledRegions } from "./find-in-other-regions.ts";
 import type { OpenRegion } from "../api/open-api.ts";
 
 const limitMs = 20_000;
@@ -18,16 +18,16 @@ export async function listEverywhere(
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const regions = (await enabledRegions(open(here), bounded)).toSorted();
   const clusters: (readonly ClusterRecord[])[] = [];
-  const silent: { place: string; reason: string }[] = [];
+  const unreachable: { place: string; reason: string }[] = [];
   await Promise.all(
     regions.map(async (region, index) => {
       try {
         clusters[index] = read(region, await describeInstances(open(region), "all", bounded));
       } catch (error) {
-        silent.push({ place: region, reason: messageOf(error) });
+        unreachable.push({ place: region, reason: messageOf(error) });
       }
     }),
   );
   signal.throwIfAborted();
-  return { clusters: clusters.flat(), silent };
+  return { clusters: clusters.flat(), unreachable };
 }

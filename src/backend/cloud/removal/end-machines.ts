@@ -1,5 +1,5 @@
 import type { Clock } from "../../../system/runtime.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
 import { failureCode, isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
 import { describeInstances } from "../api/describe.ts";
@@ -21,7 +21,7 @@ export async function terminate(
   const chunks = Array.from({ length: Math.ceil(ids.length / chunkSize) }, (_, index) =>
     ids.slice(index * chunkSize, (index + 1) * chunkSize),
   );
-  await runAtOnce(
+  await mapConcurrently(
     chunks,
     2,
     async (InstanceIds) => {

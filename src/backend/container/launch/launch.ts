@@ -1,5 +1,5 @@
 import { type Counts, roles } from "../../../model/cluster-record.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import { clusterExists } from "../../cluster-exists.ts";
 import type { NodeName } from "../../../model/creation.ts";
 import type { ContainerOptions } from "../container-options.ts";
@@ -56,7 +56,7 @@ export async function launchNodes(
     async () => begin(first.id, first),
     ...others.map((node) => async () => begin(await createNode(engine, plan, node), node)),
   ];
-  await runAtOnce(tasks, atOnce, async (task) => task(), signal);
+  await mapConcurrently(tasks, atOnce, async (task) => task(), signal);
 }
 
 export interface Launch {

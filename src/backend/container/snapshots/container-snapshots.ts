@@ -4,7 +4,7 @@ import { type ClusterName, type ClusterRecord, nodeReference } from "../../../mo
 import { nodeCount } from "../../../model/cluster-record.ts";
 import type { SnapshotRecord, Snapshots } from "../../../model/snapshots.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { lockMachines } from "../../lock-machines.ts";
 import { assertIncomplete, notWhole, snapshotNotFound } from "../../snapshot-errors.ts";
@@ -15,7 +15,7 @@ import { type Rights, systemFlags, type SystemFlags } from "../launch/system-fla
 import { readInventory } from "../records/inventory.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import { removeContainers } from "../remove-creation.ts";
-import { deleteSnapshots, sweepImages } from "./delete-snapshots.ts";
+import { deleteSnapshots, removeImages } from "./delete-snapshots.ts";
 import { ownBytes } from "./image-size.ts";
 import { createdAt, readSnapshots, type SavedSnapshot } from "./read-snapshots.ts";
 import { restoreNodes } from "./restore-nodes.ts";
@@ -37,7 +37,12 @@ export class ContainerSnapshots implements Snapshots {
   }
 
   async list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]> {
-    return runAtOnce(await this.#read(cluster, signal), atOnce, async (each) => this.#record(each, signal), signal);
+    return mapConcurrently(
+      await this.#read(cluster, signal),
+      atOnce,
+      async (each) => this.#record(each, signal),
+      signal,
+    );
   }
 
   async create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
@@ -70,7 +75,7 @@ export class ContainerSnapshots implements Snapshots {
     const left = await removeContainers(this.#engine, own, clock, signal);
     if (left !== undefined) throw new ClusterError("engine-failed", left, { hint: "Restore again." });
     await restoreNodes(this.#engine, { nodes, system, rights }, signal);
-    await sweepImages(this.#engine, cluster.creationId, signal);
+    await removeImages(this.#engine, cluster.creationId, signal);
     step.done();
   }
 

@@ -1,4 +1,4 @@
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/poll.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -22,9 +22,9 @@ export async function deleteSnapshots(
     ...images.flatMap(({ names }) => names.map((name) => engine.kind.untagWords(name))),
     ...volumes.map(({ volume }) => ["volume", "rm", volume]),
   ]);
-  await runAtOnce(tasks, atOnce, async (words) => engine.change({ words, accepts }), signal);
+  await mapConcurrently(tasks, atOnce, async (words) => engine.change({ words, accepts }), signal);
   const creationIds = new Set(snapshots.map(({ creationId }) => creationId));
-  for (const creationId of creationIds) await sweepImages(engine, creationId, signal);
+  for (const creationId of creationIds) await removeImages(engine, creationId, signal);
 }
 
 /** Deletes all snapshots of a creation whose containers are gone. Resolves with a sentence about what is left, if anything. */
@@ -38,7 +38,7 @@ export async function deleteAllSnapshots(
   const look = async (): Promise<true | undefined> => {
     try {
       await deleteSnapshots(engine, await readSnapshots(engine, { creationId }, signal), signal);
-      const left = await sweepImages(engine, creationId, signal);
+      const left = await removeImages(engine, creationId, signal);
       problem.text = left.length === 0 ? undefined : `Left behind: ${left.length} images of its snapshots.`;
     } catch (error) {
       signal.throwIfAborted();
@@ -54,7 +54,11 @@ export async function deleteAllSnapshots(
  * Removes images without a name that no container uses any more. Resolves with the ids of those that are still in use. An image on which another one
  * is built goes after that one.
  */
-export async function sweepImages(engine: Engine, creationId: string, signal: AbortSignal): Promise<readonly string[]> {
+export async function removeImages(
+  engine: Engine,
+  creationId: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const filters = ["--filter=dangling=true", `--filter=label=${labelNames.snapshot}`];
   const words = [
     "images",
@@ -68,6 +72,6 @@ export async function sweepImages(engine: Engine, creationId: string, signal: Ab
     if (ids.length === 0 || ids.length >= before) return ids;
     before = ids.length;
     const accepts = (stderr: string): boolean => means(stderr, "gone") || means(stderr, "inUse");
-    await runAtOnce(ids, 1, async (id) => engine.change({ words: ["image", "rm", id], accepts }), signal);
+    await mapConcurrently(ids, 1, async (id) => engine.change({ words: ["image", "rm", id], accepts }), signal);
   }
 }

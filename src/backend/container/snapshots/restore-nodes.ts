@@ -1,6 +1,6 @@
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Engine } from "../engine/engine.ts";
 import { createNode, type LaunchPlan } from "../launch/launch.ts";
 import type { SystemFlags } from "../launch/system-flags.ts";
@@ -23,14 +23,14 @@ export interface RestorePlan {
 export async function restoreNodes(engine: Engine, plan: RestorePlan, signal: AbortSignal): Promise<void> {
   const { nodes, rights } = plan;
   const ids = new Map<string, SavedNode>();
-  await runAtOnce(
+  await mapConcurrently(
     nodes,
     atOnce,
     async (node) => ids.set(await createNode(engine, launchPlan(engine, plan, node), node), node),
     signal,
   );
   const created = await readCreated(engine, nodes, signal);
-  await runAtOnce(
+  await mapConcurrently(
     created,
     atOnce,
     async (container) => {
@@ -40,7 +40,7 @@ export async function restoreNodes(engine: Engine, plan: RestorePlan, signal: Ab
     signal,
   );
   const inOrder = [...ids].toSorted(([, a], [, b]) => addressNumber(a.address) - addressNumber(b.address));
-  await runAtOnce(
+  await mapConcurrently(
     inOrder,
     engine.kind.grantsAddresses ? atOnce : 1,
     async ([id]) => engine.change({ words: ["start", id] }),

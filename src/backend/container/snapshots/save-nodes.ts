@@ -1,6 +1,6 @@
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Engine } from "../engine/engine.ts";
 import { labelNames, type LabelValues } from "../records/labels.ts";
 import { draftImage, snapshotImage } from "../records/names.ts";
@@ -21,7 +21,7 @@ export async function saveNodes(
   signal: AbortSignal,
 ): Promise<void> {
   await using _ = await pause(engine, containers);
-  const sizes = await runAtOnce(
+  const sizes = await mapConcurrently(
     containers,
     atOnce,
     async (node) => saveVolumes(engine, node, { snapshot, rights }),
@@ -29,9 +29,9 @@ export async function saveNodes(
   );
   const commit = async (node: NodeContainer, place: number): Promise<unknown> =>
     engine.change({ words: commitWords(node, snapshot, sizes[place] ?? 0), limitMs: commitLimitMs });
-  await runAtOnce(containers, atOnce, commit, signal);
+  await mapConcurrently(containers, atOnce, commit, signal);
   // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit only leaves a draft.
-  await runAtOnce(containers, atOnce, async (node) => finish(engine, node, snapshot), signal);
+  await mapConcurrently(containers, atOnce, async (node) => finish(engine, node, snapshot), signal);
 }
 
 async function finish(engine: Engine, node: NodeContainer, snapshot: string): Promise<void> {

@@ -4,7 +4,7 @@ import { type ClusterRecord, nodeReference } from "../../../model/cluster-record
 import type { CopyRequest, Creation, CreationFolder, CreationSummary, NodeName } from "../../../model/creation.ts";
 import { readBootId } from "../../../system/processes/boot-id.ts";
 import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { version } from "../../../version.ts";
 import { hostKeyPerNode } from "../../first-host-keys.ts";
@@ -115,7 +115,7 @@ export class VmCopy implements Creation {
       const firstHostKey = this.#hostKeys.of(node);
       await copyMachine(origin, { directory, node, place, hosts, publicKey, firstHostKey });
     };
-    await runAtOnce(facts.nodes, copiesAtOnce, copy, signal);
+    await mapConcurrently(facts.nodes, copiesAtOnce, copy, signal);
   }
 
   async #replaceKeys(publicKey: string, signal: AbortSignal): Promise<void> {
@@ -141,7 +141,7 @@ export class VmCopy implements Creation {
       );
       this.#own.add(node.id);
     };
-    await runAtOnce(cluster.nodes, loginsAtOnce, replace, signal);
+    await mapConcurrently(cluster.nodes, loginsAtOnce, replace, signal);
   }
 
   /** The plan checked these files, perhaps minutes ago. */

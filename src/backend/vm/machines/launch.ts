@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import { createKnownHosts } from "../../../ssh/known-hosts.ts";
 import { creationFiles } from "../../../system/files/creation-folder.ts";
@@ -14,7 +14,7 @@ import { createFlash, type Firmware } from "../qemu/firmware.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { machineFiles } from "./machine-files.ts";
 import { type MachinePlan, machineArguments } from "./machine-arguments.ts";
-import { startNetwork, type Wires } from "./private-network.ts";
+import { startNetwork, type NetworkSockets } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { writeSeed } from "./seed.ts";
 import type { Accelerator, VmOptions } from "../vm-options.ts";
@@ -29,7 +29,7 @@ export interface StartPlan {
   readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus">;
   readonly accelerator: Accelerator;
   readonly isSandboxed: boolean;
-  readonly wires: Wires;
+  readonly sockets: NetworkSockets;
   readonly clock: Clock;
   /** Returns the file with the memory that a machine continues from; absent: they boot. */
   readonly memoryOf?: (node: NodeFacts) => string;
@@ -64,7 +64,7 @@ async function start(qemu: Qemu, plan: StartPlan, prepare: Prepare, signal: Abor
     await prepare(book.node(place), place);
     await launchMachine(qemu, { plan, book, place }, signal);
   };
-  await runAtOnce(places, atOnce, launch, signal);
+  await mapConcurrently(places, atOnce, launch, signal);
 }
 
 interface Launching {

@@ -3,7 +3,7 @@ import type { Architecture } from "../qemu/architecture.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { type MachineFiles, qemuLogName } from "./machine-files.ts";
 import { monitorOptions } from "../qemu/monitor.ts";
-import { wirePath, type Wires } from "./private-network.ts";
+import { socketPath, type NetworkSockets } from "./private-network.ts";
 import { escaped } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/sandbox.ts";
 import { macAddresses } from "./seed.ts";
@@ -19,7 +19,7 @@ export interface MachinePlan {
   readonly node: NodeFacts;
   /** The node's place in the launch order. */
   readonly place: number;
-  readonly wires: Wires;
+  readonly sockets: NetworkSockets;
   /** A file with the memory to continue from; absent: the machine boots. */
   readonly memory?: string | undefined;
 }
@@ -102,13 +102,13 @@ const forwards = ({ ports }: NodeFacts): string =>
     .join(",");
 
 /** A single node has the card as well, so that its private address is a real one. */
-function privateNetworkOptions({ place, wires }: MachinePlan): readonly (readonly [string, string])[] {
-  const wire =
-    wires.count === 1
+function privateNetworkOptions({ place, sockets }: MachinePlan): readonly (readonly [string, string])[] {
+  const connection =
+    sockets.count === 1
       ? "hubport,id=inside,hubid=0"
-      : `stream,id=inside,server=off,addr.type=unix,addr.path=${escaped(wirePath(wires, place))}`;
+      : `stream,id=inside,server=off,addr.type=unix,addr.path=${escaped(socketPath(sockets, place))}`;
   return [
-    ["-netdev", wire],
+    ["-netdev", connection],
     ["-device", networkCard("inside", macAddresses(place).inside)],
   ];
 }

@@ -16,38 +16,38 @@ export const networkFiles = (directory: string): ProcessFiles => processFiles(ne
 const networkFolder = (directory: string): string => join(machinesFolder(directory), "network");
 
 /**
- * A cluster's wires while its machines are being connected: sockets in a separate folder. They aren't in the cluster's folder, because socket names
- * must be short. A name relative to that folder wouldn't work either, because QEMU may leave its starting folder before it uses the name.
+ * The sockets that connect a cluster's machines, needed only while these start. They have a separate folder, because socket paths must be short. A path
+ * relative to the cluster's folder wouldn't work either, because QEMU may leave its starting folder before it uses the path.
  */
-export interface Wires {
+export interface NetworkSockets {
   readonly folder: string;
   readonly count: number;
 }
 
 /** Returns the socket of the node at this place in the launch order. */
-export const wirePath = (wires: Wires, place: number): string => join(wires.folder, `wire-${place}`);
+export const socketPath = (sockets: NetworkSockets, place: number): string => join(sockets.folder, `socket-${place}`);
 
-/** Saves where the wires are, so that they can be removed if the program is killed before it removes them. */
-export async function noteWires(directory: string, folder: string): Promise<void> {
+/** Records where the sockets are, so that they can be removed if the program is killed before it removes them. */
+export async function recordSockets(directory: string, folder: string): Promise<void> {
   await mkdir(networkFolder(directory), { recursive: true, mode: 0o700 });
-  await writeFile(wiresNote(directory), folder, { mode: 0o600 });
+  await writeFile(socketsRecord(directory), folder, { mode: 0o600 });
 }
 
-/** Removes the wires that the note points to, and their folder, but nothing else there, whatever the note says. */
-export async function removeWires(directory: string): Promise<void> {
-  const folder = await readFile(wiresNote(directory), "utf8").catch(() => "");
+/** Removes the recorded sockets and their folder, but nothing else there, whatever the record contains. */
+export async function removeSockets(directory: string): Promise<void> {
+  const folder = await readFile(socketsRecord(directory), "utf8").catch(() => "");
   if (!isTemporaryFolder(folder)) return;
   const names = await readdir(folder).catch(() => []);
-  const wires = names.filter((name) => /^wire-[0-9]+$/.test(name));
-  await Promise.all(wires.map(async (name) => rm(join(folder, name), { force: true })));
+  const sockets = names.filter((name) => /^socket-[0-9]+$/.test(name));
+  await Promise.all(sockets.map(async (name) => rm(join(folder, name), { force: true })));
   await rmdir(folder).catch(() => {});
 }
 
-const wiresNote = (directory: string): string => join(networkFolder(directory), "wires");
+const socketsRecord = (directory: string): string => join(networkFolder(directory), "sockets");
 
 interface NetworkPlan {
   readonly directory: string;
-  readonly wires: Wires;
+  readonly sockets: NetworkSockets;
   readonly isSandboxed: boolean;
   readonly clock: Clock;
 }
@@ -63,17 +63,17 @@ export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortS
   signal.throwIfAborted();
   // Runs to completion, even if something is aborted meanwhile, because it must be known what was started.
   const end = await qemu.system(
-    [...sandboxArguments(plan), ...networkWords(files, plan.wires)],
+    [...sandboxArguments(plan), ...networkWords(files, plan.sockets)],
     new AbortController().signal,
   );
   if (end.status !== 0) throw qemuFailure(`${qemu.systemName} for the private network`, end);
-  await awaitWires(plan, signal);
+  await awaitSockets(plan, signal);
 }
 
-function networkWords({ disk, pid }: ProcessFiles, wires: Wires): readonly string[] {
-  const connections = Array.from({ length: wires.count }, (_, place) => [
-    ["-netdev", `stream,id=wire${place},server=on,addr.type=unix,addr.path=${escaped(wirePath(wires, place))}`],
-    ["-netdev", `hubport,id=port${place},hubid=0,netdev=wire${place}`],
+function networkWords({ disk, pid }: ProcessFiles, sockets: NetworkSockets): readonly string[] {
+  const connections = Array.from({ length: sockets.count }, (_, place) => [
+    ["-netdev", `stream,id=socket${place},server=on,addr.type=unix,addr.path=${escaped(socketPath(sockets, place))}`],
+    ["-netdev", `hubport,id=port${place},hubid=0,netdev=socket${place}`],
   ]);
   // The disk is empty and never read. If it is missing, a process that was only starting while everything was removed can't continue. See
   // removeCreation.
@@ -83,15 +83,15 @@ function networkWords({ disk, pid }: ProcessFiles, wires: Wires): readonly strin
 }
 
 /** The sockets may appear only after QEMU has gone to the background. A machine that starts earlier would never be connected. */
-async function awaitWires({ wires, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
-  const paths = Array.from({ length: wires.count }, (_, place) => wirePath(wires, place));
+async function awaitSockets({ sockets, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
+  const paths = Array.from({ length: sockets.count }, (_, place) => socketPath(sockets, place));
   const look = async (): Promise<unknown> => await Promise.all(paths.map(async (path) => access(path)));
   const rule = { clock, deadlineMs: clock.now() + graceMs, pauseMs: () => pauseMs, tolerates: () => true };
   await poll(look, rule, signal).catch((cause: unknown) => {
     signal.throwIfAborted();
     throw new ClusterError("engine-failed", "QEMU does not create the sockets of the machines' private network.", {
       hint: "Set TMPDIR to a folder on a local disk, with a short path.",
-      facts: { folder: wires.folder },
+      facts: { folder: sockets.folder },
       cause,
     });
   });

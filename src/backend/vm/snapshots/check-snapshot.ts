@@ -4,7 +4,7 @@ import { ClusterError } from "../../../errors.ts";
 import type { ClusterName } from "../../../model/cluster-record.ts";
 import { sha256OfFile } from "../../../system/files/file-hash.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { readSnapshotFacts, savedFiles, type SnapshotFacts, type StoredSnapshot } from "./snapshot-files.ts";
@@ -36,7 +36,7 @@ export async function checkSnapshot(
   if (facts === undefined) throw unusable("is damaged: its snapshot.json cannot be read", deletion);
   const [version, problems] = await Promise.all([
     exactVersion(qemu, signal),
-    runAtOnce(
+    mapConcurrently(
       [...new Set([...Object.keys(facts.files), ...requiredFiles(nodes)])],
       atOnce,
       async (path) => fileProblem(snapshot.folder, path, facts, signal),

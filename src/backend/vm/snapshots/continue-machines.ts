@@ -9,7 +9,7 @@ import type { NodeFacts, StoredCluster } from "../cluster-facts.ts";
 import { startMachines } from "../machines/launch.ts";
 import { machineFiles } from "../machines/machine-files.ts";
 import { isRunning } from "../machines/machine-process.ts";
-import { noteWires, removeWires } from "../machines/private-network.ts";
+import { recordSockets, removeSockets } from "../machines/private-network.ts";
 import { queryRunState } from "../qemu/monitor.ts";
 import { type Qemu, qemuMessage } from "../qemu/qemu.ts";
 import { resumeMachines } from "./pause-machines.ts";
@@ -31,8 +31,8 @@ export interface ContinuePlan {
 export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
   const { cluster, folder, saved, clock } = plan;
   const { directory, facts } = cluster;
-  const wires = await systemTemporaryFolder();
-  await noteWires(directory, wires.path);
+  const sockets = await systemTemporaryFolder();
+  await recordSockets(directory, sockets.path);
   await startMachines(
     qemu,
     {
@@ -41,7 +41,7 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
       options: saved.machines,
       accelerator: saved.machines.accelerator,
       isSandboxed: saved.machines.isSandboxed,
-      wires: { folder: wires.path, count: facts.nodes.length },
+      sockets: { folder: sockets.path, count: facts.nodes.length },
       clock,
       memoryOf: (node) => join(folder, savedFiles(node).memory),
     },
@@ -49,7 +49,7 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
   );
   await Promise.all(facts.nodes.map(async (node) => awaitLoaded({ directory, node, clock }, signal)));
   await resumeMachines({ directory, nodes: facts.nodes });
-  await removeWires(directory);
+  await removeSockets(directory);
 }
 
 async function awaitLoaded(

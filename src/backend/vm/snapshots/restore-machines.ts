@@ -4,11 +4,11 @@ import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { readBootId } from "../../../system/processes/boot-id.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import { type NodeFacts, writeClusterFacts } from "../cluster-facts.ts";
 import { allProcessFiles, machineFiles } from "../machines/machine-files.ts";
 import { endMachines } from "../machines/machine-process.ts";
-import { removeWires } from "../machines/private-network.ts";
+import { removeSockets } from "../machines/private-network.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { continueMachines, type ContinuePlan } from "./continue-machines.ts";
 import { savedFiles } from "./snapshot-files.ts";
@@ -21,14 +21,14 @@ export async function restoreMachines(qemu: Qemu, plan: ContinuePlan, signal: Ab
   const { directory, facts } = cluster;
   // The disks are copied while the machines still run, so that a full disk harms nobody.
   try {
-    await runAtOnce(facts.nodes, atOnce, async (node) => copyDisks(plan, node), signal);
+    await mapConcurrently(facts.nodes, atOnce, async (node) => copyDisks(plan, node), signal);
   } catch (error) {
     await Promise.all(facts.nodes.map(async (node) => removeDrafts(directory, node)));
     throw error;
   }
   await endMachines(await allProcessFiles(directory), clock, signal);
-  await removeWires(directory);
-  await runAtOnce(facts.nodes, atOnce, async (node) => swapDisks(directory, node), signal);
+  await removeSockets(directory);
+  await mapConcurrently(facts.nodes, atOnce, async (node) => swapDisks(directory, node), signal);
   const restarted = { ...facts, machines: saved.machines, bootId: await readBootId() };
   await writeClusterFacts(directory, restarted);
   await continueMachines(qemu, { ...plan, cluster: { directory, facts: restarted } }, signal);

@@ -8,7 +8,7 @@ import { errorCode } from "../../../system/error-code.ts";
 import { sha256OfFile } from "../../../system/files/file-hash.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { poll } from "../../../system/poll.ts";
-import { runAtOnce } from "../../../system/run-at-once.ts";
+import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-files.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
@@ -30,7 +30,7 @@ export interface SavePlan {
 
 /** Saves memory and disks of paused machines. */
 export async function saveMachines(plan: SavePlan, signal: AbortSignal): Promise<void> {
-  await runAtOnce(plan.nodes, atOnce, async (node) => saveMachine(plan, node, signal), signal);
+  await mapConcurrently(plan.nodes, atOnce, async (node) => saveMachine(plan, node, signal), signal);
 }
 
 /** Returns facts about what was saved, which is then also safe from a crash of this computer. */
@@ -39,7 +39,7 @@ export async function describeFiles(
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, FileFacts>>> {
   const paths = nodes.flatMap((node) => Object.values(savedFiles(node)));
-  const entries = await runAtOnce(paths, atOnce, async (path) => describeFile(folder, path, signal), signal);
+  const entries = await mapConcurrently(paths, atOnce, async (path) => describeFile(folder, path, signal), signal);
   return Object.fromEntries(entries.filter((entry) => entry !== undefined));
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { until } from "../../../support/until.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 
@@ -13,8 +14,8 @@ test("a cluster in another region is found only for the error message", async ()
   fixture.cloud.requests.clear();
   expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
   expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
-  expect(await elsewhere.findElsewhere("default", neverAborted)).toEqual({ places: [region], silent: [] });
-  expect(await here.findElsewhere("default", neverAborted)).toEqual({ places: [], silent: [] });
+  expect(await elsewhere.findInOtherPlaces("default", neverAborted)).toEqual({ places: [region], unreachable: [] });
+  expect(await here.findInOtherPlaces("default", neverAborted)).toEqual({ places: [], unreachable: [] });
 });
 
 test("lists the clusters of all enabled regions, and names a region that rejects the request with its reason", async () => {
@@ -28,12 +29,12 @@ test("lists the clusters of all enabled regions, and names a region that rejects
   const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
   fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
   const backend = await fixture.open(region);
-  const { clusters, silent } = await backend.listEverywhere!(neverAborted);
+  const { clusters, unreachable } = await backend.listEverywhere!(neverAborted);
   expect(clusters.map(({ id, region: place }) => [id, place])).toEqual([
     ["middle", "eu-central-1"],
     ["west", region],
   ]);
-  expect(silent).toEqual([
+  expect(unreachable).toEqual([
     { place: "us-east-1", reason: expect.stringContaining("may not call ec2:DescribeInstances") },
   ]);
 });
@@ -58,6 +59,7 @@ test("in a region without a default network, the error asks for a subnet", async
   const request = fixture.request("default", oneNode);
   const error = await fixture.create(backend, request, neverAborted).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "no-default-network", exitCode: 5 });
+  expect((error as ClusterError).message).toBe("Region sa-east-1 has no default network with a subnet.");
   expect((error as ClusterError).hint).toContain("`subnetId`");
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
@@ -78,8 +80,10 @@ test("an aborted call rejects at once with the signal's reason", async () => {
   const backend = await fixture.open(region);
   const controller = new AbortController();
   const reason = new Error("enough");
-  setTimeout(() => controller.abort(reason), 100);
-  expect(await backend.list(controller.signal).catch((error: unknown) => error)).toBe(reason);
+  const listing = backend.list(controller.signal).catch((error: unknown) => error);
+  await until("the request", () => fixture.cloud.requests.entries.length > 0);
+  controller.abort(reason);
+  expect(await listing).toBe(reason);
 });
 
 test("if this machine's public address can't be determined, the error names the option", async () => {

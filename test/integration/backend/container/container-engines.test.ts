@@ -7,7 +7,7 @@ import { chooseEngine } from "../../../../src/backend/container/engine/choose-en
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { type EngineName } from "../../../../src/backend/container/engine/engine-kind.ts";
-import { findElsewhere } from "../../../../src/backend/container/records/find-elsewhere.ts";
+import { findInOtherEngines } from "../../../../src/backend/container/records/find-in-other-engines.ts";
 import { findCluster } from "../../../../src/cluster/find-cluster.ts";
 import { runChecks } from "../../../../src/doctor/run-checks.ts";
 import { type Progress, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
@@ -114,12 +114,12 @@ test.each([
   ["breaks", brokenDocker, "failed: odd."],
 ])("if no cluster is found and Docker %s, the error says that it may be there", async (_, lines, reason) => {
   await using machine = await openMachine({ docker: lines, podman });
-  const elsewhere = await findElsewhere({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
-  expect(elsewhere.places).toEqual([]);
-  expect(elsewhere.silent).toMatchObject([{ place: "docker" }]);
-  expect(elsewhere.silent[0]!.reason).toContain(reason);
+  const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
+  expect(others.places).toEqual([]);
+  expect(others.unreachable).toMatchObject([{ place: "docker" }]);
+  expect(others.unreachable[0]!.reason).toContain(reason);
   const place = { kind: "engine", name: "podman", option: "--engine" };
-  const backend = { place, find: async () => undefined, findElsewhere: async () => elsewhere };
+  const backend = { place, find: async () => undefined, findInOtherPlaces: async () => others };
   const error = await failureOf(findCluster(backend, "a", neverAborted));
   expect(error.id).toBe("cluster-not-found");
   expect(error.hint).toContain("It may be in docker, whose clusters cannot be listed:");
@@ -131,14 +131,14 @@ test.each([
   ["never serves", { podman: podman.replace("false", "true") }],
 ])("if no cluster is found, an engine that %s is not mentioned", async (_, programs) => {
   await using machine = await openMachine(programs);
-  const elsewhere = await findElsewhere({ kind: engineKinds.docker }, "a", machine.runtime, neverAborted);
-  expect(elsewhere).toEqual({ places: [], silent: [] });
+  const others = await findInOtherEngines({ kind: engineKinds.docker }, "a", machine.runtime, neverAborted);
+  expect(others).toEqual({ places: [], unreachable: [] });
 });
 
 test("an abort ends the search in other engines", async () => {
   await using machine = await openMachine({ docker });
   const interrupted = AbortSignal.abort(new Error("interrupted"));
-  const asking = findElsewhere({ kind: engineKinds.podman }, "a", machine.runtime, interrupted);
+  const asking = findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, interrupted);
   expect((await failureOf(asking)).message).toBe("interrupted");
 });
 

@@ -82,7 +82,7 @@ async function planOf(directory: string, node: NodeFacts): Promise<Parameters<ty
       hosts: [],
     },
     firstHostKeys: hostKeyPerNode(),
-    wires: { folder: directory, count: 1 },
+    sockets: { folder: directory, count: 1 },
     clock: systemClock,
   };
 }

@@ -31,10 +31,10 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
     await mkdir(files.seed, { recursive: true });
     await Bun.$`qemu-img create -q -f qcow2 -b ${image} -F raw ${files.disk}`.quiet();
   }
-  const wires = { folder: join(folder, "wires"), count: facts.nodes.length };
-  await mkdir(wires.folder);
+  const sockets = { folder: join(folder, "sockets"), count: facts.nodes.length };
+  await mkdir(sockets.folder);
   const qemu = openQemu(runtime, hostArchitecture());
-  await startMachines(qemu, { directory, facts, options: settings, ...settings, wires, clock: systemClock }, never);
+  await startMachines(qemu, { directory, facts, options: settings, ...settings, sockets, clock: systemClock }, never);
   return { directory, facts };
 }
 

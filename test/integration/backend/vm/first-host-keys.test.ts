@@ -36,7 +36,7 @@ test("each machine boots with its own host key, which the first login expects", 
   }));
   await mkdir(join(folder.path, "machines"));
   // The private network would create it.
-  for (const place of nodes.keys()) await writeFile(join(folder.path, `wire-${place}`), "");
+  for (const place of nodes.keys()) await writeFile(join(folder.path, `socket-${place}`), "");
   const firstHostKeys = hostKeyPerNode();
   const plan = {
     directory: folder.path,
@@ -57,7 +57,7 @@ test("each machine boots with its own host key, which the first login expects", 
     image: { path: "/image", format: "raw", sizeBytes: 1 },
     boot: { user: "e2e", publicKey: "ssh-ed25519 AAAA", deadline: undefined, hosts: [] },
     firstHostKeys,
-    wires: { folder: folder.path, count: nodes.length },
+    sockets: { folder: folder.path, count: nodes.length },
     clock: systemClock,
   } as const;
   await launchMachines(qemu, plan, never);

@@ -1,12 +1,12 @@
-/** The wire between machines, on a real QEMU; sockets stand for the machines. */
+/** The network between machines, on a real QEMU, with sockets in place of the machines. */
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { hostArchitecture } from "../../../../src/backend/vm/qemu/architecture.ts";
 import {
   networkFiles,
   startNetwork,
-  type Wires,
-  wirePath,
+  type NetworkSockets,
+  socketPath,
 } from "../../../../src/backend/vm/machines/private-network.ts";
 import { isRunning } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -24,15 +24,15 @@ test.skipIf(lack !== undefined)(
   async () => {
     await using folder = await scratchFolder();
     const directory = folder.path;
-    const wires = { folder: directory, count: 3 };
+    const sockets = { folder: directory, count: 3 };
     try {
-      await startNetwork(qemu, { directory, wires, isSandboxed: true, clock: systemClock }, never);
-      const machines = await Promise.all([0, 1, 2].map((place) => machine(wires, place)));
+      await startNetwork(qemu, { directory, sockets, isSandboxed: true, clock: systemClock }, never);
+      const machines = await Promise.all([0, 1, 2].map((place) => machine(sockets, place)));
       const [first, second, third] = machines as [Machine, Machine, Machine];
       await arrives(first, "from the first", [second, third]);
       first.end();
       await arrives(second, "from the second", [third]);
-      const again = await machine(wires, 0);
+      const again = await machine(sockets, 0);
       await arrives(third, "from the third", [again, second]);
     } finally {
       expect(await isRunning(networkFiles(directory))).toBe(true);
@@ -49,10 +49,10 @@ interface Machine {
   end(): void;
 }
 
-/** As a machine's QEMU speaks on its wire: frames, each after its length. */
-async function machine(wires: Wires, place: number): Promise<Machine> {
+/** Sends and receives frames like a machine's QEMU: each follows its length. */
+async function machine(sockets: NetworkSockets, place: number): Promise<Machine> {
   const heard: Buffer[] = [];
-  const socket = connect(wirePath(wires, place));
+  const socket = connect(socketPath(sockets, place));
   socket.on("data", (chunk) => heard.push(chunk));
   await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
   return {
@@ -71,7 +71,7 @@ async function machine(wires: Wires, place: number): Promise<Machine> {
   };
 }
 
-/** Sent until it is heard: a wire may just be taking up its work. */
+/** Sends a frame until it is received, because the network may not be ready yet. */
 async function arrives(from: Machine, text: string, at: readonly Machine[]): Promise<void> {
   for (const deadline = Date.now() + 30_000; Date.now() < deadline; await Bun.sleep(50)) {
     from.send(text);

@@ -6,7 +6,7 @@ import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.
 import { leftoversCheck } from "../../../../src/backend/vm/checks.ts";
 import { lockMachines } from "../../../../src/backend/lock-machines.ts";
 import { removeCreation } from "../../../../src/backend/vm/remove-creation.ts";
-import { noteWires } from "../../../../src/backend/vm/machines/private-network.ts";
+import { recordSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { lookAtMachines } from "../../../../src/backend/vm/machines/look-at-machines.ts";
 import { destroyCluster } from "../../../../src/cluster/destroy-clusters.ts";
@@ -92,14 +92,14 @@ test("removes the network sockets that a killed create left, and nothing else in
   );
   for (const folder of [left!, shared!, foreign!]) {
     await mkdir(folder);
-    await writeFile(join(folder, "wire-0"), "");
-    await noteWires(directory, folder);
-    if (folder === shared) await writeFile(join(folder, "wire-less"), "");
+    await writeFile(join(folder, "socket-0"), "");
+    await recordSockets(directory, folder);
+    if (folder === shared) await writeFile(join(folder, "socket-less"), "");
     await removeCreation(directory, silent, never);
   }
   expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
-  expect(await readdir(shared!)).toEqual(["wire-less"]);
-  expect(await readdir(foreign!)).toEqual(["wire-0"]);
+  expect(await readdir(shared!)).toEqual(["socket-less"]);
+  expect(await readdir(foreign!)).toEqual(["socket-0"]);
 });
 
 test("nothing is removed while machines are starting", async () => {

@@ -16,14 +16,14 @@ const loginFailed = new ClusterError("machine-failed", "Cannot log in to master_
 /** A machine is a process that sleeps; under `crashes`, it ends at once. The network's process creates the sockets and ends. */
 const system = (crashes: string): string => `
 pid=
-wires=
+sockets=
 after=
 for word; do
   [ "$after" != -pidfile ] || pid=$word
-  case $word in *addr.path=*) wires="$wires \${word##*addr.path=}" ;; esac
+  case $word in *addr.path=*) sockets="$sockets \${word##*addr.path=}" ;; esac
   after=$word
 done
-case "$*" in *'-machine none'*) for wire in $wires; do : >"$wire"; done; exit ;; esac
+case "$*" in *'-machine none'*) for socket in $sockets; do : >"$socket"; done; exit ;; esac
 case "$*" in *'-accel ${crashes} '*)
   echo 'KVM internal error. Suberror: 1' >qemu.txt
   echo 4194305 >"$pid"
@@ -91,7 +91,7 @@ async function startCreation(crashes: string, forced: "kvm" | undefined) {
     creation,
     notes,
     /** The folder of the sockets that connect the machines. */
-    wires: async () => readFile(join(directory, "machines", "network", "wires"), "utf8"),
+    sockets: async () => readFile(join(directory, "machines", "network", "sockets"), "utf8"),
     [Symbol.asyncDispose]: async () => {
       await creation.stop(never);
       await creation.remove(never);
@@ -135,11 +135,11 @@ test("if the user chose kvm, a crash under it is an error with a remedy", async 
 test("the sockets of the private network stay until the last machine has booted", async () => {
   await using started = await startCreation("none", undefined);
   const { creation } = started;
-  const wires = await started.wires();
+  const sockets = await started.sockets();
   const shell = { run: async () => ({ status: 0, stdout: "", stderr: "" }) };
   const [first, second] = (await creation.look()).nodes;
   await creation.finishBoot(first!, shell, never);
-  expect(await isThere(join(wires, "wire-1"))).toBe(true);
+  expect(await isThere(join(sockets, "socket-1"))).toBe(true);
   await creation.finishBoot(second!, shell, never);
-  expect(await isThere(wires)).toBe(false);
+  expect(await isThere(sockets)).toBe(false);
 });

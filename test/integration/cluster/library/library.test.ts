@@ -8,6 +8,7 @@ import { LocalCloud } from "../../../local-cloud/local-cloud.ts";
 import type { ScriptedAnswer } from "../../../local-cloud/machines/scripted-answers.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
 import { leftIn, nothing } from "../../../support/cloud-fixture.ts";
 
 const ready = "layout=cluster\nstatus=exit 0\nunit=active\ncheck.status=0\nconfig={}\n";
@@ -173,9 +174,11 @@ test("a creation that fails or is cancelled leaves nothing", async () => {
   fixture.cloud.behaviour.change({ bootDelayMs: [60_000] });
   const cancelled = new Error("no longer wanted");
   const cancellation = new AbortController();
-  setTimeout(() => cancellation.abort(cancelled), 500);
-  const failure: unknown = await failureOf(create(fixture, { cancelSignal: cancellation.signal }));
-  expect(failure).toBe(cancelled);
+  const launched = fixture.cloud.instances().length;
+  const failure: Promise<unknown> = failureOf(create(fixture, { cancelSignal: cancellation.signal }));
+  await until("the launch", () => fixture.cloud.instances().length > launched);
+  cancellation.abort(cancelled);
+  expect(await failure).toBe(cancelled);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 }, 120_000);
 

@@ -27,13 +27,13 @@ test("from the wait on, the superuser's password is masked in everything that th
     runtime.progress.note("the password may be hush7777");
     return state.isThere ? cluster : undefined;
   };
-  const findElsewhere = async () => ({ places: [], silent: [] });
+  const findInOtherPlaces = async () => ({ places: [], unreachable: [] });
   const backend = {
     name: "container",
     place: undefined,
     ipDetect: "",
     find,
-    findElsewhere,
+    findInOtherPlaces,
   } as unknown as Backend<undefined>;
   const clusters = { runtime, distribution: "debian-12", options: undefined, open: async () => backend };
   const found = await Cluster.find(clusters, "example");

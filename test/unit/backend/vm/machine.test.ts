@@ -33,7 +33,7 @@ function words(place: number, count: number, accelerator: "kvm" | "tcg" = "tcg",
     files,
     node: node(place),
     place,
-    wires: { folder: "/tmp/a,b", count },
+    sockets: { folder: "/tmp/a,b", count },
   }).join(" ");
 }
 
@@ -115,10 +115,10 @@ test("machines are this computer's kind, of two that are known", () => {
   );
 });
 
-test("every machine has a wire of its own to the private network", () => {
+test("every machine has its own socket to the private network", () => {
   for (const place of [0, 1, 2]) {
-    const wire = `stream,id=inside,server=off,addr.type=unix,addr.path=/tmp/a,,b/wire-${place} `;
-    expect(words(place, 3)).toContain(wire);
+    const socket = `stream,id=inside,server=off,addr.type=unix,addr.path=/tmp/a,,b/socket-${place} `;
+    expect(words(place, 3)).toContain(socket);
   }
   const cards = [0, 1, 2].map((place) => /netdev=inside,mac=([0-9a-f:]+)/.exec(words(place, 3))?.[1]);
   expect(new Set(cards).size).toBe(3);

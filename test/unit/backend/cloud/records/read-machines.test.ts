@@ -3,7 +3,7 @@ import type { Instance } from "@aws-sdk/client-ec2";
 import { readGroups } from "../../../../../src/backend/cloud/records/read-groups.ts";
 import { readMachines } from "../../../../../src/backend/cloud/records/read-machines.ts";
 import { toClusters } from "../../../../../src/backend/cloud/records/records.ts";
-import { findLeftovers } from "../../../../../src/backend/cloud/removal/sweep.ts";
+import { findLeftovers } from "../../../../../src/backend/cloud/removal/remove-expired.ts";
 import { assertIdIsFree } from "../../../../../src/backend/cloud/launch/cluster-exists.ts";
 import { tagNames, toTags, type TagValues } from "../../../../../src/backend/cloud/records/tags.ts";
 import { renderSshConfig } from "../../../../../src/ssh/config.ts";

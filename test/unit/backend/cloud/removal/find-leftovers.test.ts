@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Group } from "../../../../../src/backend/cloud/records/read-groups.ts";
 import type { Machine } from "../../../../../src/backend/cloud/records/read-machines.ts";
-import { findLeftovers } from "../../../../../src/backend/cloud/removal/sweep.ts";
+import { findLeftovers } from "../../../../../src/backend/cloud/removal/remove-expired.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const inMs = (ms: number): Date => new Date(nowMs + ms);
@@ -17,7 +17,7 @@ const machine = {
 const group = { id: "sg-2", expiresAt: inMs(-1) };
 
 function leftovers(machines: readonly object[], groups: readonly object[]): readonly string[] {
-  // Only what the sweep reads.
+  // Only the fields that it reads.
   const inventory = { machines: machines as unknown as Machine[], groups: groups as unknown as Group[] };
   const left = findLeftovers(inventory, nowMs);
   return [...left.machines, ...left.groups].map(({ id }) => id);
@@ -34,8 +34,8 @@ test.each([
   ["is terminating already", false, { isShuttingDown: true }],
   ["has ended", false, { state: "ended" }],
   ["isn't in its cluster's security group", false, { isInItsGroup: false }],
-])("the sweep ends a machine that %s: %p", (_, isSwept, changes) => {
-  expect(leftovers([{ ...machine, ...changes }], [])).toEqual(isSwept ? ["i-1"] : []);
+])("a machine that %s is a leftover: %p", (_, isLeftover, changes) => {
+  expect(leftovers([{ ...machine, ...changes }], [])).toEqual(isLeftover ? ["i-1"] : []);
 });
 
 // Shows R104.
@@ -45,6 +45,6 @@ test.each([
   ["has no deadline", false, { expiresAt: undefined }, []],
   ["is used by a machine", false, {}, [{ ...machine, groupIds: ["sg-0", "sg-2"], isShuttingDown: true }]],
   ["was used by a machine that has ended", true, {}, [{ ...machine, groupIds: ["sg-2"], state: "ended" }]],
-])("the sweep deletes a security group that %s: %p", (_, isSwept, changes, machines) => {
-  expect(leftovers(machines, [{ ...group, ...changes }])).toEqual(isSwept ? ["sg-2"] : []);
+])("a security group that %s is a leftover: %p", (_, isLeftover, changes, machines) => {
+  expect(leftovers(machines, [{ ...group, ...changes }])).toEqual(isLeftover ? ["sg-2"] : []);
 });

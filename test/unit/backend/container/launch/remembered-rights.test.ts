@@ -8,7 +8,7 @@ import { ClusterError, type ErrorId } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
-interface Told {
+interface ScriptedEngine {
   /** What its bridge is; another one each time that Docker is started. */
   readonly bridge: string;
   readonly allows: boolean;
@@ -17,7 +17,7 @@ interface Told {
 }
 
 /** Answers what its bridge is, and counts what is tried. */
-function engineOf({ bridge, allows, failure = "engine-failed" }: Told, kind = engineKinds.docker) {
+function engineOf({ bridge, allows, failure = "engine-failed" }: ScriptedEngine, kind = engineKinds.docker) {
   const tried: string[] = [];
   const engine: Engine = {
     kind,

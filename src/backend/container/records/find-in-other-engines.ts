@@ -1,5 +1,5 @@
 import { messageOf } from "../../../errors.ts";
-import type { Elsewhere } from "../../../model/backend.ts";
+import type { OtherPlaces } from "../../../model/backend.ts";
 import { openOwn } from "../engine/choose-engine.ts";
 import type { Engine, EngineRuntime } from "../engine/engine.ts";
 import { isPresent } from "../engine/engine-errors.ts";
@@ -8,15 +8,18 @@ import { creationsRoot, readInventory } from "./inventory.ts";
 import { toClusters } from "./records.ts";
 
 /** Finds other engines on this machine that have a cluster with this id, and engines that could not be asked. It fails only on an abort. */
-export async function findElsewhere(
+export async function findInOtherEngines(
   { kind }: Pick<Engine, "kind">,
   clusterId: string,
   runtime: EngineRuntime,
   signal: AbortSignal,
-): Promise<Elsewhere> {
+): Promise<OtherPlaces> {
   const others = engineNames.filter((name) => name !== kind.name);
   const asked = await Promise.all(others.map(async (name) => ask(name, clusterId, runtime, signal)));
-  return { places: asked.flatMap(({ places }) => places), silent: asked.flatMap(({ silent }) => silent) };
+  return {
+    places: asked.flatMap(({ places }) => places),
+    unreachable: asked.flatMap(({ unreachable }) => unreachable),
+  };
 }
 
 async function ask(
@@ -24,15 +27,15 @@ async function ask(
   clusterId: string,
   runtime: EngineRuntime,
   signal: AbortSignal,
-): Promise<Elsewhere> {
+): Promise<OtherPlaces> {
   try {
     const engine = await openOwn(name, runtime, signal);
-    if (engine === undefined) return { places: [], silent: [] };
+    if (engine === undefined) return { places: [], unreachable: [] };
     const inventory = await readInventory(engine, { clusterId }, creationsRoot(engine, runtime), signal);
-    return { places: toClusters(inventory, "").length > 0 ? [name] : [], silent: [] };
+    return { places: toClusters(inventory, "").length > 0 ? [name] : [], unreachable: [] };
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);
-    return { places: [], silent: isPresent(error) ? [{ place: name, reason }] : [] };
+    return { places: [], unreachable: isPresent(error) ? [{ place: name, reason }] : [] };
   }
 }

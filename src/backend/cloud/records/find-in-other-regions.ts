@@ -1,4 +1,4 @@
-import type { Elsewhere } from "../../../model/backend.ts";
+import type { OtherPlaces } from "../../../model/backend.ts";
 import { parseRegion } from "../../../model/parse-values.ts";
 import type { CloudApi } from "../api/api.ts";
 import { describeInstances } from "../api/describe.ts";
@@ -8,19 +8,19 @@ import { readMachines } from "./read-machines.ts";
 const limitMs = 8_000;
 
 /** Finds other enabled regions that have a cluster with this id. Best effort: a region that doesn't answer in time counts as having none. */
-export async function findElsewhere(
+export async function findInOtherRegions(
   open: OpenRegion,
   here: string,
   clusterId: string,
   signal: AbortSignal,
-): Promise<Elsewhere> {
+): Promise<OtherPlaces> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const others = (await enabledRegions(open(here), bounded).catch(() => [])).filter((region) => region !== here);
   const found = await Promise.all(
     others.map(async (region) => ((await hasCluster(open(region), clusterId, bounded)) ? region : undefined)),
   );
   signal.throwIfAborted();
-  return { places: found.filter((region) => region !== undefined).toSorted(), silent: [] };
+  return { places: found.filter((region) => region !== undefined).toSorted(), unreachable: [] };
 }
 
 /** Returns the names of the regions that the account can use. */

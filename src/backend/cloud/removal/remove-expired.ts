@@ -52,7 +52,7 @@ export function findLeftovers(
  * Removes what ended clusters left in the region. Best effort: leaves failures to the next create. Doesn't touch running clusters, since their
  * deadline lies ahead.
  */
-export async function sweep(
+export async function removeExpired(
   api: CloudApi,
   inventory: Inventory & { readonly foreignResources: readonly ForeignResource[] },
   { clusterId, runtime }: { readonly clusterId: string; readonly runtime: Runtime },

@@ -1,0 +1,96 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { minimalEnvironment } from "../../system/processes/child-environment.ts";
+import { runProgram } from "../../system/processes/run-program.ts";
+import type { Environment } from "../../system/runtime.ts";
+
+/** An ssh in the background that stays logged in to a node, so that later sessions need no login. https://man.openbsd.org/ssh_config#ControlMaster */
+export interface MasterConnection {
+  /** Where ssh must start: its path to the socket is relative, because a whole path may be too long for a socket. */
+  readonly folder: string;
+  /** Arguments with which ssh opens its session over the master connection. If there is none, or if it refuses, ssh logs in by itself. */
+  readonly options: readonly string[];
+  /** Whether there is a socket. Its process may be dead. */
+  hasSocket(): boolean;
+  /** Whether the process answers. */
+  isAlive(): Promise<boolean>;
+  /** Logs in again in the background, and returns at once. Failures don't matter. */
+  open(sshConfigFile: string, host: string): void;
+}
+
+/** How long the background process outlives its last session. */
+const idleSeconds = 600;
+const answerLimitMs = 3_000;
+const nameShape = /^master-[0-9a-f]{16}$/;
+
+/**
+ * `folder` must belong to this user alone. `circumstances` is everything that a login depends on, such as the pinned host key: after a change, the
+ * connection that was opened before is not used.
+ */
+export function masterConnection(
+  folder: string,
+  circumstances: readonly string[],
+  environment: Environment,
+): MasterConnection {
+  const name = `master-${createHash("sha256").update(JSON.stringify(circumstances)).digest("hex").slice(0, 16)}`;
+  const path = ["-o", `ControlPath=./${name}`];
+  return {
+    folder,
+    options: [...path, "-o", "ControlMaster=no"],
+    hasSocket: () => existsSync(join(folder, name)),
+    isAlive: () => command({ folder, name }, "check", environment),
+    open: (sshConfigFile, host) => {
+      // The session ends at once, so that an ssh which finds that another one has become the master ends as well.
+      const words = ["-F", sshConfigFile, ...path, "-o", "ControlMaster=auto", "-o", `ControlPersist=${idleSeconds}`];
+      // Without our terminal, output and session: nobody waits for this process, and Ctrl-C doesn't reach it.
+      const child = spawn("ssh", [...words, "-T", host, "true"], {
+        cwd: folder,
+        env: { ...minimalEnvironment(environment) },
+        detached: true,
+        stdio: "ignore",
+      });
+      child.on("error", () => {}).unref();
+    },
+  };
+}
+
+/** Ends all master connections of a folder, with their sessions. Never throws: what doesn't answer is dead, or ends after its idle time. */
+export async function closeMasterConnections(folder: string, environment: Environment): Promise<void> {
+  const names = await socketNames(folder);
+  await Promise.all(
+    names.map(async (name) => {
+      await command({ folder, name }, "exit", environment);
+      await rm(join(folder, name), { force: true }).catch(() => {});
+    }),
+  );
+}
+
+/** Whether a folder has a master connection whose process answers. */
+export async function hasMasterConnection(folder: string, environment: Environment): Promise<boolean> {
+  const names = await socketNames(folder);
+  return (await Promise.all(names.map((name) => command({ folder, name }, "check", environment)))).includes(true);
+}
+
+async function socketNames(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isSocket() && nameShape.test(entry.name)).map(({ name }) => name);
+}
+
+/** Resolves with whether the process has obeyed. */
+async function command(
+  { folder, name }: { readonly folder: string; readonly name: string },
+  word: "check" | "exit",
+  environment: Environment,
+): Promise<boolean> {
+  // ssh wants a host, but connects to none.
+  const argv = ["ssh", "-F", "/dev/null", "-o", `ControlPath=./${name}`, "-O", word, "master"] as const;
+  try {
+    const run = { argv, cwd: folder, environment: minimalEnvironment(environment) };
+    return (await runProgram(run, AbortSignal.timeout(answerLimitMs))).status === 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,85 @@
+import { expect, test } from "bun:test";
+import { parseLastRecord } from "../../../../src/cluster/connections/last-record.ts";
+
+const directory = "/state/cloud/us-west-2/demo-0123456789abcdef";
+const node = {
+  id: "i-0123",
+  role: "master",
+  index: 0,
+  state: "running",
+  publicAddress: "192.0.2.1",
+  privateAddress: "10.0.0.1",
+  ssh: { host: "192.0.2.1", port: 22, user: "admin" },
+  web: { host: "192.0.2.1", httpPort: 80, httpsPort: 443 },
+};
+const cluster = {
+  id: "demo",
+  creationId: "0123456789abcdef",
+  backend: "cloud",
+  region: "us-west-2",
+  variant: "oss",
+  distribution: "debian-12",
+  state: "running",
+  createdAt: "2026-01-01T00:00:00.000Z",
+  expiresAt: "2026-01-01T02:00:00.000Z",
+  webScheme: "http",
+  nodes: [node],
+  directory: "/elsewhere",
+};
+
+const read = (change: object): unknown =>
+  parseLastRecord({ schemaVersion: 1, cluster: { ...cluster, ...change } }, directory);
+const withNode = (change: object): unknown => read({ nodes: [{ ...node, ...change }] });
+
+test("a record is read as it was written, but its folder is where it was found", () => {
+  const { createdAt, expiresAt, ...rest } = cluster;
+  expect(read({})).toEqual({
+    ...rest,
+    directory,
+    createdAt: new Date(createdAt),
+    expiresAt: new Date(expiresAt),
+  });
+});
+
+test("a node without an address has none", () => {
+  expect(withNode({ publicAddress: undefined, ssh: { ...node.ssh, host: "" } })).toMatchObject({
+    nodes: [{ publicAddress: undefined, ssh: { host: "" } }],
+  });
+});
+
+test.each([
+  ["another cluster", { id: "other" }],
+  ["another creation", { creationId: "fedcba9876543210" }],
+  ["another backend", { backend: "vm" }],
+  ["no region", { region: "../.." }],
+  ["an unknown variant", { variant: "x" }],
+  ["an unknown state", { state: "x" }],
+  ["no nodes", { nodes: [] }],
+  ["no list of nodes", { nodes: "x" }],
+])("a record of %s is none", (_what, change) => {
+  expect(read(change)).toBeUndefined();
+});
+
+test.each([
+  ["an option as its id", { id: "-oProxyCommand=x" }],
+  ["another role", { role: "x" }],
+  ["a negative index", { index: -1 }],
+  ["another state", { state: "x" }],
+  ["a user with a space", { ssh: { ...node.ssh, user: "a b" } }],
+  ["no port", { ssh: { ...node.ssh, port: 0 } }],
+  ["no web server", { web: undefined }],
+])("a node with %s makes it none", (_what, change) => {
+  expect(withNode(change)).toBeUndefined();
+});
+
+test("a host name is no address", () => {
+  expect(withNode({ ssh: { ...node.ssh, host: "evil.example.com" } })).toMatchObject({
+    nodes: [{ ssh: { host: "" } }],
+  });
+});
+
+test("other files are none", () => {
+  expect(parseLastRecord([], directory)).toBeUndefined();
+  expect(parseLastRecord({ schemaVersion: 2, cluster }, directory)).toBeUndefined();
+  expect(parseLastRecord({ schemaVersion: 1, cluster }, "/state/cloud/us-west-2/logs")).toBeUndefined();
+});
