@@ -8,7 +8,7 @@ test.skipIf(process.platform !== "linux").each([
   ["unlimited", "1"],
   ["0", "0"],
 ])("with a limit of %s, at most %s byte of a crash is written to disk", (limit, expected) => {
-  const shell = `ulimit -H -c ${limit} && exec "$0" "$1"`;
+  const shell = `ulimit -S -c 0 && ulimit -H -c ${limit} && exec "$0" "$1"`;
   const { stdout } = Bun.spawnSync(["sh", "-c", shell, process.execPath, program]);
   const lines = stdout.toString().split("\n");
   expect(lines[0]).toBe("true");
