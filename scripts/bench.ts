@@ -1,16 +1,18 @@
 /**
  * Measures what the product adds to the time that machines need: start-up, `create` at several sizes and on each kind of machines, `run`, `sync`; and how much sooner a restored cluster is there than a new one. Prints a table of ratios against
  * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, rsync and built executables.
- * Usage: bun run bench [start-up] [questions] [create] [sync] [run] [wait] [containers] [container-snapshots] [vm-snapshots] [vms]
+ * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [wait] [containers] [dcos] [container-snapshots] [vm-snapshots] [vms]
  */
 import { join } from "node:path";
+import { programs } from "./build.ts";
 import { measureContainers } from "./bench/containers.ts";
 import { createRows, measureCreate } from "./bench/create.ts";
+import { measureDcos } from "./bench/dcos.ts";
 import type { Row } from "./bench/measure.ts";
 import { measureQuestions } from "./bench/questions.ts";
 import { measureRun } from "./bench/run-command.ts";
 import { measureContainerSnapshots, measureVmSnapshots } from "./bench/snapshots.ts";
-import { measureStartUp } from "./bench/start-up.ts";
+import { measureSizes, measureStartUp } from "./bench/start-up.ts";
 import { measureSync } from "./bench/sync.ts";
 import { measureVms } from "./bench/vms.ts";
 import { measureWait } from "./bench/wait.ts";
@@ -25,6 +27,7 @@ interface Outcome {
 
 const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   "start-up": async () => ({ rows: await measureStartUp(executable) }),
+  size: async () => ({ rows: await measureSizes((await programs()).map((name) => join(dist, name))) }),
   questions: async () => ({ rows: await measureQuestions(executable) }),
   create: async () => {
     const figures = await measureCreate(executable);
@@ -34,6 +37,7 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   run: async () => ({ rows: await measureRun(executable) }),
   wait: async () => ({ rows: await measureWait(executable) }),
   containers: async () => ({ rows: await measureContainers(join(dist, "cluster-container")) }),
+  dcos: async () => ({ rows: [await measureDcos(join(dist, "cluster-container"))] }),
   "container-snapshots": async () => ({ rows: [await measureContainerSnapshots(join(dist, "cluster-container"))] }),
   "vm-snapshots": async () => ({ rows: [await measureVmSnapshots(join(dist, "cluster-vm"))] }),
   vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),

@@ -19,12 +19,12 @@ export const withoutNativeModules: BunPlugin = {
   },
 };
 
-/** The programs are only ever clients, log in to nodes directly, and transfer files without SFTP. */
+/** The programs are only ever clients, log in to nodes directly and with a key that they have read, and transfer files without SFTP. */
 export const withoutUnusedParts: BunPlugin = {
   name: "without unused parts",
   setup(build) {
-    build.onLoad({ filter: /\/ssh2\/lib\/(?:http-agents|keygen|server|protocol\/SFTP)\.js$/ }, () => ({
-      contents: "module.exports = {};",
+    build.onLoad({ filter: /\/ssh2\/lib\/(?:agent|http-agents|keygen|server|protocol\/SFTP)\.js$/ }, () => ({
+      contents: "module.exports = { isAgent: () => false };",
       loader: "js",
     }));
   },

@@ -32,6 +32,8 @@ async function git(...args: readonly string[]): Promise<string | undefined> {
 interface Compilation {
   readonly source: string;
   readonly plugins?: readonly BunPlugin[];
+  /** How many levels of nested functions get byte code; default: all. */
+  readonly bytecodeDepth?: number;
   /** Its last part becomes part of the bytes; map files may land beside it. */
   readonly outfile: string;
   readonly version: string;
@@ -39,10 +41,17 @@ interface Compilation {
   readonly platform?: { readonly target: Build.CompileTarget; readonly base: string };
 }
 
-/** What is put into a program in src/bin beside its sources. */
-export const programPlugins = async (program: string): Promise<readonly BunPlugin[]> => [
-  withPreparedHelp(await declared(root, program)),
-];
+/** How a program in src/bin is made, beyond what all are. */
+export type ProgramBuild = Pick<Compilation, "plugins" | "bytecodeDepth">;
+
+/**
+ * Byte code for nested functions takes a third of what a program adds to Bun. Without it, a command of cluster-container takes 2 to 5 ms more, one of
+ * cluster-cloud, with the cloud's SDK, 18 ms more: half as much again.
+ */
+export async function programBuild(program: string): Promise<ProgramBuild> {
+  const plugins = [withPreparedHelp(await declared(root, program))];
+  return program === "cluster-cloud" ? { plugins } : { plugins, bytecodeDepth: 1 };
+}
 
 const usualPlugins = [withoutNativeModules, withoutUnusedParts];
 
@@ -50,6 +59,7 @@ const usualPlugins = [withoutNativeModules, withoutUnusedParts];
 export async function compile({
   source,
   plugins,
+  bytecodeDepth,
   outfile,
   version,
   platform,
@@ -60,6 +70,7 @@ export async function compile({
     sourcemap: "linked",
     // Start-up: byte code and lazy chunks; either without the other two gains nothing or breaks top-level await.
     bytecode: true,
+    ...(bytecodeDepth !== undefined && { bytecodeDepth }),
     format: "esm",
     splitting: true,
     define: {
@@ -110,7 +121,7 @@ export async function buildProgram(program: string, version: string): Promise<st
   for (const signal of signals) process.on(signal, onSignal);
   try {
     const source = join(root, "src", "bin", `${program}.ts`);
-    await compile({ source, plugins: await programPlugins(program), outfile: join(folder, program), version });
+    await compile({ source, ...(await programBuild(program)), outfile: join(folder, program), version });
     await rename(join(folder, program), join(dist, program));
     return join(dist, program);
   } finally {

@@ -12,7 +12,7 @@ import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { programPlugins, programs } from "./build.ts";
+import { programBuild, programs } from "./build.ts";
 import { cutChangelog } from "./release/changelog.ts";
 import { commitAndTag, releasableCheckout } from "./release/checkout.ts";
 import { declaredPrograms } from "./release/declarations.ts";
@@ -68,7 +68,7 @@ async function buildAll(work: string, version: string, wanted: readonly Platform
   const builds: PlatformBuild[] = [];
   for (const platform of wanted) {
     const folder = join(work, platform.name);
-    builds.push(await buildPlatform(platform, { root, folder, programs: names, version, plugins: programPlugins }));
+    builds.push(await buildPlatform(platform, { root, folder, programs: names, version, build: programBuild }));
   }
   tellFaults(builds);
   if (!builds.some(isFit)) throw new Error("No platform is left to release for.");

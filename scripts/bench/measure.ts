@@ -89,7 +89,8 @@ export async function elapsed(argv: readonly string[], environment: Readonly<Rec
   const started = performance.now();
   const child = Bun.spawn([...argv], {
     env: environmentOf(environment),
-    stdio: ["ignore", "ignore", "ignore"],
+    // A pipe, as scripts use: the null device counts as a terminal until it has been asked. What these programs print fits into it.
+    stdio: ["ignore", "pipe", "ignore"],
   });
   const status = await child.exited;
   const seconds = (performance.now() - started) / 1000;

@@ -62,7 +62,7 @@ async function untilJobRuns(argv: readonly string[], environment: Readonly<Recor
   const deadline = performance.now() + tryLimitMs;
   for (;;) {
     try {
-      await time(["timeout", "20", ...argv], environment);
+      await time(["timeout", "60", ...argv], environment);
       return;
     } catch (error) {
       if (performance.now() > deadline) throw error;

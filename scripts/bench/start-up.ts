@@ -1,5 +1,5 @@
-/** How long the executable takes to say its version or help, against the smallest program that Bun compiles. */
-import { mkdtemp, rm } from "node:fs/promises";
+/** How long executables take to print their version or help, and how large they are, against the smallest program that Bun compiles. */
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../build.ts";
@@ -7,34 +7,55 @@ import type { Row } from "./measure.ts";
 import { interleaved, milliseconds } from "./measure.ts";
 
 const rounds = 100;
-const limit = 1.5;
+const questions = [
+  { words: ["--version"], limit: 1.1 },
+  { words: ["--help"], limit: 1.15 },
+  { words: ["create", "--help"], limit: 1.15 },
+] as const;
+const mostMegabytes = 5;
 
 export async function measureStartUp(executable: string): Promise<readonly Row[]> {
+  return await withHello(async (hello) => {
+    const commands = questions.map(({ words }) => [executable, ...words]);
+    const [reference = Number.NaN, ...seconds] = await interleaved([[hello], ...commands], rounds);
+    return questions.map(({ words, limit }, index) => ({
+      what: `start-up: ${words.join(" ")}`,
+      value: milliseconds(seconds[index] ?? Number.NaN),
+      reference: `${milliseconds(reference)} (compiled hello)`,
+      ratio: (seconds[index] ?? Number.NaN) / reference,
+      limit,
+    }));
+  });
+}
+
+export async function measureSizes(executables: readonly string[]): Promise<readonly Row[]> {
+  return await withHello(async (hello) => {
+    const megabytesOf = async (path: string): Promise<number> => (await stat(path)).size / 1e6;
+    const smallest = await megabytesOf(hello);
+    return await Promise.all(
+      executables.map(async (path) => {
+        const beyond = (await megabytesOf(path)) - smallest;
+        return {
+          what: `size: ${path.replace(/.*\//, "")} beyond a compiled hello`,
+          value: `${beyond.toFixed(1)} MB`,
+          reference: `${mostMegabytes} MB (hello has ${smallest.toFixed(0)} MB)`,
+          ratio: beyond / mostMegabytes,
+          limit: 1,
+        };
+      }),
+    );
+  });
+}
+
+async function withHello<Result>(use: (hello: string) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
   try {
-    const hello = await buildHello(folder);
-    const [reference, version, help] = (await interleaved(
-      [[hello], [executable, "--version"], [executable, "--help"]],
-      rounds,
-    )) as [number, number, number];
-    return [row("--version", version, reference), row("--help", help, reference)];
+    const source = join(folder, "hello.ts");
+    const hello = join(folder, "hello");
+    await Bun.write(source, 'console.log("hello");\n');
+    await compile({ source, outfile: hello, version: "0" });
+    return await use(hello);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-const row = (what: string, seconds: number, reference: number): Row => ({
-  what: `start-up: ${what}`,
-  value: milliseconds(seconds),
-  reference: `${milliseconds(reference)} (compiled hello)`,
-  ratio: seconds / reference,
-  limit,
-});
-
-async function buildHello(folder: string): Promise<string> {
-  const source = join(folder, "hello.ts");
-  const hello = join(folder, "hello");
-  await Bun.write(source, 'console.log("hello");\n');
-  await compile({ source, outfile: hello, version: "0" });
-  return hello;
 }

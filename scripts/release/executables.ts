@@ -1,8 +1,8 @@
 /** Builds every program for a platform and looks at what came out as closely as can be without that platform. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { BunPlugin } from "bun";
 import { compile } from "../build.ts";
+import type { ProgramBuild } from "../build.ts";
 import { baseExecutable } from "./base-executables.ts";
 import { isSignedByKey, signatureFaults, signedAdHoc } from "./code-signature.ts";
 import { output } from "./command.ts";
@@ -31,8 +31,7 @@ interface BuildRequest {
   readonly folder: string;
   readonly programs: readonly string[];
   readonly version: string;
-  /** What is put into a program beside its sources. */
-  readonly plugins: (program: string) => Promise<readonly BunPlugin[]>;
+  readonly build: (program: string) => Promise<ProgramBuild>;
 }
 
 export async function buildPlatform(platform: Platform, request: BuildRequest): Promise<PlatformBuild> {
@@ -53,7 +52,7 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
     const bun = { target: platform.target, base };
     const inputs = await compile({
       source,
-      plugins: await request.plugins(program),
+      ...(await request.build(program)),
       outfile: path,
       version,
       platform: bun,

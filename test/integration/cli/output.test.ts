@@ -78,6 +78,11 @@ test("a command that reports failures itself ends with its own exit code", async
   expect((await runExample(["fail", "status"])).exitCode).toBe(37);
 });
 
+test("core dumps are disabled without a word", async () => {
+  const { stderr } = await runExample(["fail", "x", "-v"]);
+  expect(stderr).not.toContain("core dumps");
+});
+
 test("a bug ends with exit code 70 and asks for a report; -vv shows where it happened", async () => {
   const quiet = await runExample(["fail", "bug", "-v"]);
   expect(quiet.exitCode).toBe(70);

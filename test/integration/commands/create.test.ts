@@ -50,7 +50,9 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     expect(ran.told).toContain("The installation has started: 1 master, 1 agent, 0 public agents.");
     expect(ran.told.at(-1)).toBe(`Next: ${next}`);
     expect(ran.told.join("\n")).not.toMatch(/terminate automatically|cost/);
-    expect(await readFile(summary, "utf8")).toStartWith("### Cluster created\n\n| Cluster | `mine` |\n");
+    const markdown = await readFile(summary, "utf8");
+    expect(markdown).toStartWith("### Cluster created\n\n| Cluster | `mine` |\n");
+    expect(markdown).toContain("| Phases | `Launch 1.3 s` |");
     expect(opened.destroyed).toEqual([]);
   }, 60_000);
 

@@ -43,3 +43,11 @@ test("who is aborted while waiting leaves the queue", async () => {
   first.resolve("first");
   expect(await Promise.all([running, last])).toEqual(["first", "last"]);
 });
+
+test("after an abort, a task doesn't start even if it is its turn", async () => {
+  const begun: string[] = [];
+  const aborted = AbortSignal.abort(new Error("given up"));
+  const running = createSemaphore(1).run(async () => void begun.push("task"), aborted);
+  expect((await failureOf(running)).message).toBe("given up");
+  expect(begun).toEqual([]);
+});

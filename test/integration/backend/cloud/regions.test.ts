@@ -59,6 +59,7 @@ test("in a region without a default network, the error asks for a subnet", async
   const request = fixture.request("default", oneNode);
   const error = await fixture.create(backend, request, neverAborted).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ id: "no-default-network", exitCode: 5 });
+  expect((error as ClusterError).message).toBe("Region sa-east-1 has no default network with a subnet.");
   expect((error as ClusterError).hint).toContain("`subnetId`");
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });

@@ -164,7 +164,7 @@ async function pathThatKills(program: string, words: string): Promise<string> {
 checks.each([
   ["it asks for the version", "qemu-system-x86_64", "--version"],
   ["it looks at a saved disk", "qemu-img", "info"],
-  ["it starts the network", "qemu-system-x86_64", "hubid=0,netdev=wire0"],
+  ["it starts the network", "qemu-system-x86_64", "hubid=0,netdev=socket0"],
   ["it starts the first machine", "qemu-system-x86_64", "vm-01234567-0"],
   ["it starts the last machine", "qemu-system-x86_64", "vm-01234567-1"],
 ])(

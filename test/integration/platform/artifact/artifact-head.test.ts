@@ -106,6 +106,8 @@ test.each([
   [404, "the server has no such file (HTTP 404).", 1],
   [410, "the server no longer has the file (HTTP 410).", 1],
   [400, "the server answered (HTTP 400).", 1],
+  [408, "the server answered (HTTP 408).", 4],
+  [425, "the server answered (HTTP 425).", 4],
   [429, "the server answered (HTTP 429).", 4],
   [503, "the server failed (HTTP 503).", 4],
 ])("a response %d is an error after %s requests", async (status, reason, asked) => {

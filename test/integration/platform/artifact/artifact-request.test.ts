@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { readArtifactHead } from "../../../../src/platform/artifact/artifact-head.ts";
 import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-location.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { artifactBytes, rangeAnswer, webServer } from "./artifact-server.ts";
 
 test.each([
@@ -14,4 +15,14 @@ test.each([
   const location = parseArtifactLocation(server.origin.replace("//", `//${user}`), "/").value!;
   await readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, new AbortController().signal);
   expect(server.requests.map((request) => request.headers.get("authorization"))).toEqual([authorization]);
+});
+
+test("a part without a Content-Range header is rejected, since its place is unknown", async () => {
+  await using server = webServer(() => new Response(artifactBytes(4096), { status: 206 }));
+  const location = parseArtifactLocation(server.origin, "/").value!;
+  const reading = readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, new AbortController().signal);
+  expect(await failureOf(reading)).toMatchObject({
+    id: "artifact-unreachable",
+    message: expect.stringContaining("without a Content-Range header"),
+  });
 });
