@@ -38,9 +38,9 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
   return {
     stream,
     take: async (count) => {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of stream(count)) chunks.push(chunk);
-      return Buffer.concat(chunks);
+      const taken: Uint8Array[] = [];
+      for await (const chunk of stream(count)) taken.push(chunk);
+      return Buffer.concat(taken);
     },
     endsWithin: async (limit) => {
       for (let left = limit; ;) {
