@@ -1,5 +1,5 @@
 /**
- * Builds the library for Node 20 and later into dist/library: an ES module for each source that it leads to, and type declarations. Bun takes
+ * Builds the library for Node 20 and later into dist/library: an ES module for each source that it imports, and type declarations. Bun uses
  * src/index.ts as it is.
  * Usage: bun run build:library
  */
@@ -10,18 +10,18 @@ import { buildVersion } from "./build.ts";
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
 
-/** What Node 20 lacks, and what stands for it in library/node-20.ts. */
+/** Features that Node 20 lacks, and their replacements in library/node-20.ts. */
 const substitutes: readonly (readonly [RegExp, string])[] = [
   [/\bPromise\.withResolvers\b/g, "node20.withResolvers"],
   [/\bMap\.groupBy\b/g, "node20.groupBy"],
   [/\bRegExp\.escape\b/g, "node20.escapePattern"],
 ];
 
-/** What the library must not reach: Bun itself, and what else is younger than Node 20. */
+/** Features that the library must not use: those of Bun, and those of later versions of Node. */
 const tooNew =
   /\bBun\.|["']bun(?::\w+)?["']|\bimport\.meta\.(?:dir|file|main|path)\b|\bArray\.fromAsync\b|\bObject\.groupBy\b|\bPromise\.try\b|\bIterator\.|\bnew (?:Async)?DisposableStack\b|\.(?:isSubsetOf|isSupersetOf|isDisjointFrom|symmetricDifference)\(/;
 
-/** Compiles all that src/index.ts leads to; `using` becomes what Node 20 can read. */
+/** Compiles src/index.ts and everything that it imports. `using` is converted for Node 20. */
 async function compile(outDir: string, project: string): Promise<void> {
   const compilerOptions = {
     target: "es2023",
@@ -54,7 +54,7 @@ interface Copying {
   readonly change: (path: string, text: string) => string;
 }
 
-/** Copies a file and those that it leads to: the declarations lead to fewer than the programs. */
+/** Copies a file and those that it imports. Declarations import fewer files than modules. */
 async function copyReached({ from, to, first, change }: Copying): Promise<void> {
   const ending = first.endsWith(".d.ts") ? ".d.ts" : ".js";
   const wanted = [first];
@@ -72,7 +72,7 @@ async function copyReached({ from, to, first, change }: Copying): Promise<void> 
 
 const relativeImport = /(\b(?:from |import\()"\.[^"]+)\.(?:ts|js)(")/g;
 
-/** A compiled module as Node 20 can run it; throws where it can not. */
+/** Converts a compiled module for Node 20. Throws if that isn't possible. */
 export function forNode20(path: string, text: string, version: string): string {
   const changed = substitutes.reduce((before, [pattern, substitute]) => before.replace(pattern, substitute), text);
   const found = changed.split("\n").find((line) => tooNew.test(line) && !/^\s*(?:\/?\*|\/\/)/.test(line));
@@ -85,14 +85,14 @@ export function forNode20(path: string, text: string, version: string): string {
   return lines.join("") + changed;
 }
 
-/** Who only types against the library needn't load the cloud's own types, which are many times as large and want a newer compiler. */
+/** Users of the library's types needn't load the SDK's types, which are much larger and need a newer compiler. */
 export function withoutPackages(path: string, text: string): string {
   const found = /(?:from |import\()"([^."][^"]*)"/.exec(text);
   if (found !== null) throw new Error(`the library's types lead to the package ${found[1]} in ${path}`);
   return text;
 }
 
-/** Builds it whole or not at all, and gives its folder. */
+/** Builds the library completely or not at all, and returns its folder. */
 export async function buildLibrary(version: string): Promise<string> {
   await mkdir(dist, { recursive: true });
   await using folder = await buildFolder();

@@ -1,5 +1,5 @@
 /**
- * Everything that can be said of the sources without running the product: format, lint, types, unused code, shell scripts
+ * Runs all static checks of the sources: format, lint, types, unused code, shell scripts
  * and the rules of the architecture. Exit code 1 if anything is wrong.
  * Usage: bun run check
  */
@@ -19,7 +19,7 @@ interface Result {
   readonly output: string;
 }
 
-/** A package's program, run by Bun: machines that have Bun need no Node. */
+/** Runs a package's program with Bun, because machines with Bun need no Node. */
 function tool(name: string, ...args: readonly string[]): readonly string[] {
   return [process.execPath, "--bun", join(root, "node_modules", ".bin", name), ...args];
 }
@@ -37,7 +37,7 @@ async function run({ name, argv }: Check): Promise<Result> {
   return { name, passed, seconds: (performance.now() - started) / 1e3, output: output.join("").trim() };
 }
 
-/** Files of the repository, also those not added yet, that begin with a line naming sh or bash. */
+/** Lists files of the repository, including untracked ones, whose first line names sh or bash. */
 async function shellScripts(): Promise<readonly string[]> {
   const listing = Bun.spawn(
     ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],

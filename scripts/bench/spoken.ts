@@ -1,13 +1,13 @@
-/** When a program says what it says. */
+/** Measures when a program prints its lines. */
 import { environmentOf } from "./measure.ts";
 
 export interface Line {
-  /** Since the program was started. */
+  /** Milliseconds since the start of the program. */
   readonly seconds: number;
   readonly text: string;
 }
 
-/** Runs a program to its end: all lines of its stderr; fails where it fails. */
+/** Runs a program to its end and returns all lines of its stderr. Throws if the program fails. */
 export async function spoken(
   argv: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -33,14 +33,14 @@ export async function spoken(
   return lines;
 }
 
-/** When the last of `count` such lines came. */
+/** Returns when the last of `count` matching lines was printed. */
 export function lastOf(lines: readonly Line[], pattern: RegExp, count: number): number {
   const found = lines.filter(({ text }) => pattern.test(text));
   if (found.length !== count) throw new Error(`${found.length} lines like ${pattern}, not ${count}`);
   return found.at(-1)?.seconds ?? Number.NaN;
 }
 
-/** The first such line's text. */
+/** Returns the first matching line. */
 export function findLine(lines: readonly Line[], pattern: RegExp): string {
   const found = lines.find(({ text }) => pattern.test(text));
   if (found === undefined) throw new Error(`no line like ${pattern}`);

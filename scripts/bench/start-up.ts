@@ -1,4 +1,4 @@
-/** How long executables take to print their version or help, and how large they are, against the smallest program that Bun compiles. */
+/** Measures how long executables take to print version and help, and their size, compared with the smallest program that Bun compiles. */
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

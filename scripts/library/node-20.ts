@@ -1,6 +1,6 @@
 /**
- * What the sources use of the language that Node 20 hasn't got yet. The build of the library puts these in their place, since a library must
- * not add to its user's globals. It can go when Node 20 needn't be served any more: 22 has the first two, 24 all.
+ * Replacements of language features that the sources use and Node 20 lacks. The build of the library inserts them, because a library must
+ * not change its user's globals. Drop them with the support of Node 20: Node 22 has the first two, 24 all.
  */
 
 /** For `Promise.withResolvers`. */
@@ -24,5 +24,5 @@ export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item, in
   return groups;
 }
 
-/** For `RegExp.escape`; for patterns that are not read as part of another word's escape, as all of ours are. */
+/** For `RegExp.escape`. The result must not directly follow an escape in a pattern, which never happens here. */
 export const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);

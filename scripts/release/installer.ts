@@ -1,10 +1,10 @@
-/** The release's install.sh: scripts/install.sh, told what it belongs to. */
+/** Creates the release's install.sh from scripts/install.sh and the values of the release. */
 
 interface InstallerFacts {
   readonly release: string;
-  /** Without the tag: releases lie below it, each in a folder of its tag. */
+  /** The URL without the tag. Each release is in a folder below it, named after its tag. */
   readonly downloadRoot: string;
-  /** A public key as in `id_ed25519.pub`, without its comment; undefined where the release is not signed. */
+  /** A public key as in `id_ed25519.pub`, without its comment; undefined if the release is not signed. */
   readonly signer: string | undefined;
 }
 

@@ -1,17 +1,17 @@
 import type { Build } from "bun";
 
 export interface Platform {
-  /** As in the names of the files of a release. */
+  /** The platform's name in the files of a release. */
   readonly name: string;
   readonly os: "linux" | "darwin";
-  /** As package registries and Bun's own packages call it. */
+  /** The name in package registries and Bun's packages. */
   readonly cpu: "x64" | "arm64";
   readonly target: Build.CompileTarget;
-  /** The package that holds Bun itself for this platform; `bun.lock` has its checksum. */
+  /** The package that contains Bun for this platform. `bun.lock` has its checksum. */
   readonly basePackage: string;
 }
 
-/** All that a release is made for. Bun's package for x64 on Linux is the baseline one (no AVX2): there is no other since 1.4. */
+/** All platforms of a release. Since 1.4, Bun's only package for x64 on Linux is the baseline one, without AVX2. */
 export const platforms: readonly Platform[] = [
   platform("linux", "x64", "bun-linux-x64-baseline"),
   platform("linux", "arm64", "bun-linux-arm64"),
@@ -24,6 +24,6 @@ function platform(os: Platform["os"], cpu: Platform["cpu"], target: Build.Compil
   return { name: `${os}-${cpu}`, os, cpu, target, basePackage };
 }
 
-/** The one that this process runs on, if a release has it. */
+/** The platform of this process, if releases support it. */
 export const ownPlatform = (): Platform | undefined =>
   platforms.find(({ os, cpu }) => os === process.platform && cpu === process.arch);

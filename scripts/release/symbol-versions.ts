@@ -1,9 +1,9 @@
-/** The oldest C library that our Linux executables must still start with. */
+/** The oldest C library that our Linux executables support. */
 const newest = [2, 17] as const;
 
 /**
- * Versions of the C library's symbols, named in a Linux executable, that glibc 2.17 lacks. Looks at every such name in the file, so
- * that it can only find too many.
+ * Finds versions of the C library's symbols in a Linux executable that glibc 2.17 lacks. Checks every such name in the file, so
+ * it may report too many, but never too few.
  */
 export function tooNewSymbolVersions(file: Buffer): readonly string[] {
   const names = new Set(file.toString("latin1").match(/GLIBC_\d+\.\d+(?:\.\d+)?/g));

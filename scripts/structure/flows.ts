@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Files in the order in which to read them to understand one thing that the program does. */
+/** Files in reading order, which explain one operation of the program. */
 export interface Flow {
   readonly title: string;
   readonly files: readonly string[];
 }
 
-/** The flows that CONTRIBUTING.md of a checkout describes; none where it has no such lists. */
+/** Reads the flows from a checkout's CONTRIBUTING.md; empty if it has none. */
 export async function readFlows(root: string): Promise<readonly Flow[]> {
   return parseFlows(await readFile(join(root, "CONTRIBUTING.md"), "utf8").catch(() => ""));
 }
