@@ -97,7 +97,7 @@ async function awaitLogin(
     const connection = await connections.connect(node, signal);
     if (!setsClock) return;
     const time = `@${(clock.now() / 1000).toFixed(3)}`;
-    const set = { argv: ["date", `--set=${time}`], sudo: true, limitMs: 20_000, task: "setting its clock" };
+    const set = { argv: ["date", `--set=${time}`], sudo: true, limitMs: loginLimitMs, task: "setting its clock" };
     const { status, stderr } = await connection.run(set, signal);
     if (status === 0) return;
     throw new ClusterError(

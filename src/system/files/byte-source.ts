@@ -37,7 +37,11 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
 
   return {
     stream,
-    take: async (count) => Buffer.concat(await Array.fromAsync(stream(count))),
+    take: async (count) => {
+      const taken: Uint8Array[] = [];
+      for await (const chunk of stream(count)) taken.push(chunk);
+      return Buffer.concat(taken);
+    },
     endsWithin: async (limit) => {
       for (let left = limit; ;) {
         const piece = await next(left + 1);
