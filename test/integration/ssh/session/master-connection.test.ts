@@ -1,5 +1,5 @@
 /** Sessions that share a login: what they print and how they end is the same as with a login of their own. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -127,8 +127,9 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
 
   beforeAll(async () => {
     hold.node = await startNode([]);
-    await node().warm();
   });
+  // Some of the tests end the connection.
+  beforeEach(async () => node().warm());
   afterAll(async () => node()[Symbol.asyncDispose]());
 
   test.each([
