@@ -83,7 +83,8 @@ test("another computer waits for the cluster and runs commands on it, strictly w
   // The cluster can be imported again, also on the computer that created it.
   await importThere(handedOver, handOver);
   await importCluster(await fixture.open(region), handOver, fixture.runtime, neverAborted);
-  expect((await readdir(imported.directory)).toSorted()).toEqual(["id_ed25519", "ip-detect", "known_hosts"]);
+  const files = ["id_ed25519", "ip-detect", "known_hosts", "last_record.json"];
+  expect((await readdir(imported.directory)).toSorted()).toEqual(files);
 }, 120_000);
 
 // Shows R130.

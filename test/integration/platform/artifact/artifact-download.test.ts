@@ -72,14 +72,17 @@ test.each([
   await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
   expect(bytes.equals(await readFile(artifact.path))).toBe(true);
   const [first, ...rest] = server.requests.map((text) => ({
-    offset: Number(/^range: bytes=(\d+)-\r/im.exec(text)?.[1]),
+    offset: Number(/^range: bytes=(\d+)-\r/im.exec(text)?.[1] ?? 0),
     validator: /^if-range: (.*?)\r/im.exec(text)?.[1],
   }));
-  expect(first).toEqual({ offset: Number.NaN, validator: undefined });
-  expect(rest[0]?.offset).toBeGreaterThan(0);
-  // On a busy computer, a connection may be closed before anything was read from it.
+  expect(first).toEqual({ offset: 0, validator: undefined });
+  // On a busy computer, a connection may be closed before anything was read from it: then nothing can be resumed yet.
+  expect(rest.at(-1)?.offset).toBeGreaterThan(0);
   expect(
-    rest.every(({ offset, validator }, index) => offset >= (rest[index - 1]?.offset ?? 0) && validator === value),
+    rest.every(
+      ({ offset, validator }, index) =>
+        offset >= (rest[index - 1]?.offset ?? 0) && validator === (offset > 0 ? value : undefined),
+    ),
   ).toBe(true);
 });
 
