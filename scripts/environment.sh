@@ -47,6 +47,23 @@ networks_of() { # FOLDER
   docker network ls --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' | grep -F " $1/" | cut -d ' ' -f 1
 }
 
+# The creation ids of container clusters whose state lies in FOLDER: their folders are called CLUSTER_ID-CREATION_ID.
+creations_of() { # FOLDER
+  find "$1" -type d -path '*/cluster-e2e/container' -prune -print 2>/dev/null |
+    while read -r folder; do
+      find "$folder" -mindepth 1 -maxdepth 2 -type d -name '*-????????????????' | sed -n 's/.*-\([0-9a-f]\{16\}\)$/\1/p'
+    done
+}
+
+# Docker removes a container before its network, volumes and images.
+end_creation() { # CREATION ID
+  label=label=cluster-e2e.creation-id=$1
+  docker ps --all --quiet --filter "$label" | xargs -r docker rm --force --volumes >/dev/null 2>&1 || :
+  docker network ls --quiet --filter "$label" | xargs -r docker network rm >/dev/null 2>&1 || :
+  docker volume ls --quiet --filter "$label" | xargs -r docker volume rm >/dev/null 2>&1 || :
+  docker images --quiet --filter "$label" | xargs -r docker rmi --force >/dev/null 2>&1 || :
+}
+
 # Podmans whose storage lies in FOLDER, each by its folder.
 podmans_of() { # FOLDER
   find "$1" -maxdepth 4 -path '*/podman/storage.conf' -exec dirname {} \; 2>/dev/null
@@ -76,4 +93,5 @@ end_all_of() { # FOLDER
   for process in $(processes_of "$1"); do kill -KILL "$process" 2>/dev/null || :; done
   for container in $(containers_of "$1"); do docker rm --force --volumes "$container" >/dev/null || :; done
   for network in $(networks_of "$1"); do docker network rm "$network" >/dev/null || :; done
+  for creation in $(creations_of "$1"); do end_creation "$creation"; done
 }
