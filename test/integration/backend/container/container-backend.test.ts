@@ -35,7 +35,11 @@ async function openMachine() {
   const world = await ContainerWorld.open();
   const { progress, steps, told } = recordingProgress();
   const clock = { now: () => Date.now(), sleep: async () => {} };
-  const backend = await openContainerBackend({ engine: "docker" }, { ...world, clock, progress }, never);
+  const backend = await openContainerBackend(
+    { engine: "docker" },
+    { environment: world.environment, clock, progress },
+    never,
+  );
   const root = join(world.stateFolder, "cluster-e2e", "container", "docker");
   const directory = creationDirectory(root, request.clusterId, creationId);
   await mkdir(root, { recursive: true });
@@ -202,8 +206,8 @@ checks("the console output of each node has the node's name", async () => {
   const creation = await launched(machine);
   await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("it boots\n") });
   const outputs = await machine.backend.consoleOutput(await creation.look(never), never);
-  expect(outputs.map(({ name, text }) => [name, text])).toEqual([
-    ["master_0.console.txt", "it boots"],
+  expect(outputs.map(({ name, text }) => [name, text]).toSorted()).toEqual([
     ["agent_0.console.txt", "it boots"],
+    ["master_0.console.txt", "it boots"],
   ]);
 });

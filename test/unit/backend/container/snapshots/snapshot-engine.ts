@@ -62,7 +62,9 @@ export class SnapshotEngine {
     return command === "history" ? "1.5 kB\n70 MB" : "";
   }
 
-  #imageIds = (): readonly string[] => [...this.images.keys()].map((_, place) => idOf(place));
+  #imageIds(): readonly string[] {
+    return [...this.images.keys()].map((_, place) => idOf(place));
+  }
 
   async #change(words: readonly string[]): Promise<string> {
     const [command = "", ...rest] = words;
