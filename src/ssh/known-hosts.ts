@@ -18,15 +18,21 @@ export interface KnownHosts {
  */
 export function createKnownHosts(path: string): KnownHosts {
   const pinned = new Map<string, Buffer>();
+  const state = { text: "" };
   const writing: { current?: Promise<void> | undefined; next?: Promise<void> } = {};
 
   const load = async (): Promise<void> => {
-    for (const [name, key] of parseKnownHosts(await readIfThere(path))) if (!pinned.has(name)) pinned.set(name, key);
+    const text = await readIfThere(path);
+    if (text === state.text) return;
+    for (const [name, key] of parseKnownHosts(text)) if (!pinned.has(name)) pinned.set(name, key);
+    state.text = text;
   };
   const write = async (): Promise<void> => {
     await load();
     try {
-      await writePrivateFile(path, knownHostsText(pinned));
+      const text = knownHostsText(pinned);
+      await writePrivateFile(path, text);
+      state.text = text;
     } catch (error) {
       throw notWritten(path, error);
     }

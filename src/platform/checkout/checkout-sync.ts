@@ -60,7 +60,8 @@ async function askState(
   signal: AbortSignal,
 ): Promise<CheckoutState> {
   const argv = ["sh", "-c", stateScript(layouts)];
-  const result = await connection.run({ argv, sudo: true, limitMs, task: "checking what is installed" }, signal);
+  const task = "checking what is installed";
+  const result = await connection.run({ argv, sudo: true, limitMs, task, isOutputHidden: true }, signal);
   if (result.status === syncStatuses.failed || result.status === syncStatuses.notInstalled)
     throw syncFailed(reference, result);
   if (result.status !== 0) {
