@@ -206,8 +206,8 @@ checks("the console output of each node has the node's name", async () => {
   const creation = await launched(machine);
   await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("it boots\n") });
   const outputs = await machine.backend.consoleOutput(await creation.look(never), never);
-  expect(outputs.map(({ name, text }) => [name, text]).toSorted()).toEqual([
-    ["agent_0.console.txt", "it boots"],
-    ["master_0.console.txt", "it boots"],
+  expect(outputs.map(({ name, text }) => `${name}: ${text}`).toSorted()).toEqual([
+    "agent_0.console.txt: it boots",
+    "master_0.console.txt: it boots",
   ]);
 });
