@@ -1,10 +1,14 @@
 /** Clusters of a scripted engine. Its program is real; its containers are SSH servers in this process. */
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
 import type { ContainerOptions } from "../../../../src/backend/container/container-options.ts";
+import { containerChecks } from "../../../../src/backend/container/checks.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
 import { defaultDistribution } from "../../../../src/backend/container/launch/distributions.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import type { Creation, CreationRequest } from "../../../../src/model/creation.ts";
@@ -14,6 +18,8 @@ import type { EngineAnswer } from "../../../faults/worlds/scripted-engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack } from "../../../support/install-machine.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
+
+setDefaultTimeout(60_000);
 
 const never = new AbortController().signal;
 const creationId = "0123456789abcdef";
@@ -46,6 +52,7 @@ async function openMachine() {
   return {
     world,
     backend,
+    progress,
     steps,
     told,
     root,
@@ -210,4 +217,43 @@ checks("the console output of each node has the node's name", async () => {
     "agent_0.console.txt: it boots",
     "master_0.console.txt: it boots",
   ]);
+});
+
+checks("doctor reports what interrupted creates and lost clusters left, with the commands that remove it", async () => {
+  await using machine = await openMachine();
+  const { world, directory, progress } = machine;
+  await beginCreation(directory, "own", creationId);
+  await launched(machine);
+  for (const { id } of world.engine.containers) await world.engine.kill(id);
+  const orphan = describeSnapshot("fedcba9876543210", "master");
+  const torn = describeSnapshot(creationId, "agent");
+  const ids = [orphan, torn].map(({ Id }) => `${Id}\n`).join("");
+  await using _ = world.strike(
+    { call: "images", when: "before", answer: printed(ids) },
+    { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
+  );
+  const runtime = { environment: world.environment, clock: systemClock, progress };
+  const check = containerChecks("docker", runtime, never).find(({ name }) => name === "leftovers")!;
+  const told = outcomeText(await check.run(never));
+  expect(told).toContain('The snapshot "installed" of cluster "own" has outlived it.');
+  expect(told).toContain(`docker image rm ${orphan.RepoTags[0]}`);
+  expect(told).toContain('The snapshot "installed" of cluster "own" is incomplete.');
+  expect(told).toMatch(/cluster-container snapshot --cluster-id own (?:--engine docker )?delete installed/);
+});
+
+/** The image of one node, of a cluster of two. */
+const describeSnapshot = (creation: string, role: string) => ({
+  Id: (role === "master" ? "1" : "2").repeat(64),
+  RepoTags: [`localhost/cluster-e2e-snapshot:${creation}-installed-${role}_0`],
+  Created: "2026-01-01T00:00:00Z",
+  Config: {
+    Labels: {
+      [labelNames.clusterId]: "own",
+      [labelNames.creationId]: creation,
+      [labelNames.counts]: "master=1 agent=1 public_agent=0",
+      [labelNames.snapshot]: "installed",
+      [labelNames.role]: role,
+      [labelNames.index]: "0",
+    },
+  },
 });
