@@ -1,6 +1,6 @@
 /** New clusters from a snapshot of real QEMUs whose disks hold a program that only counts. Nobody can log in to it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
@@ -213,11 +213,13 @@ checks(
     expect(await refusal("copy")).toMatchObject({ id: "key-missing", message: expect.stringContaining("The SSH key") });
     await writeFile(privateKey, key);
     const disk = join(folder, "agent_0", "disk.qcow2");
+    const { size } = await stat(disk);
     await appendFile(disk, "x");
     expect(await refusal("copy")).toMatchObject({
       id: "snapshot-unusable",
       message: expect.stringContaining("agent_0/disk.qcow2 has changed"),
     });
+    await truncate(disk, size);
     expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
   },
   60_000,

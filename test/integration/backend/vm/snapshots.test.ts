@@ -28,8 +28,8 @@ const cluster = (): StoredCluster => state.cluster!;
 const nodes = () => cluster().facts.nodes;
 const monitors = (): readonly string[] => nodes().map((node) => machineFiles(cluster().directory, node).folder);
 
-function runtime(path?: string): Runtime {
-  const own = { XDG_STATE_HOME: join(state.folder!.path, "state"), ...(path !== undefined && { PATH: path }) };
+function runtime(path?: string, folder = state.folder!.path): Runtime {
+  const own = { XDG_STATE_HOME: join(folder, "state"), ...(path !== undefined && { PATH: path }) };
   return { environment: { ...process.env, ...own }, clock: systemClock, progress };
 }
 
@@ -56,6 +56,7 @@ beforeAll(async () => {
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await untilCounting();
+  await snapshots().create(await record(), "counted", never);
 }, 120_000);
 
 afterAll(async () => {
@@ -69,16 +70,18 @@ checks(
   `machines go on after a snapshot, and a restore brings them back to it (${lack ?? "here"})`,
   async () => {
     const before = await counts();
-    await snapshots().create(await record(), "counted", never);
+    await snapshots().create(await record(), "own", never);
     expect(await states()).toEqual(["running", "running"]);
     expect(steps.at(-1)).toBe("Save memory and disks: done");
-    const [snapshot] = await snapshots().list(await record(), never);
-    expect(snapshot).toMatchObject({ name: "counted", isComplete: true });
+    expect(await snapshots().list(await record(), never)).toMatchObject([
+      { name: "counted", isComplete: true },
+      { name: "own", isComplete: true },
+    ]);
     const saved = await counts();
     const haveGoneOn = async () => (await counts()).every((count, place) => count > saved[place]! + 40);
     await until("machines that count on for two seconds", haveGoneOn, { limitMs: 50_000, everyMs: 200 });
     const later = await counts();
-    await snapshots().restore(await record(), "counted", never);
+    await snapshots().restore(await record(), "own", never);
     expect(steps.slice(-2)).toEqual(["Check the snapshot: done", "Restore memory and disks: done"]);
     const restored = await counts();
     expect(await states()).toEqual(["running", "running"]);
@@ -87,6 +90,7 @@ checks(
       expect(restored[place]!).toBeLessThan(later[place]!);
     }
     await untilCounting();
+    await snapshots().delete(await record(), "own", never);
     expect((await record()).nodes.map(({ state: each, ssh }) => [each, ssh.port])).toEqual(
       nodes().map(({ ports }) => ["running", ports.ssh]),
     );
@@ -264,10 +268,15 @@ checks(
 checks(
   "removing the cluster removes its snapshots",
   async () => {
-    const backend = createVmBackend(runtime());
-    await backend.remove(await record(), never);
-    expect(await stat(snapshotsFolder(cluster().directory)).catch(() => "gone")).toBe("gone");
-    expect(await isRunning(machineFiles(cluster().directory, nodes()[0]!))).toBe(false);
+    await using folder = await scratchFolder();
+    const own = runtime(undefined, folder.path);
+    const { directory, facts } = await startCountingMachines(folder.path, own);
+    const backend = createVmBackend(own);
+    const found = (await backend.find("counting", never))!;
+    await backend.snapshots!.create(found, "counted", never);
+    await backend.remove(found, never);
+    expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
+    for (const node of facts.nodes) expect(await isRunning(machineFiles(directory, node))).toBe(false);
   },
   60_000,
 );
