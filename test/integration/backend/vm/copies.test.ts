@@ -85,7 +85,7 @@ afterAll(async () => {
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-checks(`a plan says what would be made, and makes nothing (${lack ?? "here"})`, async () => {
+checks(`a plan says what a copy would create, and creates nothing (${lack ?? "here"})`, async () => {
   const before = await readdir(root(), { recursive: true });
   const { facts, lines } = await summarizeCopy(backend(), { clusterId: "copy", from }, never);
   expect(facts).toMatchObject({
@@ -166,7 +166,7 @@ checks(
   60_000,
 );
 
-checks("what doesn't exist, and an id that is taken, are refused", async () => {
+checks("unknown clusters, unknown snapshots and a taken id are refused", async () => {
   const other = { clusterId: "copy", from: { ...from, name: "other" } };
   expect(await failureOf(summarizeCopy(backend(), other, never))).toMatchObject({
     id: "snapshot-not-found",

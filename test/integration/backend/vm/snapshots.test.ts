@@ -67,7 +67,7 @@ afterAll(async () => {
 const checks = test.skipIf(lack !== undefined);
 
 checks(
-  `machines go on after a snapshot, and a restore brings them back to it (${lack ?? "here"})`,
+  `machines continue after a snapshot, and a restore takes them back to it (${lack ?? "here"})`,
   async () => {
     const before = await counts();
     await snapshots().create(await record(), "own", never);
@@ -99,7 +99,7 @@ checks(
 );
 
 checks(
-  "machines that are gone come back too",
+  "a restore also starts machines that have ended",
   async () => {
     await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
     expect((await record()).nodes.map((node) => node.state)).toEqual(["ended", "ended"]);
@@ -111,7 +111,7 @@ checks(
   60_000,
 );
 
-checks("a name is taken once, and one that nothing has is not found", async () => {
+checks("a name can't be used twice, and an unknown name is not found", async () => {
   expect(await failureOf(snapshots().create(await record(), "counted", never))).toMatchObject({
     id: "snapshot-exists",
   });
@@ -177,7 +177,7 @@ checks.each([
   ["it starts the first machine", "qemu-system-x86_64", "vm-01234567-0"],
   ["it starts the last machine", "qemu-system-x86_64", "vm-01234567-1"],
 ])(
-  "a restore that is killed when %s can be repeated, and then nothing is left of it",
+  "a restore that is killed when %s can be repeated, which removes what it left",
   async (_, program, words) => {
     const env = { ...runtime(await pathThatKills(program, words)).environment };
     const own = join(import.meta.dir, "restore-program.ts");
@@ -198,7 +198,7 @@ checks.each([
 const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
 
 test.skipIf(mountLack !== undefined)(
-  `a full disk ends a snapshot with a clear error, leaves nothing of it, and the machines go on (${mountLack ?? "here"})`,
+  `a full disk ends a snapshot with a clear error, leaves nothing behind, and the machines continue (${mountLack ?? "here"})`,
   async () => {
     const folder = snapshotsFolder(cluster().directory);
     await Bun.$`mount -t tmpfs -o size=1m tmpfs ${folder}`.quiet();
@@ -216,7 +216,7 @@ test.skipIf(mountLack !== undefined)(
 );
 
 checks(
-  "two restores at once take turns",
+  "of two concurrent restores, one waits for the other",
   async () => {
     const again = async () => snapshots().restore(await record(), "counted", never);
     await Promise.all([again(), again()]);
@@ -227,7 +227,7 @@ checks(
 );
 
 checks(
-  "an interrupted snapshot leaves nothing, and the machines go on",
+  "an interrupted snapshot leaves nothing behind, and the machines continue",
   async () => {
     const interrupted = new AbortController();
     const making = snapshots().create(await record(), "cut", interrupted.signal);
@@ -242,7 +242,7 @@ checks(
 );
 
 checks(
-  "machines that a killed program left paused go on as soon as anything looks at the cluster, unless another works on them",
+  "the paused machines of a killed program continue at the next look at the cluster, unless another process works on them",
   async () => {
     const { directory } = cluster();
     await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], never)));
