@@ -24,14 +24,17 @@ export interface Watching {
   readonly place: Place;
   /** The clock time at which the API had confirmed all launches. */
   readonly launchedMs: number;
-  /** Since which clock time a machine has been running without a public address, by its id. Kept up to date by each look. */
+  /**
+   * Since which clock time a machine has been running without a public address, by its id. Kept up to date by each
+   * look.
+   */
   readonly withoutAddress: Map<string, number>;
 }
 
 /**
- * Looks at all machines of a creation with one request. Throws `machine-failed` if one of them ended or gets no public address, and `cluster-exists` if an older creation of
- * the same id shows up. A machine whose tags aren't complete yet, as in the first moments, counts as not seen. Returns `undefined` if no machine is
- * visible.
+ * Looks at all machines of a creation with one request. Throws `machine-failed` if one of them ended or gets no public
+ * address, and `cluster-exists` if an older creation of the same id shows up. A machine whose tags aren't complete yet,
+ * as in the first moments, counts as not seen. Returns `undefined` if no machine is visible.
  */
 export async function lookAtMachines(
   api: CloudApi,
@@ -57,8 +60,8 @@ export async function lookAtMachines(
 }
 
 /**
- * Two networks can each hold the same id at the same moment. Then the later creation yields. Own machines are known by their ids, since their tags may
- * not be complete yet; as long as none is visible, the question stays open.
+ * Two networks can each hold the same id at the same moment. Then the later creation yields. Own machines are known by
+ * their ids, since their tags may not be complete yet; as long as none is visible, the question stays open.
  */
 function assertElder(
   launched: readonly Instance[],
