@@ -24,7 +24,7 @@ class IncompleteAnswer extends UnreadableAnswer {
 /**
  * Judges a response as it arrives. Only two kinds come from EC2: a success with the whole XML document of an action,
  * and a failure with EC2's own error. Anything else may come from a proxy, a captive portal or a broken server. The SDK
- * would take much of that for an empty answer or for a refusal.
+ * would read much of that as an empty answer or a refusal.
  */
 export async function judgeResponse(response: Response): Promise<Response> {
   const text = await response.text();
@@ -102,7 +102,7 @@ export function judgeAnswers(client: EC2Client): void {
         if (missing !== undefined) throw new IncompleteAnswer(`its answer lacks ${missing}`);
         return result;
       },
-    // Inside of the retries, outside of the parser.
+    // Runs inside the retries, but outside the parser.
     { step: "deserialize", priority: "high", name: "judgeAnswers" },
   );
 }

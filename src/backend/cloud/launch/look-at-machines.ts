@@ -46,7 +46,7 @@ export async function lookAtMachines(
   const ownIds = new Set(watching.machineIds);
   const isOwn = ({ InstanceId = "" }: Instance): boolean => ownIds.has(InstanceId);
   const launched = instances.filter(isOwn);
-  assertElder(
+  assertOldest(
     launched,
     instances.filter((instance) => !isOwn(instance)),
     watching,
@@ -61,9 +61,9 @@ export async function lookAtMachines(
 
 /**
  * Two networks can each hold the same id at the same moment. Then the later creation yields. Own machines are known by
- * their ids, since their tags may not be complete yet; as long as none is visible, the question stays open.
+ * their ids, since their tags may not be complete yet; while none is visible, nothing can be decided.
  */
-function assertElder(
+function assertOldest(
   launched: readonly Instance[],
   others: readonly Instance[],
   watching: Watching,
@@ -118,7 +118,7 @@ function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, nu
   if (failed.length === 0) return;
   const names = failed.map((machine) => `${nodeReference(machine)} (${machine.id})`).join(", ");
   throw new ClusterError("machine-failed", `The cloud gave ${names} no public address in two minutes.`, {
-    hint: "Name a subnet that gives public addresses with `subnetId`. The account's limit of addresses may be reached, too.",
+    hint: "Pass a subnet that assigns public addresses with `subnetId`. Or the account has reached its limit of addresses.",
     facts: { machines: failed.map(({ id }) => id) },
   });
 }
