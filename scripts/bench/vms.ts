@@ -113,7 +113,7 @@ function startOne({ argv, copy }: Machine, image: string): RunningMachine {
   const begun = time(words).then(() =>
     Bun.spawn(
       argv.filter((word) => word !== "-daemonize"),
-      { env: environmentOf({}), stdio: ["ignore", "ignore", "inherit"] },
+      { cwd: copy, env: environmentOf({}), stdio: ["ignore", "ignore", "inherit"] },
     ),
   );
   return {

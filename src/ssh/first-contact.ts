@@ -9,6 +9,7 @@ import type { KnownHosts } from "./known-hosts.ts";
 import { openConnection } from "./connection/open-connection.ts";
 import { type Destination, targetOf } from "./connection/destination.ts";
 import { readPublicKey } from "./connection/wire.ts";
+import { lastLine } from "../system/last-line.ts";
 
 export interface FirstContact {
   readonly destination: Destination;
@@ -174,7 +175,7 @@ function notYetSwitched({ destination }: FirstContact): ClusterError {
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
   const { name } = targetOf(destination);
-  const reason = stderr.trim().split("\n").at(-1) || "the cause is not known";
+  const reason = lastLine(stderr) || "the cause is not known";
   return new ClusterError("remote-command-failed", `Cannot give ${name} its own host key: ${reason}.`, {
     hint: "Its disk may be full, or its image may differ too much from the distribution: choose another image, or try again.",
     transient,

@@ -50,7 +50,7 @@ export interface Watchdog extends Disposable {
 
 export function watchdog(limitMs: number, signal: AbortSignal): Watchdog {
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), limitMs);
+  const timer = setTimeout(() => limit.abort(), Math.max(0, limitMs));
   return {
     signal: AbortSignal.any([signal, limit.signal]),
     hasExpired: () => limit.signal.aborted && !signal.aborted,

@@ -82,7 +82,7 @@ function leftText(
 ): string {
   const things = [
     ...containers.map((container) => `container ${shortId(container)}`),
-    ...networks.map(({ id }) => `network ${id.slice(0, 12)}`),
+    ...networks.map((network) => `network ${shortId(network)}`),
   ];
   return `Left behind: ${things.join(", ")} (${[...problems].join("; ")}).`;
 }

@@ -12,6 +12,7 @@ import { parseState } from "./checkout-state.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import type { Checkout } from "./checkout.ts";
 import type { Layout } from "../layout.ts";
+import { lastLine } from "../../system/last-line.ts";
 
 export interface SyncTarget {
   readonly connection: Connection;
@@ -61,12 +62,12 @@ async function askState(
   const argv = ["sh", "-c", stateScript(layouts)];
   const task = "checking what is installed";
   const result = await connection.run({ argv, sudo: true, limitMs, task, isOutputHidden: true }, signal);
-  if (result.status === syncStatuses.failed) throw transferFailed(reference, result);
-  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
+  if (result.status === syncStatuses.failed || result.status === syncStatuses.notInstalled)
+    throw syncFailed(reference, result);
   if (result.status !== 0) {
     throw new ClusterError(
       "remote-command-failed",
-      `Cannot find out what is installed on ${reference}: ${lastLine(result)}.`,
+      `Cannot find out what is installed on ${reference}: ${reasonOf(result)}.`,
       {
         hint: "Inspect that node: the run command with `noTestEnv` opens a shell on it.",
         facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
@@ -88,21 +89,20 @@ async function askForSums(
   const stdin = sumsInput(files);
   const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "comparing files" }, signal);
   if (result.status === 0) return parseSums(result.stdout);
-  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
-  throw transferFailed(reference, result);
+  throw syncFailed(reference, result);
 }
 
 async function unpack(plan: SyncPlan, { connection, reference }: SyncTarget, signal: AbortSignal): Promise<void> {
   const argv = ["sh", "-c", unpackScript(plan)];
   const stdin = checkoutArchive(plan);
   const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "syncing the checkout" }, signal);
-  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
-  if (result.status !== 0) throw transferFailed(reference, result);
+  if (result.status !== 0) throw syncFailed(reference, result);
 }
 
-function transferFailed(reference: string, result: RemoteResult): ClusterError {
+function syncFailed(reference: string, result: RemoteResult): ClusterError {
+  if (result.status === syncStatuses.notInstalled) return notInstalled(reference, reasonOf(result));
   const isFull = /no space left on device|disk quota exceeded/i.test(result.stderr);
-  const reason = isFull ? "no space is left on its disk" : lastLine(result);
+  const reason = isFull ? "no space is left on its disk" : reasonOf(result);
   return new ClusterError(
     "transfer-failed",
     `Cannot sync the checkout to ${reference}: ${reason}. The node still has its previous files.`,
@@ -120,4 +120,4 @@ const notInstalled = (reference: string, reason: string): ClusterError =>
     facts: { node: reference },
   });
 
-const lastLine = ({ status, stderr }: RemoteResult): string => stderr.trim().split("\n").at(-1) || `status ${status}`;
+const reasonOf = ({ status, stderr }: RemoteResult): string => lastLine(stderr) || `status ${status}`;

@@ -30,7 +30,7 @@ const shortPauseMs = 3000;
 export function createMachineWatch({ cluster, describe, deadlineMs, clock }: MachineWatchRequest): MachineWatch {
   const latest = { record: cluster, askedAtMs: clock.now() };
   const refresh = async (signal: AbortSignal): Promise<ClusterRecord> => {
-    using limit = watchdog(Math.max(0, Math.min(describeLimitMs, deadlineMs - clock.now())), signal);
+    using limit = watchdog(Math.min(describeLimitMs, deadlineMs - clock.now()), signal);
     try {
       return await describe(limit.signal);
     } catch (error) {

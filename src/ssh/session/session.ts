@@ -18,6 +18,7 @@ import {
 } from "./session-line.ts";
 import { createSshMessages, type SshMessages } from "../ssh-messages.ts";
 import { renderSessionScript, type SessionScript } from "./session-script.ts";
+import { lastLine } from "../../system/last-line.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */
@@ -199,7 +200,7 @@ async function deliver(
   way.connection = await request.connect(signal);
   const result = await way.connection.run(deliverCommand(transport, script), signal);
   if (result.status === 0) return;
-  const reason = result.stderr.trim().split("\n").at(-1) || `status ${result.status}`;
+  const reason = lastLine(result.stderr) || `status ${result.status}`;
   throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
     hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
     facts: { node: request.host },

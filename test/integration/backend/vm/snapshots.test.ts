@@ -11,8 +11,9 @@ import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-f
 import { lockMachines } from "../../../../src/backend/lock-machines.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import type { Snapshots } from "../../../../src/model/snapshots.ts";
-import { systemClock, silentProgress, type Runtime } from "../../../../src/system/runtime.ts";
+import { systemClock, type Runtime } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 import { readCount, startCountingMachines } from "./counting-machines.ts";
@@ -20,6 +21,8 @@ import { readCount, startCountingMachines } from "./counting-machines.ts";
 const lack =
   process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
 const never = new AbortController().signal;
+/** How the steps of all commands ended. */
+const { progress, steps } = recordingProgress();
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
 const cluster = (): StoredCluster => state.cluster!;
 const nodes = () => cluster().facts.nodes;
@@ -27,7 +30,7 @@ const monitors = (): readonly string[] => nodes().map((node) => machineFiles(clu
 
 function runtime(path?: string): Runtime {
   const own = { XDG_STATE_HOME: join(state.folder!.path, "state"), ...(path !== undefined && { PATH: path }) };
-  return { environment: { ...process.env, ...own }, clock: systemClock, progress: silentProgress };
+  return { environment: { ...process.env, ...own }, clock: systemClock, progress };
 }
 
 /** As a new command would open them. */
@@ -68,6 +71,7 @@ checks(
     const before = await counts();
     await snapshots().create(await record(), "counted", never);
     expect(await states()).toEqual(["running", "running"]);
+    expect(steps.at(-1)).toBe("Save memory and disks: done");
     const [snapshot] = await snapshots().list(await record(), never);
     expect(snapshot).toMatchObject({ name: "counted", isComplete: true });
     const saved = await counts();
@@ -75,6 +79,7 @@ checks(
     await until("machines that count on for two seconds", haveGoneOn, { limitMs: 50_000, everyMs: 200 });
     const later = await counts();
     await snapshots().restore(await record(), "counted", never);
+    expect(steps.slice(-2)).toEqual(["Check the snapshot: done", "Restore memory and disks: done"]);
     const restored = await counts();
     expect(await states()).toEqual(["running", "running"]);
     for (const place of [0, 1]) {
@@ -240,7 +245,7 @@ checks(
     await mkdir(join(snapshotsFolder(directory), ".cut"));
     await writeFile(join(directory, "paused"), "");
     {
-      await using _ = await lockMachines(directory, { clock: systemClock, progress: silentProgress }, never);
+      await using _ = await lockMachines(directory, { clock: systemClock, progress }, never);
       await record();
       expect(await states()).toEqual(["paused", "paused"]);
     }
