@@ -19,14 +19,22 @@ export const withoutNativeModules: BunPlugin = {
   },
 };
 
-/** The programs are only ever clients, log in to nodes directly and with a key that they have read, and transfer files without SFTP. */
+/**
+ * The programs are only ever clients, log in to nodes directly with a key that they have read and that has no passphrase, transfer files without SFTP, and never
+ * run in a browser. */
 export const withoutUnusedParts: BunPlugin = {
   name: "without unused parts",
   setup(build) {
-    build.onLoad({ filter: /\/ssh2\/lib\/(?:agent|http-agents|keygen|server|protocol\/SFTP)\.js$/ }, () => ({
-      contents: "module.exports = { isAgent: () => false };",
-      loader: "js",
-    }));
+    build.onLoad(
+      {
+        filter:
+          /\/(?:ssh2\/lib\/(?:agent|http-agents|keygen|server|protocol\/SFTP)|bcrypt-pbkdf\/index|bowser\/es5)\.js$/,
+      },
+      () => ({
+        contents: "module.exports = { isAgent: () => false };",
+        loader: "js",
+      }),
+    );
   },
 };
 
