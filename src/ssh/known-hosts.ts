@@ -13,8 +13,9 @@ export interface KnownHosts {
 }
 
 /**
- * Many nodes may pin concurrently. Callers that arrive while the file is being written share the next write, so that 300 nodes cost a few flushes
- * instead of 300. Only one process at a time writes a cluster's file: the one that creates the cluster.
+ * Many nodes may pin concurrently. Callers that arrive while the file is being written share the next write, so that
+ * 300 nodes cost a few flushes instead of 300. Only one process at a time writes a cluster's file: the one that creates
+ * the cluster.
  */
 export function createKnownHosts(path: string): KnownHosts {
   const pinned = new Map<string, Buffer>();

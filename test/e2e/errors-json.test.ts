@@ -1,4 +1,7 @@
-/** With `--output json` stdout holds one object, whatever -vvv adds elsewhere and however the command ends. The JSON of every error: errors.test.ts. */
+/**
+ * With `--output json` stdout holds one object, whatever -vvv adds elsewhere and however the command ends. The JSON of
+ * every error: errors.test.ts.
+ */
 import { expect, test } from "bun:test";
 import { answering, createWords, describeOnBench } from "./support/error-cases.ts";
 import type { ErrorBench } from "./support/error-cases.ts";

@@ -37,8 +37,9 @@ export interface SyncReport {
 }
 
 /**
- * Syncs a checkout to one master, all or nothing, and sends only what has changed. Fails as `not-installed`, `bad-usage` (the checkout doesn't fit
- * the cluster), `remote-command-failed`, `transfer-failed` or `connection-failed`.
+ * Syncs a checkout to one master, all or nothing, and sends only what has changed. Fails as `not-installed`,
+ * `bad-usage` (the checkout doesn't fit the cluster), `remote-command-failed`, `transfer-failed` or
+ * `connection-failed`.
  */
 export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
   const { layout, variant, manifest } = await askState(target, signal);

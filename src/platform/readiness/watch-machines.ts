@@ -7,8 +7,8 @@ import { watchdog } from "../../system/time-limit.ts";
 /** The backend's record of the cluster, refreshed from time to time. */
 export interface MachineWatch {
   /**
-   * Returns the latest record, or an older one while the backend has a transient failure or doesn't answer in time. Fails as `machine-failed` if a machine has ended or is
-   * ending.
+   * Returns the latest record, or an older one while the backend has a transient failure or doesn't answer in time.
+   * Fails as `machine-failed` if a machine has ended or is ending.
    */
   current(mustBeFresh: boolean, signal: AbortSignal): Promise<ClusterRecord>;
 }

@@ -59,7 +59,7 @@ test("a snapshot saves every node, and a restore replaces them all at their addr
   expect(existsSync(cluster.lock)).toBeFalse();
 });
 
-test("a name is taken once, and one that nothing has is not found", async () => {
+test("a name can't be used twice, and an unknown name is not found", async () => {
   await using cluster = await openCluster();
   await cluster.create("installed");
   const made = cluster.changes.length;
