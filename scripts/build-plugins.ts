@@ -19,14 +19,23 @@ export const withoutNativeModules: BunPlugin = {
   },
 };
 
-/** Leaves out what our SSH clients don't use of ssh2: agents, key generation, its server and SFTP. */
+/**
+ * Leaves out what our programs don't use: of ssh2, agents, key generation, its server and SFTP; the decryption of keys, because
+ * a key with a passphrase is refused; and the recognition of browsers.
+ */
 export const withoutUnusedParts: BunPlugin = {
   name: "without unused parts",
   setup(build) {
-    build.onLoad({ filter: /\/ssh2\/lib\/(?:agent|http-agents|keygen|server|protocol\/SFTP)\.js$/ }, () => ({
-      contents: "module.exports = { isAgent: () => false };",
-      loader: "js",
-    }));
+    build.onLoad(
+      {
+        filter:
+          /\/(?:ssh2\/lib\/(?:agent|http-agents|keygen|server|protocol\/SFTP)|bcrypt-pbkdf\/index|bowser\/es5)\.js$/,
+      },
+      () => ({
+        contents: "module.exports = { isAgent: () => false };",
+        loader: "js",
+      }),
+    );
   },
 };
 
