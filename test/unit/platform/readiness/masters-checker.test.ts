@@ -24,7 +24,9 @@ async function check(read: () => Promise<{ readonly status: number; readonly std
   return createMastersChecker(systemClock).check(request, new AbortController().signal);
 }
 
-const failing = (error: Error) => async () => Promise.reject(error);
+const failing = (error: Error) => async (): Promise<never> => {
+  throw error;
+};
 
 test.each([
   ["is not there yet", async () => ({ status: 22, stdout: "" })],
