@@ -96,6 +96,6 @@ interface AgentsRegistered {
   readonly path: string;
   /** Counts the agents in the answer's body. */
   readonly count: (body: unknown) => number;
-  /** Variants that can be queried without a person. */
+  /** Variants whose list a program can get. In the others, only a person can log in. */
   readonly variants: readonly Variant[];
 }
