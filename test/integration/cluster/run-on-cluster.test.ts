@@ -199,6 +199,14 @@ describe.skipIf(opensshLack !== undefined)(
       expect(await run({ known, answer })).toMatchObject({ status: 7, times: 1, wasConnecting: true });
     });
 
+    test("of several masters, one that answers is used", async () => {
+      const cluster = clusterAt(server().port);
+      const [node] = cluster.nodes;
+      const silent = { ...node!, id: "i-2", index: 1, ssh: { ...node!.ssh, port: await freePort() } };
+      const both = { ...cluster, nodes: [silent, node!] };
+      expect(await run({ known: undefined, answer: async () => both })).toMatchObject({ status: 7, times: 1 });
+    });
+
     test("an agent is no substitute for a master that has ended", async () => {
       const cluster = clusterAt(server().port);
       const [node] = cluster.nodes;

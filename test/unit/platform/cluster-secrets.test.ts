@@ -16,6 +16,11 @@ test("a configuration's secrets are known by their keys, a key file's by all of 
   });
 });
 
+test("a mapping without secrets has none", async () => {
+  for (const text of ["{}", "# nothing\n", "security: strict\n"])
+    expect((await parseSecrets(frame("secret-0", text))).values).toEqual([]);
+});
+
 test("before the installation nothing is known, and that is said", async () => {
   expect(await parseSecrets("configuration \nsecret-0 \n")).toEqual({ values: [], areComplete: false });
 });

@@ -4,7 +4,7 @@ import { appendFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 
 import { join } from "node:path";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { assertMemory } from "../../../../src/backend/vm/copies/resolve-copy.ts";
+import { assertMemory, assertSpace } from "../../../../src/backend/vm/copies/resolve-copy.ts";
 import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
 import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
@@ -224,6 +224,14 @@ checks(
   },
   60_000,
 );
+
+test("the disks must fit on this machine's disk; the memory is only read", async () => {
+  await using folder = await scratchFolder();
+  const [disk, memory] = ["agent_0/disk.qcow2", "agent_0/memory"];
+  const needing = async (path: string) => assertSpace(folder.path, { files: { [path]: { bytes: 1e18, sha256: "" } } });
+  await needing(memory);
+  expect(await failureOf(needing(disk))).toMatchObject({ id: "capacity-lacking" });
+});
 
 // Shows R135.
 test("memory must suffice for the copy, and for the source if it runs", () => {
