@@ -67,7 +67,9 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets> {
 async function secretsIn(text: string): Promise<readonly string[]> {
   try {
     const parsed = await parseConfiguration(text, "");
-    if (parsed.problems === undefined) return configurationSecrets(parsed.value);
+    // A key may begin like a comment.
+    if (parsed.problems === undefined && Object.keys(parsed.value).length > 0)
+      return configurationSecrets(parsed.value);
   } catch {
     // Nested too deeply to read, so it isn't a configuration of ours.
   }
