@@ -83,16 +83,15 @@ describe("a launched instance", () => {
       cloud().behaviour.change({ instancesVisibleAfterMs: 0, tagsVisibleAfterMs: 0 });
       return [launched![0]!.InstanceId!];
     };
-    const describe = async (InstanceIds: string[]) =>
-      codeOf(client().send(new DescribeInstancesCommand({ InstanceIds })));
+    const look = async (InstanceIds: string[]) => codeOf(client().send(new DescribeInstancesCommand({ InstanceIds })));
     const hour = 3_600_000;
     const unseen = await launch("unseen", { id: hour, tags: hour });
-    expect(await describe(unseen)).toBe("InvalidInstanceID.NotFound");
+    expect(await look(unseen)).toBe("InvalidInstanceID.NotFound");
     expect(await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds: unseen })))).toBe(
       "InvalidInstanceID.NotFound",
     );
     const untagged = await launch("untagged", { id: 0, tags: hour });
-    expect(await describe(untagged)).toBe("ok");
+    expect(await look(untagged)).toBe("ok");
     expect(await instancesTagged("untagged")).toEqual([]);
     const late = await launch("late", { id: 200, tags: 400 });
     const found = await eventually(
@@ -100,7 +99,7 @@ describe("a launched instance", () => {
       (instances) => instances.length > 0,
     );
     expect(found.map(({ InstanceId }) => InstanceId)).toEqual(late);
-    expect(await describe(late)).toBe("ok");
+    expect(await look(late)).toBe("ok");
   });
 
   test("is terminated if it powers itself off", async () => {
