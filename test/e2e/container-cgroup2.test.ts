@@ -1,4 +1,7 @@
-/** Containers as most people's machines run them: cgroups 2, AppArmor, privileged. Such a machine is a virtual one, made for this. */
+/**
+ * Containers on a typical machine: cgroups 2, AppArmor, privileged. The machine is a virtual machine built for this
+ * test.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { executablePath } from "./support/executable.ts";

@@ -1,4 +1,4 @@
-/** The container engines that tests use, each as a program with an environment of its own. */
+/** The container engines of the tests, each as a program with its own environment. */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-/** A release as its maker would try it out, from a commit of exactly what stands in this checkout, served on loopback. */
+/** A trial release, built from a commit with the contents of this checkout, and served on loopback. */
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join, normalize } from "node:path";
 import { repository } from "./executable.ts";
@@ -46,7 +46,9 @@ export async function copyLinked(source: string, target: string): Promise<void> 
   await shell('cp -PRl "$0/." "$1" 2>/dev/null || cp -PRf "$0/." "$1"', [source, target], "/");
 }
 
-/** Makes it, signed by a key made for it, with more words for `bun run release` and more variables in its environment. */
+/**
+ * Makes it, signed by a key made for it, with more words for `bun run release` and more variables in its environment.
+ */
 export async function makeRelease(
   more: readonly string[],
   environment: Readonly<Record<string, string>>,
