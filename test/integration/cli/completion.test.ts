@@ -6,7 +6,7 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 import { runShell } from "./start-example.ts";
 
 const lines = [
-  ["example ", "greet people fail big hold steps secret child completion --help -h --version --licenses"],
+  ["example ", "greet people fail big hold steps secret ask child completion --help -h --version --licenses"],
   ["example gr", "greet"],
   ["example greet --t", "--times --tone"],
   ["example greet --tone ", "warm cold"],

@@ -169,6 +169,19 @@ const secret = defineCommand({
   },
 });
 
+const ask = defineCommand({
+  name: "ask",
+  summary: "Asks for confirmation",
+  description: "",
+  positionals: {},
+  options: {},
+  examples: [],
+  run: async (_, context) => {
+    const isMeant = await context.stdin.confirm("Go on?", context.signal);
+    context.output.result({ text: isMeant ? "going on" : "staying", data: {} });
+  },
+});
+
 const child = defineCommand({
   name: "child",
   summary: "Runs a child",
@@ -187,7 +200,7 @@ const child = defineCommand({
 export const example: Program = {
   name: "example",
   summary: "An example of a program",
-  commands: [greet, people, fail, big, hold, steps, secret, child, completionCommand],
+  commands: [greet, people, fail, big, hold, steps, secret, ask, child, completionCommand],
   licenses: async () => Promise.resolve("All of it is free.\n"),
 };
 

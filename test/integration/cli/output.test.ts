@@ -163,6 +163,21 @@ test("on a terminal, the prompt for a secret doesn't echo it", async () => {
   expect(shown).not.toContain("hunter22");
 });
 
+test.each([
+  ["y\n", "going on"],
+  [" YES \n", "going on"],
+  ["n\n", "staying"],
+  ["yesterday\n", "staying"],
+  ["\n", "staying"],
+  // The end of the input.
+  ["\x04", "staying"],
+])("on a terminal, the answer %j to a question means %s", async (answer, meaning) => {
+  const { shown, exitCode } = await runOnTerminal(["ask"], { "Go on? [y/N] ": answer });
+  expect(exitCode).toBe(0);
+  // The result begins a line, also after an answer without a line break.
+  expect(shown).toEndWith(`\r\n${meaning}\r\n`);
+});
+
 test("on a terminal, progress is drawn live, and its final lines stay", async () => {
   const { shown } = await runOnTerminal(["steps", "--pause", "200ms"]);
   expect(shown).toContain("Prepare 0 of 3: master_0, agent_0, agent_1");
