@@ -127,6 +127,26 @@ test("a step that ends because the user ended the work was stopped, it did not f
   expect(written()).toBe("Launch …\nLaunch: stopped\n");
 });
 
+test("off a terminal, a step that failed and a warning have their colours", () => {
+  const texts: string[] = [];
+  const clock: Clock = { now: () => 0, sleep: () => Promise.resolve() };
+  const progress = new TerminalProgress({
+    screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
+    isLive: false,
+    verbosity: 0,
+    clock,
+    colours: { ...noColours, red: (text) => `<red ${text}>`, yellow: (text) => `<yellow ${text}>` },
+    masker: new Masker(),
+    nameFlags: (text) => text,
+    log: new LogFile(clock),
+    isInterrupted: () => false,
+  });
+  progress.start("Launch")[Symbol.dispose]();
+  progress.start("Install").done();
+  progress.warn("look out");
+  expect(texts.join("")).toBe("Launch …\n<red Launch: failed>\nInstall …\nInstall: done\n<yellow Warning: look out>\n");
+});
+
 // Shows R94.
 test("hidden values are masked, and no control characters of others reach the terminal", () => {
   const { progress, written } = bench({ verbosity: 3 });

@@ -10,6 +10,6 @@ export async function ownBytes(engine: Engine, image: string, signal: AbortSigna
 
 /** Reads `4.61 kB` (Podman) or `4.61kB` (Docker). */
 export function parseSize(text: string): number {
-  const [, number, unit = ""] = /^([0-9.]+) ?([kKMGT]?B?)$/.exec(text.trim()) ?? [];
+  const [, number, unit = ""] = /^([0-9.]+) ?([kKMGT]?B?)$/.exec(text) ?? [];
   return Math.round(Number(number ?? 0) * (unitBytes[unit] ?? 0));
 }

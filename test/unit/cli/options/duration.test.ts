@@ -10,6 +10,8 @@ test.each([
   ["1d", 86_400_000],
   ["1m1s1ms", 61_001],
   ["24d", 2_073_600_000],
+  ["1ms", 1],
+  ["2147483647ms", 2_147_483_647],
 ])("%s is %d ms", (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
 });
@@ -18,7 +20,7 @@ test.each(["", "15", "1.5h", "-5m", "15 m", "15M", "30m1h", "m", "1e3s"])("%p is
   expect(() => parseDuration(text)).toThrow("is not a duration such as 90s, 15m or 1h30m");
 });
 
-test.each(["0s", "25d", "99999999999999999999h"])("%s is out of range", (text) => {
+test.each(["0s", "2147483648ms", "25d", "99999999999999999999h"])("%s is out of range", (text) => {
   expect(() => parseDuration(text)).toThrow("is not between 1ms and 24d");
 });
 
