@@ -5,6 +5,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { billFaults } from "../support/cyclonedx.ts";
 import { mirrorLack, startContainer } from "./support/bare-container.ts";
+import { repository } from "./support/executable.ts";
 import { readmeExample } from "./support/readme.ts";
 import type { ReleaseFolder } from "./support/release.ts";
 import { copyLinked, everythingIn, flippedBit, makeRelease } from "./support/release.ts";
@@ -13,7 +14,9 @@ import { shell, tryShell } from "./support/shell.ts";
 const made: ReleaseFolder[] = [];
 const release = (): ReleaseFolder => made[0]!;
 beforeAll(async () => {
-  made.push(await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}));
+  // The last test runs the checks.
+  const replaced = { "scripts/check.ts": "" };
+  made.push(await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}, replaced));
 }, 1_000_000);
 afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
@@ -241,9 +244,12 @@ test(
     await Bun.write(change, "export const unused = 1;\n");
     const dirty = await tryShell(line, [process.execPath], release().checkout);
     expect(dirty).toMatchObject({ status: 1, output: expect.stringContaining("?? src/new.ts") });
+    const checks = join("scripts", "check.ts");
+    await Bun.write(join(release().checkout, checks), Bun.file(join(repository, checks)));
     await shell("git add -A && git commit -qm 'Add what nobody uses'", [], release().checkout);
     const red = await tryShell(line, [process.execPath], release().checkout);
     expect(red).toMatchObject({ status: 1, output: expect.stringContaining("`bun run check` fails") });
+    expect(red.output.match(/FAIL +\S.*?(?= +[0-9])/g)).toEqual(["FAIL  unused code"]);
     await shell("git reset -q --hard HEAD~1", [], release().checkout);
   },
   limitMs,
