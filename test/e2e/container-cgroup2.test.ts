@@ -1,4 +1,7 @@
-/** Containers as most people's machines run them: cgroups 2, AppArmor, privileged. Such a machine is a virtual one, made for this. */
+/**
+ * Containers on a typical machine: cgroups 2, AppArmor, privileged. The machine is a virtual machine built for this
+ * test.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { executablePath } from "./support/executable.ts";
@@ -44,7 +47,7 @@ const by = (user: "e2e" | "root", line: string) =>
 const create = (name: string, path = "") =>
   by(
     "e2e",
-    `${path} cluster-container create --variant oss --agents 0 --public-agents 0 --memory 300m --cpus 0.9 ` +
+    `${path} cluster-container create --variant oss --agents 0 --public-agents 0 --memory 300m --cpus 1.5 ` +
       `--custom-volume ~/shared:/shared --node-image ${nodeImage} -c ${name} /opt/machine/idle.sh`,
   );
 const onNode = (name: string, line: string) => by("e2e", `cluster-container run -c ${name} --no-test-env '${line}'`);
@@ -65,8 +68,7 @@ beforeAll(async () => {
   const machine = join(vms().folder, "machine");
   await Bun.write(join(machine, "idle.sh"), idle);
   await Bun.write(join(machine, "bin", "docker"), unprivileged);
-  // Translated processors that wait for each other take more of this machine than one alone.
-  const words = "create --variant oss --agents 0 --public-agents 0 --memory 3g --cpus 1 --disk-size 8g".split(" ");
+  const words = "create --variant oss --agents 0 --public-agents 0 --memory 3g --cpus 2 --disk-size 8g".split(" ");
   const created = await vms().run([
     ...words,
     "--copy-to-master",
@@ -118,7 +120,7 @@ test("a node is privileged; its limits and volume are in force, and the machine'
   const inspected = await by("e2e", `docker inspect --format '${facts}' $(docker ps --quiet)`);
   expect(inspected.stdout).toBe("true unconfined private\n");
   const limits = await onNode("whole", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max; echo here >/shared/note");
-  expect(limits.stdout, limits.stderr).toBe("314572800\n90000 100000\n");
+  expect(limits.stdout, limits.stderr).toBe("314572800\n150000 100000\n");
   expect((await by("e2e", "cat shared/note")).stdout).toBe("here\n");
   expect((await onNode("whole", "systemctl restart systemd-sysctl")).status).toBe(0);
   expect((await by("root", "sysctl -n kernel.pid_max")).stdout).toBe("100000\n");
