@@ -1,6 +1,7 @@
 /**
- * Measures what the product adds to the time that machines need: start-up, `create` at several sizes and on each kind of machines, `run`, `sync`; and how much sooner a restored cluster is there than a new one. Prints a table of ratios against
- * references of the same run, and writes it with all figures to dist/bench.json. Needs what `scripts/test e2e` needs, rsync and built executables.
+ * Measures how much time the programs add to what the machines need, and how much faster a restored cluster is ready than
+ * a new one. Prints a table of ratios to references from the same run, and writes it with all figures to dist/bench.json.
+ * Needs what `scripts/test e2e` needs, rsync and built executables. CONTRIBUTING.md describes the rows.
  * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [wait] [containers] [dcos] [container-snapshots] [vm-snapshots] [vms]
  */
 import { join } from "node:path";

@@ -1,12 +1,12 @@
-/** What the build replaces or leaves out. */
+/** Plugins with which the build replaces modules or leaves them out. */
 import type { BunPlugin } from "bun";
 import type { Program } from "../src/cli/command.ts";
 import { commandHelp, programHelp } from "../src/cli/help/help.ts";
 import { helpWidth } from "../src/cli/help/prepared-help.ts";
 
 /**
- * ssh2 works as well without its two native modules. Whether a machine could compile them must not change what is built; and
- * an executable that looked for them when it runs would take them from the folder the user stands in.
+ * Leaves out ssh2's two native modules, which it works without. With them, the result would depend on whether this machine
+ * could compile them, and an executable would look for them in the user's current folder.
  */
 export const withoutNativeModules: BunPlugin = {
   name: "without native modules",
@@ -19,14 +19,23 @@ export const withoutNativeModules: BunPlugin = {
   },
 };
 
-/** The programs are only ever clients, log in to nodes directly and with a key that they have read, and transfer files without SFTP. */
+/**
+ * Leaves out what our programs don't use: of ssh2, agents, key generation, its server and SFTP; the decryption of keys, because
+ * a key with a passphrase is refused; and the recognition of browsers.
+ */
 export const withoutUnusedParts: BunPlugin = {
   name: "without unused parts",
   setup(build) {
-    build.onLoad({ filter: /\/ssh2\/lib\/(?:agent|http-agents|keygen|server|protocol\/SFTP)\.js$/ }, () => ({
-      contents: "module.exports = { isAgent: () => false };",
-      loader: "js",
-    }));
+    build.onLoad(
+      {
+        filter:
+          /\/(?:ssh2\/lib\/(?:agent|http-agents|keygen|server|protocol\/SFTP)|bcrypt-pbkdf\/index|bowser\/es5)\.js$/,
+      },
+      () => ({
+        contents: "module.exports = { isAgent: () => false };",
+        loader: "js",
+      }),
+    );
   },
 };
 

@@ -13,7 +13,7 @@ const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** The release's tag at HEAD, else `0.0.0+<commit>`; `0.0.0+unknown` outside a git checkout. */
+/** Returns the release's tag at HEAD, or `0.0.0+<commit>`, or `0.0.0+unknown` outside a git checkout. */
 export async function buildVersion(): Promise<string> {
   const tags = await git("tag", "--points-at", "HEAD");
   const release = tags?.split("\n").find((tag) => /^\d{4}\.\d{1,2}\.\d{1,2}\.\d+$/.test(tag));
@@ -21,7 +21,7 @@ export async function buildVersion(): Promise<string> {
   return `0.0.0+${(await git("rev-parse", "--short=12", "HEAD")) ?? "unknown"}`;
 }
 
-/** Standard output of git, or undefined where git or its answer is missing. */
+/** Returns the stdout of git; undefined if git is missing, fails or prints nothing. */
 async function git(...args: readonly string[]): Promise<string | undefined> {
   if (Bun.which("git") === null) return undefined;
   const child = Bun.spawn(["git", "-c", "safe.directory=*", "-C", root, ...args], { stdout: "pipe", stderr: "ignore" });
@@ -34,19 +34,20 @@ interface Compilation {
   readonly plugins?: readonly BunPlugin[];
   /** How many levels of nested functions get byte code; default: all. */
   readonly bytecodeDepth?: number;
-  /** Its last part becomes part of the bytes; map files may land beside it. */
+  /** The path to write to. Its last part becomes part of the executable, so it must not vary. */
   readonly outfile: string;
   readonly version: string;
-  /** One of Bun's, with the path of a Bun for it; without it, this machine's with the Bun that runs. */
+  /** A platform of Bun's, with the path of a Bun for it; default: this machine's platform and the running Bun. */
   readonly platform?: { readonly target: Build.CompileTarget; readonly base: string };
 }
 
-/** How a program in src/bin is made, beyond what all are. */
+/** The settings of each program in src/bin that differ from the usual ones. */
 export type ProgramBuild = Pick<Compilation, "plugins" | "bytecodeDepth">;
 
 /**
- * Byte code for nested functions takes a third of what a program adds to Bun. Without it, a command of cluster-container takes 2 to 5 ms more, one of
- * cluster-cloud, with the cloud's SDK, 18 ms more: half as much again.
+ * Byte code for nested functions makes up a third of what a program adds to Bun's size. Without it, a command of
+ * cluster-container takes 2 to 5 ms longer. One of cluster-cloud, which loads the SDK, takes 18 ms longer, which is half as
+ * much again.
  */
 export async function programBuild(program: string): Promise<ProgramBuild> {
   const plugins = [withPreparedHelp(await declared(root, program))];
@@ -55,7 +56,7 @@ export async function programBuild(program: string): Promise<ProgramBuild> {
 
 const usualPlugins = [withoutNativeModules, withoutUnusedParts];
 
-/** Makes one executable as every one of ours is made. Gives the files that went into it. Throws with the bundler's own lines. */
+/** Builds one executable, and returns the files that went into it. Throws an error with the bundler's messages. */
 export async function compile({
   source,
   plugins,
@@ -68,7 +69,7 @@ export async function compile({
     plugins: [...usualPlugins, ...(plugins ?? [])],
     minify: true,
     sourcemap: "linked",
-    // Start-up: byte code and lazy chunks; either without the other two gains nothing or breaks top-level await.
+    // For a fast start: byte code and lazy chunks. Either of them alone gains nothing or breaks top-level await.
     bytecode: true,
     ...(bytecodeDepth !== undefined && { bytecodeDepth }),
     format: "esm",
@@ -76,21 +77,21 @@ export async function compile({
     define: {
       "process.env.NODE_ENV": '"production"',
       CLUSTER_E2E_VERSION: JSON.stringify(version),
-      // ssh2 bakes its own folder in; with these the same sources give the same bytes from any folder.
+      // ssh2 contains the path of its own folder. With fixed values, the same sources give the same bytes in any folder.
       __dirname: '"/"',
       __filename: '"/x"',
     },
     compile: {
       outfile,
       ...(platform !== undefined && { target: platform.target, executablePath: platform.base }),
-      // Users stand in other people's checkouts: an executable must not run that folder's bunfig.toml or read its .env.
+      // The current folder may be somebody else's checkout: executables must not obey its bunfig.toml or read its .env.
       autoloadDotenv: false,
       autoloadBunfig: false,
     },
   });
 }
 
-/** Gives the files that went into it. */
+/** Returns the files that went into it. */
 async function bundle(source: string, options: Partial<Bun.BuildConfig>): Promise<readonly string[]> {
   const built = await Bun.build({
     plugins: usualPlugins,
@@ -108,10 +109,10 @@ function logLine({ message, position }: BuildMessage | ResolveMessage): string {
   return position === null ? message : `${position.file}:${position.line}:${position.column}: ${message}`;
 }
 
-/** Builds src/bin/<program>.ts into dist/ and gives the executable's path. */
+/** Builds src/bin/<program>.ts into dist/, and returns the executable's path. */
 export async function buildProgram(program: string, version: string): Promise<string> {
   await mkdir(dist, { recursive: true });
-  // A folder of its own, on the same file system: two builds at once do not mix, and dist holds only what is whole.
+  // Builds in a separate folder on the same file system, so that concurrent builds don't mix and dist/ holds only complete files.
   const folder = await mkdtemp(join(dist, ".build-"));
   const onSignal = (signal: NodeJS.Signals): void => {
     rmSync(folder, { recursive: true, force: true });
@@ -130,14 +131,14 @@ export async function buildProgram(program: string, version: string): Promise<st
   }
 }
 
-/** The files that go into the executables, from the repository's top, without making any. */
+/** Returns the files that go into the executables, relative to the repository, without building any. */
 export async function bundledFiles(): Promise<readonly string[]> {
   const names = await programs();
   const files = await Promise.all(names.map((name) => bundle(join(root, "src", "bin", `${name}.ts`), {})));
   return [...new Set(files.flat())].toSorted();
 }
 
-/** Names of the programs whose sources are here, in order. */
+/** Returns the names of all programs, in order. */
 export async function programs(): Promise<readonly string[]> {
   const files = await readdir(join(root, "src", "bin"));
   const names = files.filter((file) => /^cluster-.*\.ts$/.test(file)).map((file) => basename(file, ".ts"));
@@ -146,7 +147,7 @@ export async function programs(): Promise<readonly string[]> {
 
 async function main(): Promise<void> {
   const version = await buildVersion();
-  // One after the other: each takes all cores for its second.
+  // One after the other, because each build keeps all processors busy for a second.
   for (const program of await programs()) {
     const started = performance.now();
     const path = await buildProgram(program, version);

@@ -9,7 +9,7 @@ import type { ReleaseFacts } from "./dcos/release-facts.ts";
 const repository = join(import.meta.dir, "..");
 const tableFile = join(repository, "test/dcos-platform/releases.json");
 const generator = join(import.meta.dir, "dcos/generate.py");
-/** A tag, where a branch may have the same name. */
+/** Names a tag unambiguously: a branch may have the same name. */
 const revision = (tag: string): string => `refs/tags/${tag}`;
 
 interface Table {
@@ -68,7 +68,7 @@ function differences(tag: string, known: ReleaseFacts | undefined, found: Releas
     .map((key) => `${tag}: ${key} is ${JSON.stringify(found[key])}, and the table has ${JSON.stringify(known[key])}`);
 }
 
-/** Has the release's own generator read our configurations. */
+/** Lets the release's own generator read our configurations. */
 async function generatorProblems(folder: string, tag: string): Promise<readonly string[]> {
   const work = await mkdtemp(join(tmpdir(), "check-dcos-"));
   try {
@@ -89,7 +89,7 @@ async function generatorProblems(folder: string, tag: string): Promise<readonly 
   }
 }
 
-/** A string says why it did not answer. */
+/** Returns a string if the generator did not answer: the reason. */
 async function askGenerator(
   work: string,
   source: string,
@@ -110,7 +110,7 @@ async function askGenerator(
   return JSON.parse(asked.stdout.toString().trim().split("\n").at(-1) ?? "") as Answer;
 }
 
-/** Of what we wrote, what the generator understood as something else. Keys that it doesn't know have no value. */
+/** Returns the values that we wrote and the generator read as something else. Keys that it doesn't know have no value. */
 function wrongValues(configuration: Readonly<Record<string, unknown>>, { values }: Answer): readonly string[] {
   return Object.entries(values).flatMap(([key, value]) => {
     const given = configuration[key];

@@ -3,7 +3,7 @@ import type { Program } from "../src/cli/command.ts";
 import type { Driver } from "../src/commands/driver.ts";
 import { programFor } from "../src/commands/program.ts";
 
-/** Returns what a program declares, taken from its driver: src/bin/cluster-<name>.ts has it in src/bin/<name>-driver.ts as `<name>Driver`. */
+/** Returns the declarations of a program from its driver: that of src/bin/cluster-<name>.ts is `<name>Driver` in src/bin/<name>-driver.ts. */
 export async function declared(root: string, program: string): Promise<Program> {
   const name = program.replace(/^cluster-/, "");
   const path = join("src", "bin", `${name}-driver.ts`);

@@ -1,5 +1,6 @@
 /**
- * Writes the manual pages and completions of all programs, and their licenses, below a folder, as `share/…`, where `man` and the shells look below a prefix.
+ * Writes the manual pages, completions and licenses of all programs to `share/…` in a folder. Below a prefix such as
+ * /usr/local, `man` and the shells find them there.
  * Usage: bun run scripts/documents.ts FOLDER
  */
 import { join } from "node:path";

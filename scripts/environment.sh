@@ -1,9 +1,9 @@
 # shellcheck shell=sh
-# Sourced by the scripts of this folder, which set `root` (the repository) first: gives PATH the pinned Bun and defines
-# the functions with which they all print messages.
+# Sourced by the scripts of this folder, which set `root` (the repository) first. Puts the pinned Bun on the PATH, and defines
+# functions that the scripts share.
 
 bun_version=$(sed -n 's/^ *"bun": "\([0-9.]*\)".*/\1/p' "${root:?}/package.json")
-# Our own folder: the user's Bun is left alone.
+# A folder of our own, so that the user's Bun stays as it is.
 bun_folder=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set}/.cache}/cluster-e2e/bun-$bun_version
 # dockerd and debootstrap are in folders that are not on every user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
@@ -23,8 +23,8 @@ not_set_up() {
   exit 5
 }
 
-# For a test or a demo: nothing outside this machine is spoken to, so no proxy stands between, and no real account of the
-# user's can be reached by mistake.
+# For tests and demos, which connect to nothing outside this machine: they need no proxy, and must not reach a real account of
+# the user by mistake.
 keep_to_this_machine() {
   unset HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
   for name in $(env | sed -n 's/^\(\(AWS\|CLOUD\|CLUSTER\)_[A-Z0-9_]*\)=.*/\1/p'); do
@@ -32,8 +32,8 @@ keep_to_this_machine() {
   done
 }
 
-# What was started, however remotely, with its temporary folder in FOLDER: every such process has that in its environment,
-# every container and network of a local cloud has it as its label.
+# Finds everything that was started, directly or indirectly, with a temporary folder in FOLDER: such processes have it in their
+# environment, and the containers and networks of a local cloud have it as a label.
 processes_of() { # FOLDER
   # With an empty environment, so that these processes don't find themselves.
   env -i PATH="$PATH" sh -c 'grep -l --text --no-messages "=$1/" /proc/[0-9]*/environ | cut -d / -f 3' sh "$1"
@@ -47,7 +47,7 @@ networks_of() { # FOLDER
   docker network ls --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' | grep -F " $1/" | cut -d ' ' -f 1
 }
 
-# The creation ids of container clusters whose state lies in FOLDER: their folders are called CLUSTER_ID-CREATION_ID.
+# Prints the creation ids of container clusters whose state is in FOLDER, in folders named CLUSTER_ID-CREATION_ID.
 creations_of() { # FOLDER
   find "$1" -type d -path '*/cluster-e2e/container' -prune -print 2>/dev/null |
     while read -r folder; do
@@ -64,12 +64,12 @@ end_creation() { # CREATION ID
   docker images --quiet --filter "$label" | xargs -r docker rmi --force >/dev/null 2>&1 || :
 }
 
-# Podmans whose storage lies in FOLDER, each by its folder.
+# Prints the storage folders of the Podmans whose storage is in FOLDER.
 podmans_of() { # FOLDER
   find "$1" -maxdepth 4 -path '*/podman/storage.conf' -exec dirname {} \; 2>/dev/null
 }
 
-# Its containers and networks are gone when this returns.
+# Ends a Podman. Its containers and networks are gone when this returns.
 end_podman() { # ITS FOLDER
   CONTAINERS_STORAGE_CONF=$1/storage.conf CONTAINERS_CONF=$1/containers.conf
   export CONTAINERS_STORAGE_CONF CONTAINERS_CONF

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs, upgrades or removes the programs of cluster-e2e, with their manual pages and completions. Nothing is placed that
-# was not verified, and nothing stays half installed.
+# Installs, upgrades or removes the programs of cluster-e2e, with their manual pages and completions. Verifies everything
+# before it installs anything, and leaves nothing half installed.
 set -eu
 
 # The release script writes the values between these quotes.
@@ -293,7 +293,7 @@ clean() {
   exit "$status"
 }
 
-# From here on, nothing stays half done, whatever ends this script.
+# From here on, whatever ends this script, it leaves nothing half done.
 begin() {
   finished=no is_ours=no work=''
   # Not between creating a folder and recording that it is ours.

@@ -1,7 +1,8 @@
 /**
- * Changes the sources in many small ways, one at a time, and checks which changes the unit and integration tests detect. Works on copies of the checkout, in a
- * temporary folder. Prints how many mutants were killed and survived in each layer, and writes each verdict to dist/mutate.json. A mutant that the compiler
- * rejects or a unit test kills takes about a second, others up to four minutes.
+ * Changes the sources in many small ways, one at a time, and checks which changes the compiler, the unit tests and the
+ * integration tests detect. Works on copies of the checkout in a temporary folder. Prints how many mutants were killed and
+ * how many survived in each layer, and writes each verdict to dist/mutate.json. A mutant that the compiler rejects or a unit
+ * test kills takes about a second, others up to four minutes.
  * Usage: bun run mutate [FOLDER OR FILE] [--count 150] [--seed 1] [--jobs 2]
  */
 import { join } from "node:path";

@@ -1,5 +1,6 @@
 /**
- * Writes the licenses of everything that is part of the executables into src/commands/third-party-notices.txt, which they print with --licenses.
+ * Writes the licenses of everything that is part of the executables to src/commands/third-party-notices.txt, which
+ * `--licenses` prints.
  * Usage: bun run scripts/notices.ts [--check]     --check: writes nothing; exit code 1 if the file is stale
  */
 import { join } from "node:path";

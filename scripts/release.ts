@@ -1,12 +1,12 @@
 /**
- * Makes a release: builds every program for every platform, and puts what people download into dist/release.
+ * Makes a release: builds every program for every platform, and writes everything that users download to dist/release.
  * Usage: bun run release [--dry-run [--platform NAME]...] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
  *   --url          releases can be downloaded from URL/<tag>/
- *   --repository   where the sources are cloned from
- *   --signing-key  an SSH key, to sign the checksums with; only a dry run goes without
- *   --dry-run      commits and tags nothing
- *   --platform     builds for this one only, such as linux-x64; for trying out
- * It publishes nothing: at its end it says what to push and to upload.
+ *   --repository   URL for cloning the sources
+ *   --signing-key  SSH key that signs the checksums; required except for a dry run
+ *   --dry-run      neither commits nor tags
+ *   --platform     builds only for this platform, such as linux-x64; for trials
+ * Publishes nothing: the last lines say what to push and upload.
  */
 import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
@@ -62,7 +62,7 @@ function choices(argv: readonly string[]): Choices {
   };
 }
 
-/** Builds for each platform. Throws where nothing of any may be released. */
+/** Builds for each platform. Throws if no platform can be released. */
 async function buildAll(work: string, version: string, wanted: readonly Platform[]): Promise<readonly PlatformBuild[]> {
   const names = await programs();
   const builds: PlatformBuild[] = [];
@@ -91,7 +91,7 @@ async function main(): Promise<void> {
   const { changelog, notes } = cutChangelog(await Bun.file(join(root, "CHANGELOG.md")).text(), tag);
   const builds = await makeFiles(chosen, { tag, time, changelog });
   await tell(chosen.output);
-  // Once more, where it is not overlooked.
+  // Repeated at the end, where it is noticed.
   tellFaults(builds);
   const seconds = ((performance.now() - started) / 1e3).toFixed(0);
   if (chosen.isDryRun) return console.log(`${tag}: a dry run of ${seconds} s; nothing was committed or tagged.`);
@@ -102,7 +102,7 @@ async function main(): Promise<void> {
   upload the files of ${chosen.output} to ${chosen.url}/${tag}/`);
 }
 
-/** Fills the folder that was chosen, or leaves it as it was. Gives what was built, fit or not. */
+/** Fills the chosen folder, or leaves it as it was if anything fails. Returns everything that was built, valid or not. */
 async function makeFiles(
   { output, platforms: wanted, repository, signingKey, url: downloadRoot }: Choices,
   cut: { readonly tag: string; readonly time: number; readonly changelog: string },
@@ -119,7 +119,7 @@ async function makeFiles(
   return builds;
 }
 
-/** For gigabytes that nobody would look for there: gone at the end, also where that is a signal. */
+/** Creates a folder for gigabytes of temporary files. It is removed at the end, also after a signal. */
 async function workFolder(parent: string): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(parent, ".release-"));
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {

@@ -1,6 +1,6 @@
 /**
- * Prints how large and how entangled the sources of this project are, and those of other checkouts beside it (TypeScript, JavaScript or
- * Go), as a table in Markdown. Lists this project's import cycles and upward imports below it.
+ * Measures the size and the coupling of this project's sources and of other checkouts (TypeScript, JavaScript or Go). Prints
+ * a table in Markdown, then this project's import cycles and upward imports.
  * Usage: bun run scripts/structure.ts [CHECKOUT...]
  */
 import { basename, join, resolve } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * Runs the tests of a tier: those of the e2e tier file by file, several files at a time. What a file's tests print is shown when
- * the file is done, in one piece. A file of real machines that fails runs once more when everything else has ended: on a busy computer, a time limit may pass that is
- * long otherwise. Prints on stdout "PASSED FAILED SKIPPED", then the files that passed only the second time, a line each.
+ * Runs the tests of a tier, several files at a time. Prints the output of each file in one piece when the file has ended. An
+ * integration or e2e file that fails runs once more when all others have ended, because on a busy computer a generous time
+ * limit may pass. Prints "PASSED FAILED SKIPPED" on stdout, then one line for each file that passed only the second time.
  * Usage: bun run scripts/test-tier.ts unit|integration|e2e|faults
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -9,8 +9,8 @@ import { availableParallelism, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Files of the e2e tier that keep all processors busy: a virtual machine is translated where KVM doesn't work. They run one at a time, and before
- * the others where that is permitted, since together they take longest.
+ * Files of the e2e tier that keep all processors busy, because QEMU translates the code of virtual machines where KVM doesn't
+ * work. They run one at a time, and start first if possible, since together they take longest.
  */
 const busyFiles = ["**/vm-*.test.ts", "**/vm/*.test.ts", "**/container-cgroup2.test.ts"].map(
   (pattern) => new Bun.Glob(pattern),
@@ -50,7 +50,7 @@ async function filesOf(tier: string): Promise<readonly string[]> {
   return found.toSorted((one, other) => (one < other ? -1 : 1));
 }
 
-/** One `bun test`, whose whole output follows when it is over. Resolves with the counts of each of the files. */
+/** Runs `bun test` once, and prints its whole output when it has ended. Resolves with the counts of each file. */
 async function runBunTest(
   name: string,
   {
@@ -60,7 +60,7 @@ async function runBunTest(
   reports: string,
 ): Promise<readonly Ran[]> {
   const report = join(reports, `${name.replaceAll("/", "-")}.xml`);
-  // The limit is for tests of real machines that name none of their own: five seconds, as Bun has it, pass quickly on a busy computer.
+  // The limit of tests that set none of their own. Bun's five seconds are too short on a busy computer.
   const argv = [
     process.execPath,
     "test",
@@ -91,7 +91,7 @@ function preferProcess(pid: number): void {
   try {
     setPriority(pid, -5);
   } catch {
-    // Only root may.
+    // Only root may do this.
   }
 }
 
@@ -100,7 +100,7 @@ async function follow(stream: ReadableStream<Uint8Array>, output: { text: string
   for await (const chunk of stream) output.text += decoder.decode(chunk, { stream: true });
 }
 
-/** Without Bun's version, and without more than one empty line in a row. */
+/** Removes Bun's version and repeated empty lines. */
 function tidied(text: string): string {
   return `${text
     .replace(/^bun test v.*\n/gm, "")
@@ -108,7 +108,7 @@ function tidied(text: string): string {
     .trim()}\n`;
 }
 
-/** What a JUnit report says of a file. One that can't be loaded, or that ends the process, stands in no report. */
+/** Returns what a JUnit report says about a file. A file that can't be loaded, or that ends the process, is in no report. */
 function countsOf(file: string, report: string, status: number): Counts {
   const line = report.split("\n").find((text) => text.startsWith(`  <testsuite name="${file}" `));
   if (line === undefined) return { passed: 0, failed: status === 0 ? 0 : 1, skipped: 0 };
@@ -141,7 +141,7 @@ async function runTier(tier: string, files: readonly string[], reports: string):
   return runBunTest(tier, { files, words: [`./test/${tier}`, "--only-failures", ...parallel] }, reports);
 }
 
-/** Runs failed files again, one at a time. Where many fail, it isn't for want of time. */
+/** Runs failed files again, one at a time, unless many failed: then lack of time isn't the cause. */
 async function runAgain(ran: readonly Ran[], files: readonly string[], reports: string): Promise<readonly Ran[]> {
   const failed = ran.filter(({ file, counts }) => counts.failed > 0 && files.includes(file));
   if (failed.length > mostAgain) return ran;
@@ -149,7 +149,7 @@ async function runAgain(ran: readonly Ran[], files: readonly string[], reports: 
   return ran.map((first) => again.find(({ file }) => file === first.file) ?? first);
 }
 
-/** Ends the tests too, which a signal to this process alone doesn't reach, and shows how far they were. */
+/** Ends the tests as well, which a signal to this process alone doesn't reach, and prints how far they were. */
 function endBy(signal: NodeJS.Signals): void {
   for (const [child, { name, text }] of running) {
     child.kill(signal);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Row } from "./measure.ts";
 import { median, time } from "./measure.ts";
 import { writeSmallArtifact } from "./small-artifact.ts";
-import { findLine, lastOf, spoken } from "./spoken.ts";
+import { findLines, lastOf, spoken } from "./spoken.ts";
 import { awaitSsh } from "./ssh-banner.ts";
 
 const image = "localhost/cluster-e2e-machine:debian-12";
@@ -84,10 +84,11 @@ async function create(bench: Bench, nodes: number, counts: readonly string[]) {
   const words = ["create", "-vv", "--variant", "oss", "--node-image", image, "-c", id, ...counts, artifact];
   try {
     const lines = await spoken([executable, ...words], environment);
+    const [dockerCreate = ""] = findLines(lines, /^docker create /, 1);
     return {
       login: lastOf(lines, /: \$ .* e2e-first-contact /, nodes),
       started: lastOf(lines, /^The installation has started/, 1),
-      words: runWords(findLine(lines, /^docker create /)),
+      words: runWords(dockerCreate),
     };
   } finally {
     await time([executable, "destroy", "-c", id], environment);

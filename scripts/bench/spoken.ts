@@ -40,9 +40,9 @@ export function lastOf(lines: readonly Line[], pattern: RegExp, count: number): 
   return found.at(-1)?.seconds ?? Number.NaN;
 }
 
-/** Returns the first matching line. */
-export function findLine(lines: readonly Line[], pattern: RegExp): string {
-  const found = lines.find(({ text }) => pattern.test(text));
-  if (found === undefined) throw new Error(`no line like ${pattern}`);
-  return found.text;
+/** Returns the first `count` matching lines. */
+export function findLines(lines: readonly Line[], pattern: RegExp, count: number): readonly string[] {
+  const found = lines.filter(({ text }) => pattern.test(text)).slice(0, count);
+  if (found.length !== count) throw new Error(`${found.length} lines like ${pattern}, not ${count}`);
+  return found.map(({ text }) => text);
 }

@@ -3,14 +3,16 @@ import { reaches, type TestFile } from "./baseline.ts";
 import type { Mutant } from "./find-mutants.ts";
 
 /**
- * Integration tests that would take longer in all are left out, because a line that every test executes would take many minutes. With a lower limit,
- * most tests of a layer such as the cloud's would be left out, and mutants that they kill would be listed as survivors.
+ * Integration tests that would take longer in all are left out, because a line that every test executes would take many
+ * minutes. With a lower limit, most tests of a layer such as the cloud's would be left out, and mutants that they kill
+ * would be listed as survivors.
  */
 const mostSeconds = 120;
 
 /**
- * Returns groups of tests: first the unit tests, which run together, then each integration test, those of the mutant's own layer first, then quick ones.
- * If no test is known to execute the mutant, returns the tests of its layer that start programs, because these may execute it.
+ * Returns groups of tests: first the unit tests, which run together, then each integration test, those of the mutant's
+ * own layer first, then quick ones. If no test is known to execute the mutant, returns the tests of its layer that
+ * start programs, because these may execute it.
  */
 export function chooseTests(mutant: Mutant, tests: readonly TestFile[]): readonly (readonly TestFile[])[] {
   const passing = tests.filter(({ passes }) => passes);

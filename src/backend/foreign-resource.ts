@@ -1,4 +1,7 @@
-/** Something that carries our tags or labels but isn't ours, because their values don't fit. No command changes it; `doctor` and `-v` report it. */
+/**
+ * Something that carries our tags or labels but isn't ours, because their values don't fit. No command changes it;
+ * `doctor` and `-v` report it.
+ */
 export interface ForeignResource {
   /** A printable text, such as `instance i-0123456789abcdef0`. */
   readonly what: string;
@@ -12,7 +15,7 @@ export const foreignResourceText = ({ what, why }: ForeignResource): string =>
 /** Makes any foreign id safe to print. */
 export const shownId = (id: unknown): string => (String(id).match(/[\w.:-]/g) ?? []).slice(0, 80).join("");
 
-/** The texts found, and what they are called where they were found, both keyed by the names used here. */
+/** The texts that were found, and their names in the cloud or the engine. Both are keyed by our own names for them. */
 export interface FoundTexts {
   /** `tag` or `label`. */
   readonly kind: string;
@@ -24,9 +27,9 @@ type Values = Readonly<Record<string, unknown>>;
 type Complete<Some> = { readonly [Key in keyof Some]: NonNullable<Some[Key]> };
 
 /**
- * Returns the parsed values if every required text is present and well-formed, and every optional text is well-formed where present. Otherwise
- * returns a text that names the faulty ones. `required` and `optional` hold the parsed values, keyed by the names used here; `undefined` means
- * missing or malformed.
+ * Returns the parsed values if every required text is present and well-formed, and every optional text is well-formed
+ * where present. Otherwise returns a text that names the faulty ones. `required` and `optional` hold the parsed values,
+ * keyed by the names used here; `undefined` means missing or malformed.
  */
 export function complete<Required extends Values>(
   { kind, names, texts }: FoundTexts,

@@ -4,15 +4,15 @@ import { acquireProcessLock } from "../system/processes/process-lock.ts";
 
 const lockOf = (directory: string): string => `${directory}.lock`;
 
-/** Starting many machines takes time. A lock left behind under another name of this computer seems to be held for ever. */
+/** Starting many machines takes time. A lock that was left behind under another host name seems to be held for ever. */
 const graceMs = 5 * 60_000;
 
 export type MachinesRuntime = Pick<Runtime, "clock" | "progress">;
 
 /**
- * Holds a lock while a cluster's machines are started, saved, restored or removed. Otherwise one process could remove them while another starts them,
- * and a machine started in a folder that is being removed would run on unnoticed. The lock is beside the cluster's folder, since the folder may be
- * removed as well.
+ * Holds a lock while a cluster's machines are started, saved, restored or removed. Otherwise one process could remove
+ * them while another starts them, and a machine that was started in a folder that is being removed would keep running
+ * unnoticed. The lock is beside the cluster's folder, since the folder may be removed as well.
  */
 export async function lockMachines(
   directory: string,

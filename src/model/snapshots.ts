@@ -5,13 +5,13 @@ export interface Snapshots {
   /** Oldest first. */
   list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
   /**
-   * Saves all nodes as they are at one moment, during which they pause. Leaves nothing behind if it fails. Throws `snapshot-exists`, and
-   * `machine-failed` if a node does not run.
+   * Saves all nodes as they are at one moment, during which they pause. Leaves nothing behind if it fails. Throws
+   * `snapshot-exists`, and `machine-failed` if a node does not run.
    */
   create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
   /**
-   * Puts all nodes back. Checks the snapshot before it touches anything: throws `snapshot-not-found`, `snapshot-unusable`. If it is cut short, another
-   * restore repairs the cluster.
+   * Puts all nodes back. Checks the snapshot before it touches anything: throws `snapshot-not-found`,
+   * `snapshot-unusable`. If it is cut short, another restore repairs the cluster.
    */
   restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
   /** Also deletes an incomplete snapshot. Throws `snapshot-not-found`. */

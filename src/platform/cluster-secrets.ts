@@ -67,6 +67,7 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets> {
 async function secretsIn(text: string): Promise<readonly string[]> {
   try {
     const parsed = await parseConfiguration(text, "");
+    // A key may begin like a comment.
     if (parsed.problems === undefined && Object.keys(parsed.value).length > 0)
       return configurationSecrets(parsed.value);
   } catch {

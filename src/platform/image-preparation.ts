@@ -6,8 +6,8 @@ import { neededPrograms } from "./phases/prepare-node.ts";
 import { completeScript } from "./phases/phase.ts";
 
 /**
- * Only installs packages: systemd doesn't run while an image is built, and containers use their host's clock. Nodes don't start Docker when they boot,
- * but once prepareScript has configured it: otherwise each would start it twice.
+ * Only installs packages: systemd doesn't run while an image is built, and containers use their host's clock. Nodes
+ * don't start Docker when they boot, but once prepareScript has configured it: otherwise each would start it twice.
  */
 const script = `
 main() {
@@ -20,8 +20,8 @@ main() {
 ${packageFunctions}`;
 
 /**
- * Installs the programs that the layout's nodes need, for either variant, in a node image, so that not every node has to install them. Undefined if
- * the layout needs nothing that such an image lacks.
+ * Installs the programs that the layout's nodes need, for either variant, in a node image, so that not every node has
+ * to install them. Undefined if the layout needs nothing that such an image lacks.
  */
 export function imagePreparation(layout: Layout): { readonly name: string; readonly script: string } | undefined {
   if (!layoutNeeds(layout, "docker")) return undefined;

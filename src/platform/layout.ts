@@ -7,6 +7,7 @@ export interface Layout {
   readonly headVariants: Readonly<Record<string, Variant>>;
   readonly installScript: string;
   readonly installRoles: Readonly<Record<Role, string>>;
+  /** The install script's flag that makes it return before the units in `setupUnits` have finished. */
   readonly returnEarlyFlag: string;
   /** systemd units that continue after the install script has exited; if one fails, the installation has failed. */
   readonly setupUnits: readonly string[];
@@ -30,10 +31,11 @@ export interface Layout {
   /** Path of a custom CA's private key on masters. */
   readonly customCaKeyFile: string;
   /**
-   * Files on masters that hold the platform's secrets: whole keys, or mappings whose keys mark the secrets. Everything that a node prints is masked
-   * with them.
+   * Files on masters that hold the platform's secrets: whole keys, or mappings whose keys mark the secrets. Everything
+   * that a node prints is masked with them.
    */
   readonly secretFiles: readonly string[];
+  /** A file that exists once the platform is installed on a node. */
   readonly installedMarker: string;
   /** Ports that the platform or its installer uses on masters; the bootstrap server avoids them. */
   readonly masterPorts: readonly number[];
@@ -48,8 +50,8 @@ export interface Layout {
   /** Conditions that a node must meet before the installation, besides its programs. */
   readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
   /**
-   * Shell lines that run as root on nodes that are containers, before Docker starts; empty: none. They may call `now` and `fail`, and
-   * `restart_docker` if they changed how Docker runs.
+   * Shell lines that run as root on nodes that are containers, before Docker starts; empty: none. They may call `now`
+   * and `fail`, and `restart_docker` if they changed how Docker runs.
    */
   readonly containerSetup: string;
   /** Programs that replace the node's own while this release's install script runs: name to shell script. */
@@ -82,7 +84,10 @@ interface ReleaseFacts {
   readonly variant: Variant;
   /** As reported by the artifact's `--version`, such as `1.13.9`. */
   readonly release: string;
-  /** Whether the nodes synchronize their own clocks: false for containers and virtual machines, which use this machine's clock. */
+  /**
+   * Whether the nodes synchronize their own clocks: false for containers and virtual machines, which use this machine's
+   * clock.
+   */
   readonly nodesKeepTime: boolean;
 }
 
@@ -91,6 +96,6 @@ interface AgentsRegistered {
   readonly path: string;
   /** Counts the agents in the answer's body. */
   readonly count: (body: unknown) => number;
-  /** Variants that can be queried without a person. */
+  /** Variants whose list a program can get. In the others, only a person can log in. */
   readonly variants: readonly Variant[];
 }

@@ -25,7 +25,8 @@ export interface TestEnvironmentInput {
 }
 
 /**
- * Returns the test environment for a command on the target. The layout provides the variables' prefix, and the cluster's nodes most of their values.
+ * Returns the test environment for a command on the target. The layout provides the variables' prefix, and the
+ * cluster's nodes most of their values.
  */
 export function testEnvironment({ cluster, target, layout, login }: TestEnvironmentInput): TestEnvironment {
   const masters = addresses(cluster, "master");

@@ -4,13 +4,14 @@ import { addressOf } from "./connection/connection-errors.ts";
 import { eitherSignal } from "./either-signal.ts";
 import { openChannel } from "./connection/exec-channel.ts";
 import type { Link } from "./connection/link.ts";
+import { lastLine } from "../system/last-line.ts";
 
 const limitMs = 5_000;
 const longestWord = 200;
 
 /**
- * Explains a command whose channel ended, with whatever status, without proof that the command had begun: the login shell isn't a POSIX shell, its
- * start-up files end it, or sshd runs something else in its place.
+ * Explains a command whose channel ended, with whatever status, without proof that the command had begun: the login
+ * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else in its place.
  */
 export async function commandNotBegun(
   link: Link,
@@ -19,8 +20,8 @@ export async function commandNotBegun(
 ): Promise<ClusterError> {
   const shell = await loginShell(link, signal);
   const { name, user } = link.target;
-  const lastLine = said.trim().split("\n").at(-1)?.slice(0, longestWord) ?? "";
-  const words = lastLine === "" ? "printed nothing" : `printed ${JSON.stringify(lastLine)}`;
+  const line = lastLine(said).slice(0, longestWord);
+  const words = line === "" ? "printed nothing" : `printed ${JSON.stringify(line)}`;
   const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${shell}`;
   const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;
   return new ClusterError("remote-command-failed", message, {

@@ -8,8 +8,8 @@ export interface SshConfigFiles {
 }
 
 /**
- * Returns a block of OpenSSH configuration with one `Host` per node reference, for `ssh -F` and for users' own configuration. It skips nodes without
- * an address.
+ * Returns a block of OpenSSH configuration with one `Host` per node reference, for `ssh -F` and for users' own
+ * configuration. It skips nodes without an address.
  */
 export function renderSshConfig(nodes: readonly Destination[], files: SshConfigFiles): string {
   return nodes
@@ -30,7 +30,8 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["IdentityAgent", "none"],
     ["PreferredAuthentications", "publickey"],
     ["HostKeyAlgorithms", "ssh-ed25519"],
-    // Newer versions prefer sntrup761, which adds 60 ms to a login if it was built without optimisation, as in Debian 12.
+    // Newer versions prefer sntrup761, which adds 60 ms to a login if it was built without optimisation, as in Debian
+    // 12.
     [
       "KexAlgorithms",
       "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,diffie-hellman-group-exchange-sha256",
@@ -48,7 +49,9 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
   return [`Host ${wordOf("reference", name)}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
 }
 
-/** Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands. */
+/**
+ * Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands.
+ */
 function wordOf(what: string, value: string): string {
   if (/^[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$/.test(value)) return value;
   throw new ClusterError(

@@ -9,6 +9,7 @@ import type { KnownHosts } from "./known-hosts.ts";
 import { openConnection } from "./connection/open-connection.ts";
 import { type Destination, targetOf } from "./connection/destination.ts";
 import { readPublicKey } from "./connection/wire.ts";
+import { lastLine } from "../system/last-line.ts";
 
 export interface FirstContact {
   readonly destination: Destination;
@@ -27,8 +28,9 @@ export interface FirstContact {
 }
 
 /**
- * Waits until a new node accepts our login, gives it a host key that nobody else can know, and returns a connection to it. Rejects with the last
- * `connection-failed` after the deadline, and at once with `host-key-changed` if the node presents or announces a key that isn't its own.
+ * Waits until a new node accepts our login, gives it a host key that nobody else can know, and returns a connection to
+ * it. Rejects with the last `connection-failed` after the deadline, and at once with `host-key-changed` if the node
+ * presents or announces a key that isn't its own.
  *
  * Possible states, including those that a run after a crash finds:
  *
@@ -39,9 +41,10 @@ export interface FirstContact {
  * | its own key | its own key   | everything was done                             | nothing                                                    |
  * | anything    | another key   | not our machine                                 | `host-key-changed`                                         |
  *
- * The node switches only after the pin is on this machine's disk, so its own key is never presented before it is pinned. Processes on the node can
- * read the first key, so trust in it is limited. It is accepted only here, during the creation. Once a key is pinned, the first key only serves to
- * finish the switch, and no connection made with it is returned. The pool accepts only the pinned key.
+ * The node switches only after the pin is on this machine's disk, so its own key is never presented before it is
+ * pinned. Processes on the node can read the first key, so trust in it is limited. It is accepted only here, during the
+ * creation. Once a key is pinned, the first key only serves to finish the switch, and no connection made with it is
+ * returned. The pool accepts only the pinned key.
  */
 export async function makeFirstContact(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
   const { name } = targetOf(contact.destination);
@@ -62,7 +65,10 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
   );
 }
 
-/** With the following pauses, this is about a seventh of the time already spent waiting: a refused connection costs almost nothing. */
+/**
+ * With the following pauses, this is about a seventh of the time already spent waiting: a refused connection costs
+ * almost nothing.
+ */
 const firstPauseMs = 50;
 /** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
 const refusalsBorne = 5;
@@ -174,7 +180,7 @@ function notYetSwitched({ destination }: FirstContact): ClusterError {
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
   const { name } = targetOf(destination);
-  const reason = stderr.trim().split("\n").at(-1) || "the cause is not known";
+  const reason = lastLine(stderr) || "the cause is not known";
   return new ClusterError("remote-command-failed", `Cannot give ${name} its own host key: ${reason}.`, {
     hint: "Its disk may be full, or its image may differ too much from the distribution: choose another image, or try again.",
     transient,

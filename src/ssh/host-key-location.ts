@@ -12,10 +12,11 @@ export const systemHostKeyLocation: HostKeyLocation = {
 };
 
 /**
- * Makes the node generate a host key of its own, in one command with a question in the middle. The script makes the key, prints its public half and
- * reads one line; only `switch` makes sshd use the key. If the asking side dies, the line never comes and nothing changes. The new key also stays
- * under its first name, so that a second run, no matter how the first one ended, prints the same key and switches to it again. $1 folder, $2 reload
- * line. Runs in the shells of old distributions.
+ * Makes the node generate a host key of its own, in one command with a question in the middle. The script makes the
+ * key, prints its public half and reads one line; only `switch` makes sshd use the key. If the asking side dies, the
+ * line never comes and nothing changes. The new key also stays under its first name, so that a second run, no matter
+ * how the first one ended, prints the same key and switches to it again. $1 folder, $2 reload line. Runs in the shells
+ * of old distributions.
  */
 export const replaceHostKeyScript = `
 set -e

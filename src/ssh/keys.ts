@@ -14,8 +14,8 @@ export interface KeyPair {
 const keyType = "ssh-ed25519";
 
 /**
- * Generates an ed25519 pair in OpenSSH's own format. It doesn't use `generateKeyPairSync` of ssh2 1.17, which drops leading zero bytes, so that one
- * key in 300 can't be read back ("Malformed OpenSSH private key").
+ * Generates an ed25519 pair in OpenSSH's own format. It doesn't use `generateKeyPairSync` of ssh2 1.17, which drops
+ * leading zero bytes, so that one key in 300 can't be read back ("Malformed OpenSSH private key").
  */
 export function generateKeyPair(comment: string): KeyPair {
   const pair = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
@@ -29,8 +29,8 @@ export function generateKeyPair(comment: string): KeyPair {
 }
 
 /**
- * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. Fails as `bad-usage` if the key can't be
- * used: it is missing, a public key, or protected by a passphrase.
+ * Reads a user's own private key, of any type that both ssh2 and OpenSSH read, and derives its public half. Fails as
+ * `bad-usage` if the key can't be used: it is missing, a public key, or protected by a passphrase.
  */
 export async function readKeyPair(path: string): Promise<KeyPair> {
   const privateKey = await readText(path);
@@ -96,8 +96,8 @@ function unusable(path: string, error: Error): ClusterError {
 }
 
 /**
- * Returns the key that a text holds, or an Error if it holds none. `utils` is only on ssh2's default export: Node doesn't find it among the
- * named exports of a CommonJS module.
+ * Returns the key that a text holds, or an Error if it holds none. `utils` is only on ssh2's default export: Node
+ * doesn't find it among the named exports of a CommonJS module.
  */
 export async function parseKey(text: string): Promise<ParsedKey | Error> {
   const { default: ssh2 } = await import("ssh2");

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ClusterError, messageOf } from "../errors.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
@@ -13,20 +14,26 @@ export interface KnownHosts {
 }
 
 /**
- * Many nodes may pin concurrently. Callers that arrive while the file is being written share the next write, so that 300 nodes cost a few flushes
- * instead of 300. Only one process at a time writes a cluster's file: the one that creates the cluster.
+ * Many nodes may pin concurrently. Callers that arrive while the file is being written share the next write, so that
+ * 300 nodes cost a few flushes instead of 300. Only one process at a time writes a cluster's file: the one that creates
+ * the cluster.
  */
 export function createKnownHosts(path: string): KnownHosts {
   const pinned = new Map<string, Buffer>();
+  const known = { version: "" };
   const writing: { current?: Promise<void> | undefined; next?: Promise<void> } = {};
 
   const load = async (): Promise<void> => {
+    const version = fileVersion(path);
+    if (version === known.version) return;
     for (const [name, key] of parseKnownHosts(await readIfThere(path))) if (!pinned.has(name)) pinned.set(name, key);
+    known.version = version;
   };
   const write = async (): Promise<void> => {
     await load();
     try {
       await writePrivateFile(path, knownHostsText(pinned));
+      known.version = fileVersion(path);
     } catch (error) {
       throw notWritten(path, error);
     }
@@ -82,6 +89,12 @@ function notWritten(path: string, error: unknown): ClusterError {
     hint: "Free some space or get write permission there, or set XDG_STATE_HOME to another folder.",
     cause: error,
   });
+}
+
+/** Another text after each change, since the file is replaced whole; empty without a file. */
+function fileVersion(path: string): string {
+  const information = statSync(path, { throwIfNoEntry: false });
+  return information === undefined ? "" : [information.ino, information.size, information.mtimeMs].join(" ");
 }
 
 async function readIfThere(path: string): Promise<string> {

@@ -5,8 +5,8 @@ import { rm } from "node:fs/promises";
 const ownStderr = 2;
 
 /**
- * Keeps ssh's own messages out of the command's stderr until the session's outcome is known: for a changed host key, ssh would advise the user to
- * delete the pinned one.
+ * Keeps ssh's own messages out of the command's stderr until the session's outcome is known: for a changed host key,
+ * ssh would advise the user to delete the pinned one.
  */
 export interface SshMessages extends AsyncDisposable {
   /** Arguments for ssh's command line. */
@@ -18,8 +18,8 @@ export interface SshMessages extends AsyncDisposable {
 }
 
 /**
- * `path` must not exist and must be in a folder that belongs to this user; disposal removes the file. `stderr` is this program's own, or an open
- * file.
+ * `path` must not exist and must be in a folder that belongs to this user; disposal removes the file. `stderr` is this
+ * program's own, or an open file.
  */
 export function createSshMessages(path: string, stderr: "inherit" | number): SshMessages {
   const state = { isReleased: false };

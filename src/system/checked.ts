@@ -1,8 +1,8 @@
 import { ClusterError } from "../errors.ts";
 
 /**
- * The outcome of reading user input: its value, or every problem with it, each a sentence for people. Problems are values, not exceptions, so that
- * all those of one command line can be reported together (`bad-usage`).
+ * The outcome of reading user input: its value, or every problem with it, each a sentence for people. Problems are
+ * values, not exceptions, so that all those of one command line can be reported together (`bad-usage`).
  */
 export type Checked<Value> =
   | { readonly value: Value; readonly problems?: undefined }

@@ -1,6 +1,7 @@
 /**
- * Runs `task` for every item, at most `limit` at once, and resolves with the results in the items' order. After the first failure no further task
- * begins. Tasks in progress are awaited, then the first failure is thrown. An aborted signal counts as a failure.
+ * Runs `task` for every item, at most `limit` at once, and resolves with the results in the items' order. After the
+ * first failure no further task begins. Tasks in progress are awaited, then the first failure is thrown. An aborted
+ * signal counts as a failure.
  */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],

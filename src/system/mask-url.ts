@@ -1,6 +1,6 @@
 /**
- * A URL that is safe to show. Scheme, host and path stay. User part, query and fragment are masked, because signed URLs carry their secret there. A
- * text that is not a URL is masked by pattern.
+ * A URL that is safe to show. Scheme, host and path stay. User part, query and fragment are masked, because signed URLs
+ * carry their secret there. A text that is not a URL is masked by pattern.
  */
 export function maskUrl(url: string | URL): string {
   const parsed = parseUrl(String(url));
@@ -12,8 +12,9 @@ export function maskUrl(url: string | URL): string {
 }
 
 /**
- * The parts of a URL that must not be printed, for `Progress.hide`: the whole URL if any part of it is secret, its query, the longer query values,
- * and its password. The user name counts only if no password follows, because then it is a token.
+ * The parts of a URL that must not be printed, for `Progress.hide`: the whole URL if any part of it is secret, its
+ * query, the longer query values, and its password. The user name counts only if no password follows, because then it
+ * is a token.
  */
 export function urlSecrets(url: string): readonly string[] {
   const parsed = parseUrl(url);

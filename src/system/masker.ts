@@ -4,7 +4,9 @@ const mask = "***";
 
 /** Replaces secrets with `***`, in every encoding in which they occur. */
 export class Masker {
-  /** The shapes that are also masked inside words, keyed by a number for their first four characters, the longest first. */
+  /**
+   * The shapes that are also masked inside words, keyed by a number for their first four characters, the longest first.
+   */
   readonly #shapes = new Map<number, readonly string[]>();
   readonly #short = new Set<string>();
   readonly #shortPattern: { current: RegExp | undefined } = { current: undefined };
@@ -34,7 +36,10 @@ export class Masker {
       );
   }
 
-  /** One look-up per character, however many secrets there are. A cluster's keys alone have hundreds of shapes, and its logs have many megabytes. */
+  /**
+   * One look-up per character, however many secrets there are. A cluster's keys alone have hundreds of shapes, and its
+   * logs have many megabytes.
+   */
   text(given: string): string {
     const pattern = this.#shortPattern.current;
     const short = new Map(pattern === undefined ? [] : given.matchAll(pattern).map((match) => [match.index, match[0]]));
@@ -80,8 +85,9 @@ function shapesOf(secret: string): readonly string[] {
 }
 
 /**
- * Base64 encodes groups of three bytes, so a secret has three encodings, depending on its position in the encoded text (such as the password in
- * `user:password`). Returns the part of each encoding that the neighbouring bytes can't change.
+ * Base64 encodes groups of three bytes, so a secret has three encodings, depending on its position in the encoded text
+ * (such as the password in `user:password`). Returns the part of each encoding that the neighbouring bytes can't
+ * change.
  */
 function base64Shapes(secret: string): readonly string[] {
   return [0, 1, 2].flatMap((offset) => {
@@ -96,8 +102,8 @@ function base64Shapes(secret: string): readonly string[] {
 }
 
 /**
- * The lines of a long secret's base64 as wrapped by PEM (64), `base64` (76) and `openssl`. The last line is left out if it is too short to identify
- * the secret.
+ * The lines of a long secret's base64 as wrapped by PEM (64), `base64` (76) and `openssl`. The last line is left out if
+ * it is too short to identify the secret.
  */
 function wrappedBase64Shapes(secret: string): readonly string[] {
   const encoded = Buffer.from(secret).toString("base64");

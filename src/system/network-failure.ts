@@ -10,8 +10,8 @@ export interface NetworkFailure {
 }
 
 /**
- * Explains why a request got no answer, or an answer that broke off. Reads only the error's code: the runtimes' own messages contain the whole URL,
- * secrets included, and advice for programmers.
+ * Explains why a request got no answer, or an answer that broke off. Reads only the error's code: the runtimes' own
+ * messages contain the whole URL, secrets included, and advice for programmers.
  */
 export function networkFailure(error: unknown): NetworkFailure {
   if (error instanceof DOMException && error.name === "TimeoutError")

@@ -7,7 +7,10 @@ export interface PollRule {
   readonly deadlineMs?: number;
   /** The pause after a look without a result, given the number of looks so far (1, 2, …). */
   readonly pauseMs: (looks: number) => number;
-  /** Shows what it is waiting for, such as "2 machines to end", after each look without a result, and clears that at the end. */
+  /**
+   * Shows what it is waiting for, such as "2 machines to end", after each look without a result, and clears that at the
+   * end.
+   */
   readonly shows?: { readonly progress: Pick<Progress, "waiting">; readonly waitingFor: () => string };
   /** Failures that count as a look without a result. All others end the wait. */
   readonly tolerates?: (error: unknown) => boolean;
@@ -16,8 +19,8 @@ export interface PollRule {
 }
 
 /**
- * Looks until there is a result other than `undefined`, and returns it. At the deadline it looks one last time. If there is still no result, it
- * returns `undefined`, or throws the failure of that look.
+ * Looks until there is a result other than `undefined`, and returns it. At the deadline it looks one last time. If
+ * there is still no result, it returns `undefined`, or throws the failure of that look.
  */
 export async function poll<Result>(
   look: (signal: AbortSignal) => Promise<Result | undefined>,

@@ -1,15 +1,19 @@
 /**
- * Characters that control a terminal, hide text or reverse its order: control characters except tab and newline, bidirectional controls, line
- * separators other than newline, invisible characters that no language needs, and lone surrogates.
+ * Characters that control a terminal, hide text or reverse its order: control characters except tab and newline,
+ * bidirectional controls, line separators other than newline, invisible characters that no language needs, and lone
+ * surrogates.
  */
 const unprintable =
   /[^\P{Cc}\n\t]|[\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E007F}]|\p{Cs}/gu;
-/** Colour sequences, which are common in logs and are removed. Any other escape sequence stays, with a replacement character for its first one. */
+/**
+ * Colour sequences, which are common in logs and are removed. Any other escape sequence stays, with a replacement
+ * character for its first one.
+ */
 const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 
 /**
- * Makes a text safe for a terminal. Lines and tabs stay; everything else that is not plain text becomes U+FFFD. All text from outside passes through
- * here before a person sees it.
+ * Makes a text safe for a terminal. Lines and tabs stay; everything else that is not plain text becomes U+FFFD. All
+ * text from outside passes through here before a person sees it.
  */
 export const printable = (text: string): string =>
   text.replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");

@@ -16,7 +16,9 @@ export interface RetryRule {
   readonly onFailure?: (error: ClusterError, failures: number) => void;
 }
 
-/** Tries until it succeeds, fails in a way that isn't tolerated, or reaches a limit. Then it throws the last failure. */
+/**
+ * Tries until it succeeds, fails in a way that isn't tolerated, or reaches a limit. Then it throws the last failure.
+ */
 export async function retry<Result>(
   task: (signal: AbortSignal) => Promise<Result>,
   rule: RetryRule,

@@ -1,6 +1,6 @@
 /**
- * Tasks that succeed or fail together. The first failure aborts the signal of all others, with the error as its reason. Disposing of the group aborts
- * the tasks that are still running, and resolves when every task has ended.
+ * Tasks that succeed or fail together. The first failure aborts the signal of all others, with the error as its reason.
+ * Disposing of the group aborts the tasks that are still running, and resolves when every task has ended.
  */
 export class TaskGroup implements AsyncDisposable {
   /** Aborted with the outer signal, or by the first failure. */
@@ -23,7 +23,9 @@ export class TaskGroup implements AsyncDisposable {
     this.#tasks.push(running);
   }
 
-  /** Ends all tasks. Returns `error`, or what a task says that a time limit, the outer signal's reason, has interrupted. */
+  /**
+   * Ends all tasks. Returns `error`, or what a task says that a time limit, the outer signal's reason, has interrupted.
+   */
   async explain(error: unknown): Promise<unknown> {
     await this[Symbol.asyncDispose]();
     if (!this.#outer.aborted || error !== this.#outer.reason) return error;

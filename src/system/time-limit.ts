@@ -8,8 +8,8 @@ export function timeLimit(ms: number, error: Error): Disposable & { readonly sig
 }
 
 /**
- * Runs a task. If a time limit that passed aborts the signal meanwhile, the limit's error also says what was waited for. Of several of these around
- * one another, the innermost one says it.
+ * Runs a task. If a time limit aborts the signal meanwhile, adds to the limit's error what the task was waiting for. Of
+ * nested calls, only the innermost adds it.
  */
 export async function whileWaitingFor<Result>(
   what: () => string,
@@ -34,7 +34,9 @@ function withWhat(error: unknown, what: string): unknown {
   });
 }
 
-/** Returns what an aborted task is to throw: the signal's reason, or `error` if that is the same reason with what was waited for. */
+/**
+ * Returns what an aborted task must throw: the signal's reason, or `error` if that is the reason with such an addition.
+ */
 export function abortReason(error: unknown, signal: AbortSignal): unknown {
   return error instanceof Error && error.cause === signal.reason ? error : signal.reason;
 }
@@ -50,7 +52,7 @@ export interface Watchdog extends Disposable {
 
 export function watchdog(limitMs: number, signal: AbortSignal): Watchdog {
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), limitMs);
+  const timer = setTimeout(() => limit.abort(), Math.max(0, limitMs));
   return {
     signal: AbortSignal.any([signal, limit.signal]),
     hasExpired: () => limit.signal.aborted && !signal.aborted,

@@ -1,4 +1,4 @@
-/** Whatever is wrong with a command line is said at once, all of it, and no request is made. */
+/** Reports everything that is wrong with a command line at once, and sends no request. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

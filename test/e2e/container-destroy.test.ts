@@ -1,4 +1,7 @@
-/** `destroy`: one cluster or all, with or without being asked, whatever is left of it. The clusters here are mere labels. */
+/**
+ * `destroy` of one cluster or of all, with and without confirmation, whatever is left of them. The clusters here
+ * consist only of labels.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { executablePath } from "./support/executable.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";

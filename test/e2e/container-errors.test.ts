@@ -1,4 +1,4 @@
-/** Errors of the container engine, made to happen in the built executable: text, stream, exit code and JSON. */
+/** The container engine's errors, caused in the built executable: text, stream, exit code and JSON. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { buildArtifact } from "./support/artifacts.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";

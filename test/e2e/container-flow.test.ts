@@ -1,4 +1,6 @@
-/** The main flow on containers: an open source cluster from its creation to a job across its agents, and its end. */
+/**
+ * The main flow on containers: an open source cluster, from its creation to a job across its agents, and its removal.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";

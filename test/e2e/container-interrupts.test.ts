@@ -1,4 +1,7 @@
-/** What ends a creation of containers before its time: Ctrl-C, kill -9, a container that stops, a twin. Nothing is left, and the same works again. */
+/**
+ * Creations of containers that end early: Ctrl-C, kill -9, a container that stops, a second create. Nothing is left,
+ * and the same create works again.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { buildArtifact } from "./support/artifacts.ts";

@@ -1,6 +1,6 @@
 /**
- * A Docker that runs in a virtual machine, as on macOS: containers' addresses lead nowhere, so that ports of the loopback interface are the way in.
- * Here it is the real one, which only says that it is Docker Desktop.
+ * A Docker that runs in a virtual machine, as on macOS: containers' addresses are unreachable, so their ports are
+ * published on the loopback interface. Here it is the real Docker, which only claims to be Docker Desktop.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";

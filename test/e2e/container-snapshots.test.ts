@@ -1,4 +1,4 @@
-/** Snapshots of a cluster of containers: saved, brought back, damaged, cut short, and their end with the cluster's. */
+/** Snapshots of a cluster of containers: created, restored, damaged, interrupted, and removed with the cluster. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { buildArtifact } from "./support/artifacts.ts";
 import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";

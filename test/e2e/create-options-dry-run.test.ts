@@ -1,4 +1,4 @@
-/** create --dry-run tells what would be made and what it costs, and touches nothing. */
+/** create --dry-run prints what would be created and what it would cost, and changes nothing. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

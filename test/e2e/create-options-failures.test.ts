@@ -1,4 +1,4 @@
-/** A creation that can't go on ends with its reason, and nothing is left. */
+/** A creation that can't continue ends with the reason, and leaves nothing. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { serveArtifact } from "./support/artifact-server.ts";
 import { buildArtifact } from "./support/artifacts.ts";

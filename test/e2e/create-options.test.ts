@@ -1,4 +1,4 @@
-/** What create's options make of real machines. */
+/** The effects of the options of create on real machines. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** An enterprise cluster with a certificate authority and a superuser of one's own, by the steps of the documentation. */
+/**
+ * An enterprise cluster with the user's own certificate authority and superuser, following the steps of the
+ * documentation.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";

@@ -1,4 +1,7 @@
-/** The dcos layout on real machines, with a stand-in for its releases (test/dcos-platform): create, wait, run and sync, both variants. */
+/**
+ * The layout dcos on real machines, with a stand-in for its releases (test/dcos-platform): create, wait, run and sync
+ * in both variants.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Authority } from "./support/authority.ts";

@@ -1,4 +1,4 @@
-/** A machine ends at its deadline by itself: the program isn't needed for that. */
+/** A machine terminates itself at its deadline, without the program. */
 import { expect, test } from "bun:test";
 import { buildArtifact } from "./support/artifacts.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
@@ -10,7 +10,8 @@ const untilDeadlineMs = 60_000;
 test("machines power off at the deadline that the cloud's clock set, and are terminated", async () => {
   await using cloud = await startTestCloud("container");
   const artifact = await buildArtifact("oss", cloud.folder);
-  // By the cloud's clock the launch was almost two hours ago, so that the machines' real clocks reach the deadline in a minute.
+  // By the cloud's clock the launch was almost two hours ago, so that the machines' real clocks reach the deadline in a
+  // minute.
   await cloud.control("clock", { skewMs: untilDeadlineMs - twoHoursMs });
   const words = [
     "create",

@@ -1,4 +1,4 @@
-/** The built executable says what would stop the other commands, and changes nothing. */
+/** The built executable reports what would stop the other commands, and changes nothing. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The enterprise variant on real machines: license, superuser, TLS, and no secret anywhere it shouldn't be. */
+/** The enterprise variant on real machines: license, superuser, TLS, and no secret where it does not belong. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** With `--output json` stdout holds one object, whatever -vvv adds elsewhere and however the command ends. The JSON of every error: errors.test.ts. */
+/**
+ * With `--output json`, stdout contains exactly one object, whatever -vvv prints on stderr and however the command
+ * ends. errors.test.ts checks the JSON of every error.
+ */
 import { expect, test } from "bun:test";
 import { answering, createWords, describeOnBench } from "./support/error-cases.ts";
 import type { ErrorBench } from "./support/error-cases.ts";

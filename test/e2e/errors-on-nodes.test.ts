@@ -1,4 +1,4 @@
-/** Errors that the nodes give cause to, made to happen in the built executable. See errors.test.ts. */
+/** Errors that nodes cause, in the built executable. See errors.test.ts. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { answering, createWords, striking, testErrors, withFile } from "./support/error-cases.ts";

@@ -1,6 +1,6 @@
 /**
- * Errors of command line, cloud and artifact, made to happen in the built executable. Those of the nodes are in errors-on-nodes.test.ts;
- * test/unit/errors.test.ts sees that no id is missing.
+ * Errors of the command line, the cloud and the artifact, caused in the built executable. Those of nodes are in
+ * errors-on-nodes.test.ts. test/unit/errors.test.ts checks that no id is missing.
  */
 import { behaving, createWords, striking, testErrors } from "./support/error-cases.ts";
 import type { ErrorCase } from "./support/error-cases.ts";

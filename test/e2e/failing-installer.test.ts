@@ -1,4 +1,4 @@
-/** A node whose installer fails ends the wait at once, with the last lines of its log. */
+/** A node whose installer fails ends the wait at once. The error contains the last lines of its log. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";

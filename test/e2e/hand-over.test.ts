@@ -1,4 +1,7 @@
-/** What a CI pipeline does with a cluster: one job creates and exports it, another one imports it, syncs, tests, and brings back the results. */
+/**
+ * A cluster in a CI pipeline: one job creates and exports it; another imports it, syncs, runs tests, and fetches the
+ * results.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";

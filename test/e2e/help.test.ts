@@ -1,4 +1,4 @@
-/** The build renders help in advance; words that it did not prepare for take the usual way. Both must print the same. */
+/** The build renders help in advance. Other words are rendered when they are needed. Both must give the same text. */
 import { expect, test } from "bun:test";
 import { executablePath, run } from "./support/executable.ts";
 

@@ -1,6 +1,7 @@
 /**
- * What the nodes install from holds license, keys and password hashes. Somebody without rights on a node, and another host, try to read it: while
- * the nodes install, and afterwards. One agent is slow, and it and the first master reboot in the middle.
+ * The files from which nodes install contain the license, keys and password hashes. An unprivileged user on a node, and
+ * another host, try to read them during the installation and afterwards. One agent is slow; it and the first master
+ * reboot meanwhile.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";

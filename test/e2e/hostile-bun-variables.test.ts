@@ -1,4 +1,4 @@
-/** Variables that steer the Bun inside an executable: noticed, and never passed on. */
+/** Variables that control the Bun inside an executable: they are reported, and never passed on. */
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
@@ -63,7 +63,8 @@ test.each(programs)(
   60_000,
 );
 
-// Bun 1.4.4 has no build option against them. When one of these fails, the check of doctor and the words in src/cluster/README.md can go.
+// Bun 1.4.4 has no build option against them. When one of these fails, the check of doctor and the words in
+// src/cluster/README.md can go.
 test("Bun obeys both before our code runs, as the page on security says", async () => {
   await using folder = await temporaryFolder();
   const preload = join(folder.path, "preload.js");

@@ -1,4 +1,4 @@
-/** What a crash of the runtime leaves behind: neither memory on the disk, nor secrets on the terminal. */
+/** A crash of the runtime writes no memory to the disk and no secrets to the terminal. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -31,7 +31,10 @@ interface Crash {
   readonly left: readonly string[];
 }
 
-/** Starts the program in a shell that allows core dumps of any size, and lets it crash as soon as it waits for the cloud. */
+/**
+ * Starts the program in a shell that allows core dumps of any size, and lets it crash as soon as it waits for the
+ * cloud.
+ */
 async function crash(name: string, words: readonly string[], stdin: string): Promise<Crash> {
   const folder = join(state.folder!.path, name);
   await mkdir(folder);

@@ -1,4 +1,4 @@
-/** What this program starts may be taken over, such as a QEMU by its guest: it must find no credentials in its environment. */
+/** A program that we start, such as QEMU, may be taken over. It must find no credentials in its environment. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod, readFile } from "node:fs/promises";
 import { join } from "node:path";

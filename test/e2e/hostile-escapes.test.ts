@@ -1,4 +1,7 @@
-/** Tags and answers of a cloud that holds more than text: none of it acts on a terminal, and none begins a line of its own. */
+/**
+ * Tags and answers of a cloud that contain control characters: none of them controls a terminal or begins a line of its
+ * own.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { DescribeImagesCommand, EC2Client, RunInstancesCommand } from "@aws-sdk/client-ec2";
 import { startTestCloud } from "./support/test-cloud.ts";
@@ -24,7 +27,8 @@ beforeAll(async () => {
   const { Images = [] } = await client.send(
     new DescribeImagesCommand({ Filters: [{ Name: "name", Values: ["debian-12-amd64-*"] }] }),
   );
-  // Anyone who may launch and tag an instance in the account can do this. All but one have a tag that is more than text.
+  // Anyone who may launch and tag an instance in the account can do this. All but one have a tag that is more than
+  // text.
   for (const changed of ["none", ...Object.keys(soundTags)]) {
     const tags = { ...soundTags, "cluster-id": `sound-${changed}`, "creation-id": creationId(), [changed]: hostile };
     await client.send(

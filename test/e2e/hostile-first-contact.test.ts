@@ -1,4 +1,4 @@
-/** Nodes whose image attacks the first login: what one node knows must not open the way to another one. */
+/** Nodes whose image attacks the first login. What one node knows must not give access to another. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Our users stand in other people's checkouts: what lies there must not run, and not be read. */
+/** The current folder may be somebody else's checkout: nothing in it may be run or read. */
 import { expect, test } from "bun:test";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Labels of ours on what this program did not make: an image carries them into any container that is made of it. */
+/** Our labels on things that this program did not create: an image passes its labels on to each container. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { podmanLack } from "./support/container-engine.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";

@@ -1,4 +1,7 @@
-/** Somebody who listens on the network between this machine and the nodes learns no password and no token, with TLS off. */
+/**
+ * With TLS off, somebody who reads the network traffic between this machine and the nodes learns no password and no
+ * token.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";

@@ -1,4 +1,7 @@
-/** A node on which any user may run processes: what these write into the journal makes no file on the machine that asks for the logs. */
+/**
+ * Any user of a node can write to its journal. That must not create files of their choice on the machine that collects
+ * the logs.
+ */
 import { expect, test } from "bun:test";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,8 +9,9 @@ import { writeTalkingArtifact } from "./support/talking-artifact.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
 
 /**
- * Watches the process list, as every user can, for the command that collects the logs, and writes each of its words, followed by a path, to the
- * journal while the command is still running: a separator that any of them is would be obeyed.
+ * Watches the process list, as every user can, for the command that collects the logs, and writes each of its words,
+ * followed by a path, to the journal while the command is still running: a separator that any of them is would be
+ * obeyed.
  */
 const attack = `
 seen=:

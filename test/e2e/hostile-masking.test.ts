@@ -1,4 +1,7 @@
-/** Whatever command shows or saves text of a node masks the cluster's secrets, also where it knows nothing but the key; and no text of a node acts on a terminal. */
+/**
+ * Every command that shows or saves text from a node masks the cluster's secrets, even if it knows only the key. No
+ * text from a node controls a terminal.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cp, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";

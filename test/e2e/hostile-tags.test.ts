@@ -1,4 +1,6 @@
-/** Instances that somebody else has launched into the account, with our tags and with values that lead elsewhere as paths or as configuration. */
+/**
+ * Instances that somebody else launched in the account, with our tags, whose values contain paths and configuration.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

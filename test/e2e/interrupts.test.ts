@@ -1,4 +1,4 @@
-/** Ctrl-C and kill -9 at every stage of a creation: nothing is left but the failure logs, and the same create works again. */
+/** Ctrl-C and kill -9 at every stage of a creation: only the failure logs are left, and the same create works again. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";

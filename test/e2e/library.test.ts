@@ -1,4 +1,4 @@
-/** The library as a program of somebody else's uses it, on real machines: under Bun as it is, and built, under Node. */
+/** The library in another program, on real machines: its sources under Bun, and its build under Node. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The main flow on real machines: an open source cluster from its creation to a job that runs across its agents. */
+/** The main flow on real machines: an open source cluster, from its creation to a job across its agents. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { stat } from "node:fs/promises";
 import { buildArtifact } from "./support/artifacts.ts";

@@ -1,6 +1,6 @@
 /**
- * The node images that `cluster-container` builds for Debian 11, 12 and 13, with and without what the dcos layout needs in them. No registry is
- * asked: bases made with debootstrap have the names that the recipes use.
+ * The node images that `cluster-container` builds for Debian 11, 12 and 13, with and without what the dcos layout needs
+ * in them. They need no registry: bases built with debootstrap have the names that the recipes use.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -66,7 +66,10 @@ const createWords = (containers: TestContainers, layout: "cluster" | "dcos", dis
   state.artifacts![layout],
 ];
 
-/** Creates a cluster of one master, waits until it is ready and destroys it. Returns the name of its image, and what `create` said. */
+/**
+ * Creates a cluster of one master, waits until it is ready and destroys it. Returns the name of its image, and what
+ * `create` said.
+ */
 async function runCluster(
   containers: TestContainers,
   layout: "cluster" | "dcos",

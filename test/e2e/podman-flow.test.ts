@@ -1,4 +1,4 @@
-/** The main flow and its bad days on Podman: a real one, whose images and containers lie in a folder of this test. */
+/** The main flow and its failures on a real Podman, whose images and containers are in a folder of this test. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";

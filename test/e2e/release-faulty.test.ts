@@ -1,4 +1,4 @@
-/** What may not be released: here, what a Bun would give in which one bit has changed since it was downloaded. */
+/** What must not be released, such as a program built with a Bun in which one bit has changed. */
 import { expect, test } from "bun:test";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The programs, installed by package installers from a version tag of a repository that is served on loopback. */
+/** The programs, installed by package managers from a version tag of a repository that is served on loopback. */
 import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A release, met as its users meet it: in a bare system that has neither Node nor Bun nor git. */
+/** A release on a user's machine: a minimal system without Node, Bun and git. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";

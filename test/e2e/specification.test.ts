@@ -1,4 +1,6 @@
-/** Words of the specification that no other test takes at their word: commands, options and defaults, and what has no machine to be seen on. */
+/**
+ * Rules of the specification that no other test shows: commands, options and defaults, and rules that need no machine.
+ */
 import { expect, test } from "bun:test";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Files of a checkout reach the masters of real clusters, as the rules of the document have it. */
+/** Files of a checkout reach the masters of real clusters, following the rules of the documentation. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** An accelerator that passes its trial and breaks the machines later: by a program that stands for such a QEMU. */
+/** An accelerator that passes its trial and breaks machines later. A program stands in for such a QEMU. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod, mkdir, readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";

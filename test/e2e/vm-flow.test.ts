@@ -1,4 +1,4 @@
-/** The main flow on virtual machines: from the download of their image to a job on the agent, and its end. */
+/** The main flow on virtual machines: from the download of their image to a job on the agent, and their removal. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What ends a creation of virtual machines before its time: Ctrl-C, kill -9, a machine that ends, a twin. */
+/** Creations of virtual machines that end early: Ctrl-C, kill -9, a machine that ends, a second create. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** All faults of all backends, each with the world that it is played in. */
+/** All faults of all backends, each with the world in which it is injected. */
 import type { ArgumentWatch } from "./argument-watch.ts";
 import type { Fault, World } from "./fault.ts";
 import { runFault, type Verdict } from "./run-fault.ts";
@@ -22,9 +22,9 @@ import { CloudWorld } from "./worlds/cloud-world.ts";
 export interface CampaignFault {
   readonly name: string;
   readonly place: string;
-  /** About how long it takes. */
+  /** The approximate duration. */
   readonly seconds: number;
-  /** Why it cannot be played here. */
+  /** Why it cannot be injected on this machine. */
   readonly lack: string | undefined;
   readonly play: (watch: ArgumentWatch) => Promise<Verdict>;
 }

@@ -1,17 +1,17 @@
-/** What a row of the campaign's table says: where something goes wrong, and what must be true afterwards. */
+/** The shape of a row in the tables: where something goes wrong, and what must be true afterwards. */
 import type { Ended } from "../e2e/support/executable.ts";
 
 /** Where a fault is injected. */
 type Place = "api" | "engine" | "qemu" | "machine" | "way" | "artifact" | "computer";
 
-/** Something that a command makes and that must not stay behind. */
+/** Something that a command creates and must not leave behind. */
 export interface Thing {
   readonly kind: "machine" | "group" | "volume" | "network" | "process" | "file";
-  /** As a message would name it. */
+  /** The name that messages use for it. */
   readonly id: string;
 }
 
-/** A text that must hold no secret. */
+/** A text that must not contain a secret. */
 export interface Exhibit {
   readonly where: string;
   readonly text: string;
@@ -22,9 +22,9 @@ export interface Expected {
   readonly status: number | "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGKILL";
   /** The error id; undefined: no error is reported. */
   readonly id?: string;
-  /** What the output must say, which names the cause. */
+  /** What the output must contain: the cause. */
   readonly says: readonly (string | RegExp)[];
-  /** What it must not say. */
+  /** What it must not contain. */
   readonly hides?: readonly (string | RegExp)[];
   /** Whether the cluster is there afterwards. */
   readonly keepsCluster: boolean;
@@ -32,25 +32,25 @@ export interface Expected {
   readonly withinMs?: number;
 }
 
-/** One backend with nothing on it but what one fault's commands make: the cloud, engine or QEMU, a state folder, a folder for temporary files. */
+/** A backend for one fault alone: a cloud, an engine or QEMU, with a state folder and a folder for temporary files. */
 export interface World extends AsyncDisposable {
   readonly folder: string;
   readonly stateFolder: string;
   readonly temporaryFolder: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Texts that may appear nowhere but where they belong. */
+  /** Texts that must appear only where they belong. */
   readonly secrets: readonly string[];
   /** The words that create the cluster. */
   readonly createWords: readonly string[];
-  /** How long things that are going may take to be gone. */
+  /** How long things that are being removed may still exist. */
   readonly settleMs: number;
   /** Runs the backend's program in the folder. */
   run(words: readonly string[], changes?: RunChanges): Promise<Ended>;
-  /** All that the backend holds beyond the cluster, if there is to be one. */
+  /** Everything in the backend, except the cluster if it is meant to exist. */
   leftovers(keepsCluster: boolean): Promise<readonly Thing[]>;
   /** Ends the cluster as its user or its deadline would. */
   endCluster(): Promise<void>;
-  /** Texts of the backend's own that must hold no secret, such as what nodes were told. */
+  /** The backend's own texts that must not contain a secret, such as the commands that nodes received. */
   exhibits(): Promise<readonly Exhibit[]>;
 }
 
@@ -72,26 +72,26 @@ export interface Fault<Bench extends World> {
   readonly place: Place;
   /** About how long it takes. */
   readonly seconds?: number;
-  /** Why it cannot be played here; undefined where it can. */
+  /** Why it cannot be injected on this machine; undefined if it can. */
   readonly lack?: string | undefined;
   /** Whether the cluster exists before the fault strikes. */
   readonly needsCluster?: true;
-  /** Makes it go wrong, until what it returns is disposed of. */
+  /** Injects the fault. Disposing of the result ends it. */
   readonly strike?: (world: Bench) => Promise<Struck>;
-  /** The command that meets the fault; the creation, if left out. */
+  /** The command that meets the fault; default: the creation. */
   readonly act?: (world: Bench) => Promise<Ended>;
   readonly expected: Expected;
 }
 
-/** What one run of a fault has shown. */
+/** What was observed when a fault was injected. */
 export interface Evidence {
   readonly expected: Expected;
   readonly ended: Ended;
   readonly tookMs: number;
   readonly hasStruck: boolean;
-  /** All that is there after the fault, without the cluster if that is kept. */
+  /** Everything that exists after the fault, without the cluster if that is kept. */
   readonly left: readonly Thing[];
-  /** The next creation of the same id, and all that is there after it but its cluster. */
+  /** The next creation of the same id, and everything that exists after it besides its cluster. */
   readonly next: Ended;
   readonly leftAfterNext: readonly Thing[];
   readonly secrets: readonly string[];

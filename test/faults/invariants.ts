@@ -1,7 +1,10 @@
-/** The five things that must be true after every fault. Each function returns what broke its invariant, in words; nothing if it holds. */
+/**
+ * The five things that must be true after every fault. Each function returns how its invariant was violated, in words;
+ * nothing if it holds.
+ */
 import type { Evidence, Thing } from "./fault.ts";
 
-/** The exit code, the error id and the time are as promised. */
+/** The exit code, the error id and the time are the expected ones. */
 export function promiseBreaches({ expected, ended, tookMs }: Evidence): readonly string[] {
   const status = ended.signal ?? ended.status;
   const id = errorIdOf(ended.stderr);
@@ -55,13 +58,16 @@ export function nextBreaches({ next, leftAfterNext }: Evidence): readonly string
   ];
 }
 
-/** Machines that nobody was told about, or that the next creation did not remove. */
+/** Returns machines that no output announced, or that the next creation did not remove. */
 export function machinesLeft(evidence: Evidence): number {
   const found = [...unannounced(evidence), ...evidence.leftAfterNext].filter(({ kind }) => kind === "machine");
   return new Set(found.map(({ id }) => id)).size;
 }
 
-/** An announcement names the thing, or says that things of its kind may be left. A killed program owes none: the next creation removes all. */
+/**
+ * An announcement names the thing, or says that things of its kind may be left. A killed program can't announce
+ * anything: the next creation removes everything.
+ */
 function unannounced({ expected, ended, left }: Evidence): readonly Thing[] {
   if (expected.status === "SIGKILL") return [];
   const told = ended.stderr;

@@ -1,11 +1,11 @@
 /**
- * Plays the faults of the campaign against the built executables, and says which were survived. After Ctrl-C no further fault begins.
+ * Injects the faults into the built executables, and prints which ones they survive. Ctrl-C starts no further fault.
  *
  * Usage: bun run faults [--today] [--list] [--output] [--at-once N] [NAME…]
- *   NAME      Faults whose name contains it; all without one
- *   --today   Only the slice of the day
- *   --list    Print their names, and play none
- *   --output  Also print the output of the commands, for faults not survived
+ *   NAME      Only faults whose name contains it; default: all
+ *   --today   Only the part of the day
+ *   --list    Print the names and inject nothing
+ *   --output  Also print what the commands printed, for faults that were not survived
  */
 import { parseArgs } from "node:util";
 import { campaign } from "./campaign.ts";

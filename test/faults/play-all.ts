@@ -15,7 +15,10 @@ interface Totals {
   readonly skipped: number;
 }
 
-/** Plays the faults, some at once, prints a line for each and one for all. A fault that no verdict was reached on counts as not survived. */
+/**
+ * Injects the faults, several at a time. Prints a line for each, and a last line for all. A fault without a verdict
+ * counts as not survived.
+ */
 export async function playAll(
   faults: readonly CampaignFault[],
   { atOnce, showsOutput, print }: Playing,

@@ -1,4 +1,7 @@
-/** Processes that a world's programs have started, found by the folder for temporary files that their environment or arguments name. */
+/**
+ * Finds the processes that a world's programs have started: their environment or arguments name its folder for
+ * temporary files.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 
 interface Process {

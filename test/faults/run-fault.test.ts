@@ -1,4 +1,4 @@
-/** That each invariant of the campaign can break: a runner that finds nothing would find every program faultless. */
+/** Shows that each invariant can fail. Otherwise a runner that never finds anything would accept every program. */
 import { expect, test } from "bun:test";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const expected: Expected = { status: 1, id: "cloud-failed", says: ["the disk is 
 interface Script {
   readonly ended?: Partial<Ended>;
   readonly next?: Partial<Ended>;
-  /** What the backend holds after the fault, and what after the next creation. */
+  /** What exists in the backend after the fault, and after the next creation. */
   readonly left?: readonly Thing[];
   readonly leftAfterNext?: readonly Thing[];
   readonly exhibits?: readonly Exhibit[];
@@ -34,7 +34,10 @@ interface Script {
   readonly expected?: Partial<Expected>;
 }
 
-/** A world that holds what the script says. The command that meets the fault is the first, the next creation the second. */
+/**
+ * A world with the contents that the script describes. Its first command meets the fault; the second is the next
+ * creation.
+ */
 async function openScripted(script: Script): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-scripted-"));
   const temporaryFolder = join(folder, "tmp");

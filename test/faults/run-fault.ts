@@ -1,4 +1,4 @@
-/** Plays one fault in a world of its own, and judges what came of it. */
+/** Injects one fault into a world of its own, and checks the outcome. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ended } from "../e2e/support/executable.ts";
@@ -15,11 +15,11 @@ import {
 import { processesOf } from "./processes.ts";
 
 export interface Verdict {
-  /** What broke an invariant; nothing: the fault was survived. */
+  /** What violated an invariant; empty if the fault was survived. */
   readonly breaches: readonly string[];
   readonly machinesLeft: number;
   readonly secretsSeen: number;
-  /** What the command printed, and the next creation. */
+  /** The output of the command and of the next creation. */
   readonly output: string;
 }
 
@@ -70,7 +70,7 @@ async function prepare(world: World): Promise<void> {
   if (created.status !== 0) throw new Error(`the cluster to strike could not be created:\n${created.stderr}`);
 }
 
-/** Processes and machines that are going get a moment. */
+/** Waits a moment for processes and machines that are ending. */
 async function leftIn(world: World, keepsCluster: boolean): Promise<readonly Thing[]> {
   for (const deadline = performance.now() + world.settleMs; ; await Bun.sleep(100)) {
     const left = [
@@ -85,7 +85,7 @@ async function leftIn(world: World, keepsCluster: boolean): Promise<readonly Thi
   }
 }
 
-/** No creation removes another's temporary files, so those are reported once. */
+/** No creation removes another's temporary files, so they are reported only once. */
 const withoutFiles = (things: readonly Thing[], known: readonly Thing[]): readonly Thing[] =>
   things.filter(({ kind, id }) => kind !== "file" || !known.some((thing) => thing.id === id));
 

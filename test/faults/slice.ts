@@ -1,6 +1,6 @@
-/** How much of the campaign a day's slice is, in seconds of faults: with four at once, about a quarter of that passes. */
+/** The size of a day's part, in seconds of faults. With four at a time, it takes about a quarter of that. */
 const sliceSeconds = 300;
-/** A fault that takes longer is left to full runs. */
+/** Only full runs inject faults that take longer. */
 const longestSeconds = 60;
 
 interface Timed {
@@ -8,7 +8,7 @@ interface Timed {
   readonly seconds: number;
 }
 
-/** The faults of one day. The days that follow have others, until each has had its turn. */
+/** Returns the faults of one day. The following days have others, until each fault has had its turn. */
 export function sliceOf<Fault extends Timed>(faults: readonly Fault[], day: Date): readonly Fault[] {
   const short = faults.filter(({ seconds }) => seconds <= longestSeconds);
   const slices = Math.max(1, Math.ceil(short.reduce((sum, { seconds }) => sum + seconds, 0) / sliceSeconds));

@@ -17,7 +17,10 @@ import { PrivateAddresses } from "./state/private-addresses.ts";
 
 export interface LocalCloudOptions {
   readonly driver: "container" | "in-process";
-  /** An existing folder for this cloud alone. Machines are labelled with it, and remains of a cloud of this folder that was killed are removed first. */
+  /**
+   * An existing folder for this cloud alone. Machines are labelled with it, and remains of a cloud of this folder that
+   * was killed are removed first.
+   */
   readonly directory: string;
   /** 0: any free port. */
   readonly port?: number;
@@ -25,9 +28,15 @@ export interface LocalCloudOptions {
   readonly sshPort?: number;
   /** For in-process machines: replaces the table of scripted answers. */
   readonly onExec?: ExecHandler;
-  /** For in-process machines: the login shell, looked up for each command. Default: a POSIX shell without start-up files. */
+  /**
+   * For in-process machines: the login shell, looked up for each command. Default: a POSIX shell without start-up
+   * files.
+   */
   readonly loginShell?: () => LoginShell;
-  /** For in-process machines: whether a connection with this many open sessions may open another, like MaxSessions. Default: always. */
+  /**
+   * For in-process machines: whether a connection with this many open sessions may open another, like MaxSessions.
+   * Default: always.
+   */
   readonly admitsSession?: (openSessions: number) => boolean;
   readonly behaviour?: Partial<Behaviour>;
 }
@@ -147,7 +156,9 @@ export class LocalCloud implements AsyncDisposable {
     return this.#lifecycle.console(instanceId);
   }
 
-  /** Restores the initial state: no machines, groups, faults or logged requests, and the initial behaviour and clock. */
+  /**
+   * Restores the initial state: no machines, groups, faults or logged requests, and the initial behaviour and clock.
+   */
   async reset(): Promise<void> {
     const former = this.#lifecycle;
     this.faults.clear();

@@ -1,6 +1,6 @@
 /**
- * Serves a local cloud until SIGTERM or SIGINT, or until its parent process ends, and then removes it. When it is ready, it prints one line of JSON and
- * writes it to DIR/local-cloud.json.
+ * Serves a local cloud until SIGTERM or SIGINT, or until its parent process ends, and then removes it. When it is
+ * ready, it prints one line of JSON and writes it to DIR/local-cloud.json.
  *
  * Usage: bun test/local-cloud/main.ts --driver container|in-process --directory DIR [--port 0] [--ssh-port 22]
  *          [--boot-delay-ms N[,N…]] [--api-delay-ms N] [--answers FILE]

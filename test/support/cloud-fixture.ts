@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { CreateTagsCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
 import type { Backend } from "../../src/model/backend.ts";
-import { silentProgress, type Runtime, systemClock } from "../../src/system/runtime.ts";
+import { type Runtime, systemClock } from "../../src/system/runtime.ts";
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../src/backend/cloud/cloud-options.ts";
 import { type ClusterCreation, createCluster } from "../../src/cluster/create-cluster.ts";
@@ -10,6 +10,7 @@ import type { ClusterRecord, NodeRecord } from "../../src/model/cluster-record.t
 import { networksOf } from "../local-cloud/catalogue/networks.ts";
 import { regions } from "../local-cloud/catalogue/regions.ts";
 import { LocalCloud } from "../local-cloud/local-cloud.ts";
+import { recordingProgress } from "./recording-progress.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 
 export const region = "us-west-2";
@@ -27,6 +28,8 @@ export interface CloudFixture extends AsyncDisposable {
   readonly runtime: Runtime;
   /** Notes, warnings and the titles of waits. */
   readonly told: string[];
+  /** How each step ended; see recordingProgress. */
+  readonly steps: readonly string[];
   open(chosen: string): Promise<Backend<CloudOptions>>;
   /** Changes an instance's tags, as anyone in the account may. */
   tag(instanceId: string, tags: Readonly<Record<string, string>>): Promise<void>;
@@ -60,6 +63,7 @@ export async function openFixture(environment: Readonly<Record<string, string | 
   const cloud = await LocalCloud.start({ driver: "in-process", directory: folder.path });
   cloud.answers.replace(newNode);
   const told: string[] = [];
+  const { progress, steps } = recordingProgress();
   const runtime: Runtime = {
     environment: {
       ...cloud.environment,
@@ -70,7 +74,7 @@ export async function openFixture(environment: Readonly<Record<string, string | 
     },
     clock: systemClock,
     progress: {
-      ...silentProgress,
+      ...progress,
       note: (text) => told.push(`note: ${text}`),
       warn: (text) => told.push(`warn: ${text}`),
       waiting: (text) => told.push(`waiting: ${text}`),
@@ -81,6 +85,7 @@ export async function openFixture(environment: Readonly<Record<string, string | 
     cloud,
     runtime,
     told,
+    steps,
     open: async (chosen) => createCloudBackend({ region: chosen }, runtime, neverAborted),
     tag: async (instanceId, tags) => {
       const Tags = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));

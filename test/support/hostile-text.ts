@@ -1,6 +1,6 @@
 /**
- * Texts that an attacker might put into a tag, a label, a file or a node's output. The same seed always gives the same texts, so that a failure can be
- * reproduced. Each test has its own seed.
+ * Texts that an attacker might put into a tag, a label, a file or a node's output. The same seed always gives the same
+ * texts, so that a failure can be reproduced. Each test has its own seed.
  */
 export function hostileTexts(seed: number, count: number): readonly string[] {
   const random = randomNumbers(seed);

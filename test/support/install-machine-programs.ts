@@ -1,7 +1,10 @@
 const dangerous =
   "apt-get apt dpkg yum dnf rpm groupadd useradd swapoff docker setenforce reboot poweroff shutdown mount".split(" ");
 
-/** Replacements for systemd and other programs on a folder machine, by name. The state of a unit is in files of its `run` folder: `<unit>.pid`, `<unit>.ended`. */
+/**
+ * Replacements for systemd and other programs on a folder machine, by name. The state of a unit is in files of its
+ * `run` folder: `<unit>.pid`, `<unit>.ended`.
+ */
 export const machinePrograms = (folder: string): Readonly<Record<string, string>> => ({
   // sudo -n -H -- COMMAND…
   sudo: `#!/bin/sh

@@ -14,8 +14,9 @@ import { scratchFolder } from "./scratch-folder.ts";
 import { machinePrograms } from "./install-machine-programs.ts";
 
 /**
- * A machine in a folder: an SSH server in this process. Its commands run on this host, with a real shell, in a folder that represents the machine's `/`.
- * A few small scripts replace systemd (install-machine-programs.ts). Disposing of the machine ends all its processes.
+ * A machine in a folder: an SSH server in this process. Its commands run on this host, with a real shell, in a folder
+ * that represents the machine's `/`. A few small scripts replace systemd (install-machine-programs.ts). Disposing of
+ * the machine ends all its processes.
  */
 export interface FolderMachine extends AsyncDisposable {
   readonly node: NodeRecord;

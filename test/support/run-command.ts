@@ -63,6 +63,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     stdin: { confirm },
     isTerminal: { stdin: answer !== undefined, stdout: false, stderr: answer !== undefined },
     verbosity: 0,
+    runtimeVariables: [],
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
     failuresExitWith: () => {},
   } as unknown as Context;

@@ -4,7 +4,7 @@ import { accessChecks } from "./checks/access.ts";
 import { adminAddressCheck } from "./checks/admin-address.ts";
 import { type CheckedDefaults, cloudFacts } from "./checks/facts.ts";
 import { leftoversCheck } from "./checks/leftovers.ts";
-import { machineMakingChecks } from "./checks/machines.ts";
+import { launchChecks } from "./checks/launch-checks.ts";
 import { permissionChecks } from "./checks/permissions.ts";
 
 /**
@@ -17,7 +17,7 @@ export function cloudChecks(defaults: CheckedDefaults, runtime: Runtime, signal:
   return [
     ...accessChecks(facts, region, runtime.clock),
     ...permissionChecks(facts, defaults),
-    ...machineMakingChecks(facts, defaults),
+    ...launchChecks(facts, defaults),
     adminAddressCheck(facts, { region, environment: runtime.environment }),
     leftoversCheck(facts, region),
   ];

@@ -8,11 +8,17 @@ import type { EngineName } from "./engine/engine-kind.ts";
 export interface ContainerBackendOptions {
   /** The engine: `docker` or `podman`; default: the first that answers, Docker before Podman. */
   readonly engine?: EngineName;
-  /** The operating system of the nodes, such as `debian-12`; default: `centos-7` under cgroups 1, `debian-12` under cgroups 2. */
+  /**
+   * The operating system of the nodes, such as `debian-12`; default: `centos-7` under cgroups 1, `debian-12` under
+   * cgroups 2.
+   */
   readonly linuxDistribution?: string;
   /** An image of your own with systemd and sshd, instead of one built for the distribution. */
   readonly nodeImage?: string;
-  /** Files of this machine to mount into every node: `/path/here:/path/on/the/nodes`, with `:ro` at the end for read-only mounts. */
+  /**
+   * Files of this machine to mount into every node: `/path/here:/path/on/the/nodes`, with `:ro` at the end for
+   * read-only mounts.
+   */
   readonly customVolumes?: readonly string[];
   /** Memory that each node may use, such as `2g`; default: no limit. */
   readonly memory?: string;

@@ -13,7 +13,9 @@ import { destroyCommand, type Engine } from "./engine/engine.ts";
 import { toClusters } from "./records/records.ts";
 import { readSnapshots, type SavedSnapshot } from "./snapshots/read-snapshots.ts";
 
-/** Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment. */
+/**
+ * Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment.
+ */
 export function containerChecks(
   engine: EngineName | undefined,
   runtime: Runtime,
@@ -49,8 +51,8 @@ async function judge(facts: ContainerFacts): Promise<Outcome> {
 }
 
 /**
- * Reports what interrupted creates left behind, clusters without a running container, snapshots that nobody can restore, and things that only look
- * like ours.
+ * Reports what interrupted creates left behind, clusters without a running container, snapshots that nobody can
+ * restore, and things that only look like ours.
  */
 function leftoversCheck(facts: ContainerFacts, signal: AbortSignal): Check {
   return checkOfEngine("leftovers", facts, async (_, engine) => {

@@ -26,7 +26,10 @@ import { resolveCreation } from "./launch/resolve-creation.ts";
 import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
 import { deleteAllSnapshots } from "./snapshots/delete-snapshots.ts";
 
-/** Opens clusters of containers on this machine with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
+/**
+ * Opens clusters of containers on this machine with the named engine, or else the first one found. Throws
+ * `machine-not-set-up` if there is none.
+ */
 export async function openContainerBackend(
   { engine: named }: { readonly engine: EngineName | undefined },
   runtime: Runtime,

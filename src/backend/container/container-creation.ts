@@ -200,7 +200,10 @@ export class ContainerCreation implements Creation {
     return join(this.#plan.root, ".rights");
   }
 
-  /** After a failure, the next creation tests the engine's permissions again, because there may be fewer or more than before. */
+  /**
+   * After a failure, the next creation tests the engine's permissions again, because there may be fewer or more than
+   * before.
+   */
   async #forgetRights(): Promise<void> {
     await rm(this.#rightsMemory, { force: true });
   }

@@ -27,8 +27,8 @@ export async function stopCreation(engine: Engine, name: CreationName, signal: A
 }
 
 /**
- * Removes all containers and networks of a creation. Retries while some remain, because an engine under load reports busy devices and removals
- * already in progress. Resolves with a sentence about what is left after that, if anything.
+ * Removes all containers and networks of a creation. Retries while some remain, because an engine under load reports
+ * busy devices and removals already in progress. Resolves with a sentence about what is left after that, if anything.
  */
 export async function removeCreation(
   engine: Engine,
@@ -82,7 +82,7 @@ function leftText(
 ): string {
   const things = [
     ...containers.map((container) => `container ${shortId(container)}`),
-    ...networks.map(({ id }) => `network ${id.slice(0, 12)}`),
+    ...networks.map((network) => `network ${shortId(network)}`),
   ];
   return `Left behind: ${things.join(", ")} (${[...problems].join("; ")}).`;
 }

@@ -37,8 +37,8 @@ import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
 
 /**
- * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the first login and the time from then
- * on.
+ * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the
+ * first login and the time from then on.
  */
 const slowLimitMs = 40 * 60_000;
 const usualLoginLimitMs = 10 * 60_000;
@@ -235,7 +235,10 @@ export class VmCreation implements Creation {
   }
 }
 
-/** Creates the folder of the sockets. It is removed when all nodes have booted, because they are connected by then, or else with the creation. */
+/**
+ * Creates the folder of the sockets. It is removed when all nodes have booted, because they are connected by then, or
+ * else with the creation.
+ */
 async function makeSocketFolder(directory: string): Promise<string> {
   const folder = await systemTemporaryFolder();
   try {

@@ -14,9 +14,11 @@ export const flagNames = (program: Declaring): NameFlags =>
 
 /** Backquoted words that are not option names stay unchanged. */
 export function namingFlags(flagsByName: () => readonly (readonly [string, string])[]): NameFlags {
+  const known: { flags?: ReadonlyMap<string, string> } = {};
   return (text) => {
     if (!text.includes("`")) return text;
-    const flags = new Map(flagsByName().map(([name, flag]) => [name, flag]));
+    known.flags ??= new Map(flagsByName());
+    const { flags } = known;
     return text.replaceAll(/`(\w+)( [^`\n]+)?`/g, (found, name: string, value = "") => {
       const flag = flags.get(name);
       return flag === undefined ? found : `${flag}${value}`;

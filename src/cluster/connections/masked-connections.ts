@@ -3,6 +3,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import { readClusterSecrets } from "../../platform/cluster-secrets.ts";
 import { orAborted } from "../../system/or-aborted.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import type { Connection } from "../../ssh/connection/connection.ts";
 import type { Destination } from "../../ssh/connection/destination.ts";
 import { openConnections } from "./cluster-connections.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
@@ -16,10 +17,10 @@ export interface MaskedConnections extends ConnectionPool {
 const readLimitMs = 60_000;
 
 /**
- * Opens connections to the nodes of a cluster that another process may have created. Before it connects to any node, it reads the cluster's secrets
- * from the first master, once, and hides them, so every command that shows or saves text from a node masks them. It never connects to the first
- * master without doing so. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon as it can be
- * connected to.
+ * Opens connections to the nodes of a cluster that another process may have created. They deliver and show nothing that a node says before the
+ * cluster's secrets have been read from the first master and hidden, so every command that shows or saves text from a node masks them. A command
+ * whose output is hidden runs meanwhile. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon
+ * as it can be connected to.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,
@@ -50,20 +51,54 @@ export function openMaskedConnections(
     }
   };
 
+  /** Resolves once text from this node may be shown. */
+  const untilMasked = async (node: Destination, signal: AbortSignal): Promise<void> => {
+    const isFirst = state.first === undefined;
+    state.first ??= readFirst();
+    await orAborted(state.first, signal);
+    const hasJustBeenRead = isFirst && state.problem === undefined;
+    if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
+  };
+
   return {
     adopt: (node, connection) => pool.adopt(node, connection),
     connect: async (node, signal) => {
-      const isFirst = state.first === undefined;
-      state.first ??= readFirst();
-      await orAborted(state.first, signal);
-      const hasJustBeenRead = isFirst && state.problem === undefined;
-      if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
-      return pool.connect(node, signal);
+      const masked = untilMasked(node, signal);
+      masked.catch(() => {});
+      try {
+        return withheld(await pool.connect(node, signal), masked);
+      } catch (error) {
+        await masked.catch(() => {});
+        throw error;
+      }
     },
     problem: () => state.problem,
     [Symbol.asyncDispose]: async () => {
       ending.abort();
       await pool[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Like `connection`, but delivers and shows no text from the node before `masked` resolves. */
+function withheld(connection: Connection, masked: Promise<void>): Connection {
+  return {
+    get isOpen() {
+      return connection.isOpen;
+    },
+    run: async (command, signal) => {
+      const isSilent =
+        command.isOutputHidden === true && command.onOutput === undefined && command.receive === undefined;
+      if (!isSilent) await orAborted(masked, signal);
+      const [masking, result] = await Promise.allSettled([orAborted(masked, signal), connection.run(command, signal)]);
+      if (masking.status === "rejected") throw masking.reason;
+      if (result.status === "rejected") throw result.reason;
+      return result.value;
+    },
+    upload: async (source, target, signal) => {
+      await orAborted(masked, signal);
+      await connection.upload(source, target, signal);
+    },
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
 }

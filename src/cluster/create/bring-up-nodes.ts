@@ -71,6 +71,7 @@ export async function bringUpNodes(
 async function watchMachines(creation: Watch["creation"], { clock }: Runtime, signal: AbortSignal): Promise<void> {
   const look = async (inner: AbortSignal): Promise<undefined> => void (await creation.look(inner));
   const pauseMs = (): number => creation.lookEveryMs;
+  await clock.sleep(pauseMs(), signal);
   // The installation itself shows whether any other trouble matters.
   const tolerates = (error: unknown): boolean => error instanceof ClusterError && error.id !== "machine-failed";
   await poll(look, { clock, pauseMs, tolerates }, signal);

@@ -9,6 +9,7 @@ import { temporaryFolder } from "../../system/files/temporary-folder.ts";
 import { type Unpacked, unpackTar } from "../../system/files/unpack-tar.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import type { FetchRequest } from "./fetch-request.ts";
+import { lastLine } from "../../system/last-line.ts";
 
 export interface FetchSource {
   readonly connection: Connection;
@@ -63,9 +64,7 @@ async function receive(
   const { status, stderr } = await run(connection, command, { limit, signal });
   // GNU tar exits with 1 if a file changed while it was read, such as a log. The archive is complete even so.
   if (status > 1 || outcome.unpacked === undefined) {
-    throw new ArchiveProblem(
-      stderr.trim().split("\n").at(-1) || (outcome.cutOff?.message ?? `tar exited with ${status}`),
-    );
+    throw new ArchiveProblem(lastLine(stderr) || (outcome.cutOff?.message ?? `tar exited with ${status}`));
   }
   return outcome.unpacked;
 }

@@ -14,8 +14,9 @@ export interface FetchRequest {
 }
 
 /**
- * Parses `remote:local`, which is split at the last colon. A local path that ends with `/` means "into this folder, under the same name". Finds out now
- * what would prevent the file from being written after the command, which may take hours.
+ * Parses `remote:local`, which is split at the last colon. A local path that ends with `/` means "into this folder,
+ * under the same name". Finds out now what would prevent the file from being written after the command, which may take
+ * hours.
  */
 export async function parseFetchRequest(text: string, cwd: string): Promise<Checked<FetchRequest>> {
   const colon = text.lastIndexOf(":");

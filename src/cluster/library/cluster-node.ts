@@ -13,7 +13,10 @@ import type { SharedConnections } from "./shared-connections.ts";
 export interface NodeFetch {
   /** Absolute path on the node. A link there is followed; links inside a folder stay links. */
   readonly remote: string;
-  /** Path of the new file or folder on this machine, relative to the current folder. A file replaces an existing file, but no folder may exist there. */
+  /**
+   * Path of the new file or folder on this machine, relative to the current folder. A file replaces an existing file,
+   * but no folder may exist there.
+   */
   readonly local: string;
   /** When aborted, ends the transfer and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
@@ -49,8 +52,9 @@ export class ClusterNode {
   }
 
   /**
-   * Runs a command on the node and resolves with its output. Throws a ClusterError: `remote-command-failed` if the exit status isn't 0 (`facts` holds
-   * `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`, `connection-failed`, `key-missing`, `host-key-changed`.
+   * Runs a command on the node and resolves with its output. Throws a ClusterError: `remote-command-failed` if the exit
+   * status isn't 0 (`facts` holds `status`, `stdout` and `stderr`), `bad-usage`, `deadline-passed`,
+   * `connection-failed`, `key-missing`, `host-key-changed`.
    */
   async run(command: NodeCommand): Promise<NodeCommandResult> {
     if (command.args.length === 0)
@@ -63,8 +67,9 @@ export class ClusterNode {
   }
 
   /**
-   * Brings a file or folder from the node to this machine, all or nothing, as root. Rejects links that lead out of the folder, and names that aren't
-   * plain. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`, `host-key-changed`.
+   * Brings a file or folder from the node to this machine, all or nothing, as root. Rejects links that lead out of the
+   * folder, and names that aren't plain. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`,
+   * `host-key-changed`.
    */
   async fetch({ remote, local, cancelSignal }: NodeFetch): Promise<NodeFetchResult> {
     if (!posix.isAbsolute(remote)) {

@@ -32,7 +32,10 @@ export interface Cancellation {
 export interface WaitOptions extends Cancellation {
   /** Maximum wait in milliseconds (`deadline-passed`); default: one hour. */
   readonly timeoutMs?: number;
-  /** Skips the requests that this machine sends to the masters' web servers, for clusters whose web UI can't be reached from here; default: false. */
+  /**
+   * Skips the requests that this machine sends to the masters' web servers, for clusters whose web UI can't be reached
+   * from here; default: false.
+   */
   readonly skipHttpChecks?: boolean;
 }
 
@@ -46,8 +49,8 @@ export interface EnterpriseWaitOptions extends WaitOptions {
 const usualWaitMs = 60 * 60_000;
 
 /**
- * A cluster of machines on which to install and use the platform. Disposing of it destroys the cluster, so `await using` does so at the end of its
- * scope. Every operation fails with a ClusterError whose `id` identifies the problem.
+ * A cluster of machines on which to install and use the platform. Disposing of it destroys the cluster, so `await
+ * using` does so at the end of its scope. Every operation fails with a ClusterError whose `id` identifies the problem.
  */
 export class Cluster implements AsyncDisposable {
   readonly id: string;
@@ -85,16 +88,17 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Creates the machines of a cluster, without installing anything, and resolves when all of them accept logins. After a failure only logs in the
-   * state folder remain. Throws `bad-usage`, `no-credentials`, `cluster-exists`, `capacity-lacking`, `machine-failed` and the like.
+   * Creates the machines of a cluster, without installing anything, and resolves when all of them accept logins. After
+   * a failure only logs in the state folder remain. Throws `bad-usage`, `no-credentials`, `cluster-exists`,
+   * `capacity-lacking`, `machine-failed` and the like.
    */
   static async create<Options>(backend: ClusterBackend<Options>, request: ClusterRequest): Promise<Cluster> {
     return new Cluster(await createForLibrary(backend, request));
   }
 
   /**
-   * Finds the cluster with this id, no matter who created it. Throws `cluster-not-found` if there is none. Disposing of it destroys it like any other
-   * cluster: hold it with `const` if it should live on.
+   * Finds the cluster with this id, no matter who created it. Throws `cluster-not-found` if there is none. Disposing of
+   * it destroys it like any other cluster: hold it with `const` if it should live on.
    */
   static async find<Options>(
     backend: ClusterBackend<Options>,
@@ -105,8 +109,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Uses the cluster that a text is about which `export` returned, here or in the program of the same name. Logs in to its nodes first, and keeps
-   * nothing if anything is wrong. Throws `bad-usage`, `cluster-not-found`, `host-key-changed`, `connection-failed`.
+   * Uses the cluster that a text is about which `export` returned, here or in the program of the same name. Logs in to
+   * its nodes first, and keeps nothing if anything is wrong. Throws `bad-usage`, `cluster-not-found`,
+   * `host-key-changed`, `connection-failed`.
    */
   static async import<Options>(
     backend: ClusterBackend<Options>,
@@ -136,9 +141,10 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * The minimal configuration that the artifact needs, with this cluster's addresses and name servers. Merge it with your own:
-   * `{ ...cluster.baseConfig, resolvers: ["10.0.0.2"] }`. The enterprise variant gets the superuser `admin` with the password `admin`, and no
-   * license. For a cluster returned by `find`, throws if this machine could not log in to the first master (`key-missing`, `connection-failed`).
+   * The minimal configuration that the artifact needs, with this cluster's addresses and name servers. Merge it with
+   * your own: `{ ...cluster.baseConfig, resolvers: ["10.0.0.2"] }`. The enterprise variant gets the superuser `admin`
+   * with the password `admin`, and no license. For a cluster returned by `find`, throws if this machine could not log
+   * in to the first master (`key-missing`, `connection-failed`).
    */
   get baseConfig(): Configuration {
     const { base } = this.#open;
@@ -147,9 +153,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Installs the platform from an artifact on this machine; resolves when the installation has started on every node. Throws `bad-usage`,
-   * `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, `configuration-refused`, `install-failed` and the like; the nodes' logs are then
-   * in `directory`.
+   * Installs the platform from an artifact on this machine; resolves when the installation has started on every node.
+   * Throws `bad-usage`, `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, `configuration-refused`,
+   * `install-failed` and the like; the nodes' logs are then in `directory`.
    */
   async installFromPath(installation: Installation): Promise<void> {
     const signal = installation.cancelSignal ?? neverAborted();
@@ -157,17 +163,18 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the open source variant is ready: every installer has succeeded, every node's own check passes, every master answers over HTTP, and
-   * all agents are registered. Throws `install-failed` or `machine-failed` as soon as the cluster can no longer become ready, `deadline-passed`, or
-   * `bad-usage` for an enterprise cluster; the nodes' logs are then in `directory`.
+   * Resolves when the open source variant is ready: every installer has succeeded, every node's own check passes, every
+   * master answers over HTTP, and all agents are registered. Throws `install-failed` or `machine-failed` as soon as the
+   * cluster can no longer become ready, `deadline-passed`, or `bad-usage` for an enterprise cluster; the nodes' logs
+   * are then in `directory`.
    */
   async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
     await this.#wait("oss", { username: "", password: "" }, options);
   }
 
   /**
-   * Does the same for the enterprise variant, where the superuser must also be able to log in. Throws `login-refused` if the name or password is
-   * wrong.
+   * Does the same for the enterprise variant, where the superuser must also be able to log in. Throws `login-refused`
+   * if the name or password is wrong.
    */
   async waitForClusterEnterprise(options: EnterpriseWaitOptions = {}): Promise<void> {
     const { superuserUsername = "admin", superuserPassword = "admin" } = options;
@@ -196,9 +203,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, all or nothing for each master, and returns what was
-   * sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a checkout), `not-installed`, `transfer-failed`,
-   * `connection-failed`.
+   * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, all or nothing for
+   * each master, and returns what was sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a
+   * checkout), `not-installed`, `transfer-failed`, `connection-failed`.
    */
   async sync(
     checkoutDir: string,
@@ -212,8 +219,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked. `folder` is a path on this machine; default:
-   * a new folder in `directory`.
+   * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked. `folder` is a
+   * path on this machine; default: a new folder in `directory`.
    */
   async saveLogs({
     folder,
@@ -225,25 +232,28 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Returns a text with which another computer can use the cluster, until the cluster ends: `Cluster.import` and the command `import` read it. It holds
-   * the private key. Clusters in the cloud only. Throws `bad-usage`, `key-missing`, and `machine-not-set-up` if age is needed but not installed.
+   * Returns a text with which another computer can use the cluster, until the cluster ends: `Cluster.import` and the
+   * command `import` read it. It holds the private key. Clusters in the cloud only. Throws `bad-usage`, `key-missing`,
+   * and `machine-not-set-up` if age is needed but not installed.
    */
   async export({ recipients = [], cancelSignal = neverAborted() }: ExportOptions = {}): Promise<string> {
     return await exportForLibrary(this.#open, recipients, cancelSignal);
   }
 
   /**
-   * Saves the cluster under a name: file systems of containers; memory and disks of virtual machines. Throws `snapshot-exists`, `machine-failed`,
-   * `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none (`bad-usage`).
+   * Saves the cluster under a name: file systems of containers; memory and disks of virtual machines. Throws
+   * `snapshot-exists`, `machine-failed`, `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none
+   * (`bad-usage`).
    */
   async snapshot(name: string, { cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
     await createSnapshot(this.#open.backend, { clusterId: this.id, name: checkedName(name) }, cancelSignal);
   }
 
   /**
-   * Puts the cluster back to what it was when the snapshot was made, and resolves when all nodes accept logins. Virtual machines then continue where
-   * they were; containers boot their services, so wait for the cluster. Nodes keep their addresses, but get other ids: read `masters` and the like
-   * again. Throws `snapshot-not-found` and `snapshot-unusable` before it touches anything.
+   * Puts the cluster back to what it was when the snapshot was made, and resolves when all nodes accept logins. Virtual
+   * machines then continue where they were; containers boot their services, so wait for the cluster. Nodes keep their
+   * addresses, but get other ids: read `masters` and the like again. Throws `snapshot-not-found` and
+   * `snapshot-unusable` before it touches anything.
    */
   async restore(name: string, { cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
     const { backend, runtime } = this.#open;
@@ -261,7 +271,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Ends all machines and removes what belongs to them, snapshots included; resolves when they are gone. A second call does nothing. Throws `cloud-failed` and the like.
+   * Ends all machines and removes what belongs to them, snapshots included; resolves when they are gone. A second call
+   * does nothing. Throws `cloud-failed` and the like.
    */
   async destroy({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
     if (this.#state.isDestroyed) return;

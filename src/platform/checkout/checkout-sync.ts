@@ -12,6 +12,7 @@ import { parseState } from "./checkout-state.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import type { Checkout } from "./checkout.ts";
 import type { Layout } from "../layout.ts";
+import { lastLine } from "../../system/last-line.ts";
 
 export interface SyncTarget {
   readonly connection: Connection;
@@ -36,8 +37,9 @@ export interface SyncReport {
 }
 
 /**
- * Syncs a checkout to one master, all or nothing, and sends only what has changed. Fails as `not-installed`, `bad-usage` (the checkout doesn't fit
- * the cluster), `remote-command-failed`, `transfer-failed` or `connection-failed`.
+ * Syncs a checkout to one master, all or nothing, and sends only what has changed. Fails as `not-installed`,
+ * `bad-usage` (the checkout doesn't fit the cluster), `remote-command-failed`, `transfer-failed` or
+ * `connection-failed`.
  */
 export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
   const { layout, variant, manifest } = await askState(target, signal);
@@ -59,13 +61,14 @@ async function askState(
   signal: AbortSignal,
 ): Promise<CheckoutState> {
   const argv = ["sh", "-c", stateScript(layouts)];
-  const result = await connection.run({ argv, sudo: true, limitMs, task: "checking what is installed" }, signal);
-  if (result.status === syncStatuses.failed) throw transferFailed(reference, result);
-  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
+  const task = "checking what is installed";
+  const result = await connection.run({ argv, sudo: true, limitMs, task, isOutputHidden: true }, signal);
+  if (result.status === syncStatuses.failed || result.status === syncStatuses.notInstalled)
+    throw syncFailed(reference, result);
   if (result.status !== 0) {
     throw new ClusterError(
       "remote-command-failed",
-      `Cannot find out what is installed on ${reference}: ${lastLine(result)}.`,
+      `Cannot find out what is installed on ${reference}: ${reasonOf(result)}.`,
       {
         hint: "Inspect that node: the run command with `noTestEnv` opens a shell on it.",
         facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
@@ -87,21 +90,20 @@ async function askForSums(
   const stdin = sumsInput(files);
   const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "comparing files" }, signal);
   if (result.status === 0) return parseSums(result.stdout);
-  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
-  throw transferFailed(reference, result);
+  throw syncFailed(reference, result);
 }
 
 async function unpack(plan: SyncPlan, { connection, reference }: SyncTarget, signal: AbortSignal): Promise<void> {
   const argv = ["sh", "-c", unpackScript(plan)];
   const stdin = checkoutArchive(plan);
   const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "syncing the checkout" }, signal);
-  if (result.status === syncStatuses.notInstalled) throw notInstalled(reference, lastLine(result));
-  if (result.status !== 0) throw transferFailed(reference, result);
+  if (result.status !== 0) throw syncFailed(reference, result);
 }
 
-function transferFailed(reference: string, result: RemoteResult): ClusterError {
+function syncFailed(reference: string, result: RemoteResult): ClusterError {
+  if (result.status === syncStatuses.notInstalled) return notInstalled(reference, reasonOf(result));
   const isFull = /no space left on device|disk quota exceeded/i.test(result.stderr);
-  const reason = isFull ? "no space is left on its disk" : lastLine(result);
+  const reason = isFull ? "no space is left on its disk" : reasonOf(result);
   return new ClusterError(
     "transfer-failed",
     `Cannot sync the checkout to ${reference}: ${reason}. The node still has its previous files.`,
@@ -119,4 +121,4 @@ const notInstalled = (reference: string, reason: string): ClusterError =>
     facts: { node: reference },
   });
 
-const lastLine = ({ status, stderr }: RemoteResult): string => stderr.trim().split("\n").at(-1) || `status ${status}`;
+const reasonOf = ({ status, stderr }: RemoteResult): string => lastLine(stderr) || `status ${status}`;

@@ -100,10 +100,10 @@ function secretsIn(value: unknown): readonly string[] {
   return isMapping(value) ? configurationSecrets(value) : [];
 }
 
-/** Words such as `true` are settings; hiding them would mask half of the output. */
+/** A number is a secret too, of any size. Words such as `true` are settings; hiding them would mask half of the output. */
 function textsIn(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(textsIn);
   if (isMapping(value)) return Object.values(value).flatMap(textsIn);
-  const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
+  const text = String(value);
   return text === "" || /^(true|false|yes|no|null|none)$/i.test(text) ? [] : [text];
 }

@@ -41,11 +41,14 @@ main() {
   reload_unless_read ${installUnits.bootstrap}
   systemctl restart ${installUnits.bootstrap}
   deadline=$(($(date +%s) + ${answerSeconds}))
+  # Python usually starts in a tenth of a second.
+  pause=0.05
   until answers; do
     word=$(last_word)
     case $word in *' is taken by '*) fail "$word" ;; esac
     [ "$(date +%s)" -lt "$deadline" ] || fail "it does not answer at ${server.address}:${server.port}\${word:+: $word}"
-    sleep 0.2
+    sleep "$pause"
+    pause=0.2
   done
 }
 

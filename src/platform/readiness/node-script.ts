@@ -8,13 +8,15 @@ import { layoutLines } from "./layout-lines.ts";
 const checkSeconds = 20;
 const tailLines = 20;
 /**
- * Limit for a log, and for a file of which one line is needed: all answers together must stay far below the part of a command's output that is kept.
+ * Limit for a log, and for a file of which one line is needed: all answers together must stay far below the part of a
+ * command's output that is kept.
  */
 const tailBytes = 64_000;
 
 /**
- * Collects everything that `wait` needs from a node, in one round trip, as root. $2: how often to run a check that passes; $3: the seconds between. It prints lines `key=value`; after `log=` and `check=` come whole
- * lines of text, until that list ends:
+ * Collects everything that `wait` needs from a node, in one round trip, as root. $2: how often to run a check that
+ * passes; $3: the seconds between. It prints lines `key=value`; after `log=` and `check=` come whole lines of text,
+ * until that list ends:
  *
  *     layout=cluster            empty if no installation has started
  *     status=exit 0             status of the install script; or `running`, or empty

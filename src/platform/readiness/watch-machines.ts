@@ -7,8 +7,8 @@ import { watchdog } from "../../system/time-limit.ts";
 /** The backend's record of the cluster, refreshed from time to time. */
 export interface MachineWatch {
   /**
-   * Returns the latest record, or an older one while the backend has a transient failure or doesn't answer in time. Fails as `machine-failed` if a machine has ended or is
-   * ending.
+   * Returns the latest record, or an older one while the backend has a transient failure or doesn't answer in time.
+   * Fails as `machine-failed` if a machine has ended or is ending.
    */
   current(mustBeFresh: boolean, signal: AbortSignal): Promise<ClusterRecord>;
 }
@@ -30,7 +30,7 @@ const shortPauseMs = 3000;
 export function createMachineWatch({ cluster, describe, deadlineMs, clock }: MachineWatchRequest): MachineWatch {
   const latest = { record: cluster, askedAtMs: clock.now() };
   const refresh = async (signal: AbortSignal): Promise<ClusterRecord> => {
-    using limit = watchdog(Math.max(0, Math.min(describeLimitMs, deadlineMs - clock.now())), signal);
+    using limit = watchdog(Math.min(describeLimitMs, deadlineMs - clock.now()), signal);
     try {
       return await describe(limit.signal);
     } catch (error) {

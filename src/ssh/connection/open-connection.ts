@@ -52,7 +52,7 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
   const seen: ServerSeen = {};
   const failure = new Promise<never>((_resolve, reject) => {
     const onDown = (error?: Error): void => {
-      if (lost.signal.aborted) return;
+      // Only the first call has an effect.
       reject(loginFailure(options, seen, error));
       lost.abort(connectionLost(options, error));
     };

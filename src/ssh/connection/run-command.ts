@@ -77,8 +77,7 @@ function exitStatus(link: Link, channel: ClientChannel, end: AbortSignal): Promi
     });
     channel.on("close", () => {
       end.removeEventListener("abort", onAbort);
-      if (seen.status === undefined)
-        reject(link.lost.aborted ? link.lost.reason : connectionLost(link.target, undefined));
+      if (seen.status === undefined) reject(connectionLost(link.target, undefined));
       else resolve(seen.status);
     });
     // Happens if the other side closes the channel while a write is on its way. The close event covers it.

@@ -5,6 +5,7 @@ import { ClusterError } from "../../errors.ts";
 import type { UploadSource, UploadTarget } from "./connection.ts";
 import type { Link } from "./link.ts";
 import { runCommand } from "./run-command.ts";
+import { lastLine } from "../../system/last-line.ts";
 
 const chunkBytes = 256 * 1024;
 
@@ -39,7 +40,7 @@ export async function uploadOver(
     signal,
   );
   if (result.status === 0) return;
-  const reason = result.stderr.trim().split("\n").at(-1) || `status ${result.status}`;
+  const reason = lastLine(result.stderr) || `status ${result.status}`;
   throw transferFailed(link, target, reason);
 }
 

@@ -59,8 +59,9 @@ export function processMark(
   text: string,
   token: string,
 ): { readonly processId: number; readonly rest: string } | undefined {
-  const match = new RegExp(`${token} (\\d+)\\n`).exec(text);
-  return match === null ? undefined : { processId: Number(match[1]), rest: text.slice(match.index + match[0].length) };
+  const start = text.indexOf(`${token} `);
+  const [line, processId] = start === -1 ? [] : (/^\S+ (\d+)\n/.exec(text.slice(start)) ?? []);
+  return line === undefined ? undefined : { processId: Number(processId), rest: text.slice(start + line.length) };
 }
 
 function checkedName(name: string): string {

@@ -13,8 +13,8 @@ export interface SessionScript {
 
 export interface SessionSettings {
   /**
-   * These settings fit only if this absolute path exists on the node. The check runs there, which saves a round trip before the session. Undefined:
-   * they always fit.
+   * These settings fit only if this absolute path exists on the node. The check runs there, which saves a round trip
+   * before the session. Undefined: they always fit.
    */
   readonly whenExists: string | undefined;
   /** A shell file on the node to source first, if it exists. */
@@ -26,8 +26,8 @@ export interface SessionSettings {
 }
 
 /**
- * Returns the shell text of a session. The shell stays the parent of the command (no `exec`). Otherwise a command that dies by a signal would end the
- * whole session with it, which ssh reports as 255 instead of 128 + n.
+ * Returns the shell text of a session. The shell stays the parent of the command (no `exec`). Otherwise a command that
+ * dies by a signal would end the whole session with it, which ssh reports as 255 instead of 128 + n.
  */
 export function renderSessionScript({ settings, words, missingFolderHint }: SessionScript): string {
   const [line, ...more] = words;

@@ -18,6 +18,7 @@ import {
 } from "./session-line.ts";
 import { createSshMessages, type SshMessages } from "../ssh-messages.ts";
 import { renderSessionScript, type SessionScript } from "./session-script.ts";
+import { lastLine } from "../../system/last-line.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */
@@ -39,14 +40,17 @@ export interface SessionRequest {
   /** Used if it is open, and otherwise opened after a session that logged in; undefined: every session logs in. */
   readonly master: MasterConnection | undefined;
   /**
-   * Opens a second connection to the node. Used at once for a session with a terminal, otherwise only after a session that was interrupted or ended
-   * with 255.
+   * Opens a second connection to the node. Used at once for a session with a terminal, otherwise only after a session
+   * that was interrupted or ended with 255.
    */
   connect(signal: AbortSignal): Promise<Connection>;
 }
 
 export interface SessionAttempt {
-  /** Aborts when the node turns out to be the wrong one. Ends the session with the signal's reason, unless the command may have begun. */
+  /**
+   * Aborts when the node turns out to be the wrong one. Ends the session with the signal's reason, unless the command
+   * may have begun.
+   */
   readonly refuted: AbortSignal;
   /** Called when the command has begun, or may have: the session then reports its own outcome. */
   onBegun(): void;
@@ -57,10 +61,11 @@ export interface SessionAttempt {
 type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
 
 /**
- * Runs a user's command through this machine's `ssh`. Resolves with the remote command's own status, with 128 + n if it died by a signal, or with 255
- * after a line from ssh on stderr. Rejects with `connection-failed`, after ssh's own messages, if ssh did not log in or the node is gone; with
- * `host-key-changed` or `key-missing` alone, without ssh's messages; if the script can't be delivered; and on abort with the signal's reason, after it told the remote
- * processes to end.
+ * Runs a user's command through this machine's `ssh`. Resolves with the remote command's own status, with 128 + n if it
+ * died by a signal, or with 255 after a line from ssh on stderr. Rejects with `connection-failed`, after ssh's own
+ * messages, if ssh did not log in or the node is gone; with `host-key-changed` or `key-missing` alone, without ssh's
+ * messages; if the script can't be delivered; and on abort with the signal's reason, after it told the remote processes
+ * to end.
  */
 export async function runSession(request: SessionRequest, signal: AbortSignal): Promise<number> {
   request.attempt?.refuted.throwIfAborted();
@@ -172,7 +177,9 @@ function start(
   return { transport, script, child, status, ended: ended.signal, way: {} };
 }
 
-/** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
+/**
+ * Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters.
+ */
 async function carry(session: Session, request: SessionRequest, signal: AbortSignal): Promise<void> {
   try {
     await (request.terminal ? deliver(session, request, signal) : feed(session, request, signal));
@@ -199,14 +206,17 @@ async function deliver(
   way.connection = await request.connect(signal);
   const result = await way.connection.run(deliverCommand(transport, script), signal);
   if (result.status === 0) return;
-  const reason = result.stderr.trim().split("\n").at(-1) || `status ${result.status}`;
+  const reason = lastLine(result.stderr) || `status ${result.status}`;
   throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
     hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
     facts: { node: request.host },
   });
 }
 
-/** Ends the remote processes first, over the other connection: without a terminal, ending ssh alone would leave them running. */
+/**
+ * Ends the remote processes first, over the other connection: without a terminal, ending ssh alone would leave them
+ * running.
+ */
 async function endSession({ transport, child, status, way }: Session, request: SessionRequest): Promise<void> {
   const grace = AbortSignal.timeout(endingGraceMs);
   try {
@@ -222,8 +232,8 @@ async function endSession({ transport, child, status, way }: Session, request: S
 }
 
 /**
- * Called after a 255, which may be the command's own or ssh's: below LogLevel INFO, ssh prints nothing about a node that falls silent. Undefined if
- * the node answers.
+ * Called after a 255, which may be the command's own or ssh's: below LogLevel INFO, ssh prints nothing about a node
+ * that falls silent. Undefined if the node answers.
  */
 async function whyUnreachable(request: SessionRequest): Promise<unknown> {
   const grace = AbortSignal.timeout(answerGraceMs);

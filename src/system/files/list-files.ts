@@ -1,4 +1,5 @@
-import { access, constants, readdir, realpath, stat } from "node:fs/promises";
+import { accessSync, constants, statSync } from "node:fs";
+import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import type { Checked } from "../checked.ts";
 import { errorCode } from "../error-code.ts";
@@ -80,10 +81,11 @@ async function visit(listing: Listing, { path, source }: Visited, above: readonl
   if (!isInside(source, listing.boundary)) {
     return void listing.problems.push(`${place} is a symbolic link to ${source}, outside ${listing.rules.boundary}.`);
   }
-  const information = await stat(source);
+  // Waiting for each answer takes four times as long as the answers of a disk.
+  const information = statSync(source);
   if (information.isDirectory()) return visitFolder(listing, path, above);
   if (!information.isFile()) return void listing.problems.push(`${place} is neither a file nor a folder.`);
-  await access(source, constants.R_OK);
+  accessSync(source, constants.R_OK);
   const { mode, size, mtimeMs } = information;
   listing.files.push({ source, path, mode: mode & 0o777, sizeBytes: size, modifiedMs: mtimeMs });
 }

@@ -8,13 +8,17 @@ export interface TarFile {
   readonly mode: number;
   readonly modifiedMs: number;
   readonly sizeBytes: number;
-  /** Yields exactly `sizeBytes` bytes. Any other number fails as `transfer-failed`, because the header has already been sent. */
+  /**
+   * Yields exactly `sizeBytes` bytes. Any other number fails as `transfer-failed`, because the header has already been
+   * sent.
+   */
   readonly contents: () => AsyncIterable<Uint8Array>;
 }
 
 /**
- * A POSIX archive (ustar, with pax records if a name, size or time needs them) of regular files and folders that belong to root. The same files give the
- * same bytes. Source of the format: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
+ * A POSIX archive (ustar, with pax records if a name, size or time needs them) of regular files and folders that belong
+ * to root. The same files give the same bytes. Source of the format:
+ * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
 export async function* tarStream(files: Iterable<TarFile>): AsyncGenerator<Uint8Array, void, undefined> {
   for (const file of files) {

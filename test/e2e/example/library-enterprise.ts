@@ -1,6 +1,6 @@
 /**
- * The enterprise variant by the library: a license and a superuser in the configuration, and what a wrong password, a failing command and a
- * failing body come to. Usage: bun library-enterprise.ts ARTIFACT LICENSE
+ * The enterprise variant with the library: a license and a superuser in the configuration, a wrong password, a failing
+ * command, and an error in the block that uses the cluster. Usage: bun library-enterprise.ts ARTIFACT LICENSE
  */
 import { CloudBackend, Cluster, ClusterError } from "cluster-e2e";
 

@@ -1,5 +1,5 @@
 /**
- * What a test of your own does with the library: it makes a cluster, installs the platform of an artifact on it, runs a job, and leaves
+ * A user's own test with the library: creates a cluster, installs the platform from an artifact, runs a job, and leaves
  * nothing. Usage: bun library.ts ARTIFACT
  */
 import { CloudBackend, Cluster } from "cluster-e2e";

@@ -1,4 +1,4 @@
-/** A web server that hands out one artifact, and remembers who asked for what. */
+/** A web server that serves one artifact and records each request. */
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
@@ -15,7 +15,10 @@ interface ArtifactRequest {
   readonly range: string | undefined;
 }
 
-/** Serves at an address of this machine. Whoever asks for more than `cutAfterBytes` gets so many, then the connection breaks. */
+/**
+ * Serves at an address of this machine. Whoever asks for more than `cutAfterBytes` gets so many, then the connection
+ * breaks.
+ */
 export async function serveArtifact(
   path: string,
   host: string,

@@ -1,4 +1,6 @@
-/** The sample platform as release artifacts, one per variant, built once (the builder keeps its packages in a cache). */
+/**
+ * The sample platform as release artifacts, one for each variant. They are built once; the builder caches its packages.
+ */
 import { join } from "node:path";
 import { repository } from "./executable.ts";
 

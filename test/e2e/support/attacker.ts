@@ -1,4 +1,4 @@
-/** Somebody else who may launch and tag instances in the account that the tests' cloud plays. */
+/** Another user, who may launch and tag instances in the account of the tests' cloud. */
 import { DescribeImagesCommand, EC2Client, RunInstancesCommand } from "@aws-sdk/client-ec2";
 import type { TestCloud } from "./test-cloud.ts";
 

@@ -1,4 +1,4 @@
-/** Certificate authorities of a company's own, made with openssl as its documentation would say. */
+/** A company's own certificate authorities, created with openssl as its documentation describes. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-/** A container of Debian's smallest system, in which nothing runs but what a test asks for. It lacks curl, xz and ssh, too. */
+/** A container with a minimal Debian system, in which only what a test starts runs. It has no curl, xz or ssh. */
 import type { ShellEnded } from "./shell.ts";
 import { shell, tryShell } from "./shell.ts";
 

@@ -1,4 +1,7 @@
-/** Chromium on what `web` takes for a desktop: it shows the page to nobody, and keeps what it saw for the test. */
+/**
+ * Chromium as the browser that `web` finds on a desktop. It runs without a screen, and records what it saw for the
+ * test.
+ */
 import { existsSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -30,8 +33,8 @@ export interface Browser {
   /** What importing a certificate as an authority's does. */
   trust(certificateFile: string): Promise<void>;
   /**
-   * Runs what opens the browser, with the environment that makes it open this one, and waits until that has seen all. Pictures stay in
-   * the folder of CLUSTER_E2E_SCREENSHOTS, where that is set, as `<name>-1.png` and so on.
+   * Runs what opens the browser, with the environment that makes it open this one, and waits until that has seen all.
+   * Pictures stay in the folder of CLUSTER_E2E_SCREENSHOTS, where that is set, as `<name>-1.png` and so on.
    */
   visit(name: string, open: (environment: Readonly<Record<string, string>>) => Promise<Ended>): Promise<Visit & Ended>;
 }

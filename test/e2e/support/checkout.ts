@@ -1,4 +1,4 @@
-/** Checkouts of the platform's repository, as far as syncing looks at them. */
+/** Checkouts of the platform's repository, with the parts that syncing reads. */
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-/** The container engines that tests use, each as a program with an environment of its own. */
+/** The container engines of the tests, each as a program with its own environment. */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -32,8 +32,9 @@ function findPodmanLack(): string | undefined {
 }
 
 /**
- * A Podman all of whose images, containers and networks lie in `folder` (and, while they run, in a folder of `/run`), with one of Docker's images. runc and the control groups'
- * file system are what also works inside of containers and without a systemd.
+ * A Podman all of whose images, containers and networks lie in `folder` (and, while they run, in a folder of `/run`),
+ * with one of Docker's images. runc and the control groups' file system are what also works inside of containers and
+ * without a systemd.
  */
 export async function startPodman(folder: string, image: string): Promise<ContainerEngine> {
   const path = (name: string): string => join(folder, name);

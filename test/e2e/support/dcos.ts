@@ -1,4 +1,4 @@
-/** The stand-in for releases of the dcos layout, and machines that have what these need. */
+/** The stand-in for releases of the layout dcos, and machines that meet its requirements. */
 import { join } from "node:path";
 import table from "../../dcos-platform/releases.json" with { type: "json" };
 import { imagesOf } from "../../local-cloud/catalogue/images.ts";

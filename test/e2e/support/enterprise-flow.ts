@@ -1,4 +1,7 @@
-/** What the enterprise variant is on any machines: from a license key to a job (where there are agents), with TLS and the superuser's login. */
+/**
+ * The enterprise variant on any kind of machine: from the license key to a job (if there are agents), with TLS and the
+ * superuser's login.
+ */
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { clusterNames, makeCheckout } from "./checkout.ts";

@@ -1,4 +1,7 @@
-/** What every test of an error needs: a cloud with one cluster, ways to make things go wrong on it, and what must be true of any failure. */
+/**
+ * Shared by the tests of errors: a cloud with one cluster, ways to make it fail, and what must be true of every
+ * failure.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -60,7 +63,9 @@ export interface ErrorBench extends AsyncDisposable {
   readonly base: Inspected;
 }
 
-/** The cloud's folder, where commands are run, holds artifacts (`artifact.sh`, `open.sh`), `page.html` and a `checkout`. */
+/**
+ * The cloud's folder, where commands are run, holds artifacts (`artifact.sh`, `open.sh`), `page.html` and a `checkout`.
+ */
 async function openErrorBench(): Promise<ErrorBench> {
   const cloud = await startTestCloud("in-process");
   const { folder } = cloud;

@@ -1,4 +1,4 @@
-/** Starts the built executables as a user's shell would, and nothing else of the product. */
+/** Starts the built executables as a user's shell would. Uses nothing else of the product. */
 import { join } from "node:path";
 
 export interface Ended {

@@ -1,4 +1,4 @@
-/** What a test does inside the local cloud's machines without asking the product. Their containers are Docker's. */
+/** Acts inside the local cloud's machines, which are Docker containers, without the product. */
 import type { TestCloud } from "./test-cloud.ts";
 import { until } from "../../support/until.ts";
 import { docker } from "./test-containers.ts";
@@ -55,7 +55,10 @@ const inside = (containerId: string, role: string): Inside => ({
   },
 });
 
-/** From now on curl waits on this machine until the file /hold is gone: its installation stands still, however often the machine reboots. */
+/**
+ * From now on curl waits on this machine until the file /hold is gone: its installation stands still, however often the
+ * machine reboots.
+ */
 export const holdInstallation = async (machine: Inside): Promise<Ran> =>
   machine.shell(`cat >/usr/local/bin/curl && chmod 755 /usr/local/bin/curl && : >/hold`, {
     stdin: '#!/bin/sh\nwhile [ -e /hold ]; do sleep 0.1; done\nexec /usr/bin/curl "$@"\n',

@@ -1,4 +1,4 @@
-/** A release as its maker would try it out, from a commit of exactly what stands in this checkout, served on loopback. */
+/** A trial release, built from a commit with the contents of this checkout, and served on loopback. */
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join, normalize } from "node:path";
 import { repository } from "./executable.ts";

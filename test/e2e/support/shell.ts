@@ -1,4 +1,4 @@
-/** Lines of shell, as people type them. */
+/** Runs shell lines as users type them. */
 
 export interface ShellEnded {
   readonly status: number;
@@ -6,7 +6,10 @@ export interface ShellEnded {
   readonly output: string;
 }
 
-/** Runs lines with `sh`, where `words` are `$0`, `$1` and so on. Gives what they print; throws with that where they fail. */
+/**
+ * Runs lines with `sh`, where `words` are `$0`, `$1` and so on. Gives what they print; throws with that where they
+ * fail.
+ */
 export async function shell(lines: string, words: readonly string[], cwd: string): Promise<string> {
   const { status, output } = await tryShell(lines, words, cwd);
   if (status !== 0) throw new Error(`${lines}\nended with ${status}:\n${output}`);

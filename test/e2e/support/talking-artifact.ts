@@ -1,4 +1,7 @@
-/** A release artifact of the enterprise variant that installs nothing, and whose install script prints all of the configuration. */
+/**
+ * A release artifact of the enterprise variant that installs nothing. Its install script prints the whole
+ * configuration.
+ */
 import { join } from "node:path";
 
 /** `lines`: shell that the install script runs in the end. */

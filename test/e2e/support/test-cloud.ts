@@ -1,4 +1,4 @@
-/** A local cloud in a process of its own, whose machines are containers, and the environment in which executables use it. */
+/** A local cloud in its own process, whose machines are containers, and the environment for executables that use it. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ended, Running, StartOptions } from "./executable.ts";

@@ -1,4 +1,7 @@
-/** `cluster-container` on this machine's Docker or on a Podman, with a state folder and cluster ids of the test's own. */
+/**
+ * `cluster-container` with this machine's Docker or with a Podman; the state folder and the cluster ids belong to the
+ * test.
+ */
 import { randomBytes } from "node:crypto";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +27,10 @@ export interface TestContainers extends AsyncDisposable {
   things(clusterId: string): Promise<readonly string[]>;
 }
 
-/** Every command that names no engine is given this one's name, unless that is Docker, which is what they find. Podman gets one image. */
+/**
+ * Every command that names no engine is given this one's name, unless that is Docker, which is what they find. Podman
+ * gets one image.
+ */
 export async function startTestContainers(
   name: ContainerEngine["name"] = "docker",
   podmanImage = nodeImage,

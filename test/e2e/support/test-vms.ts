@@ -1,4 +1,4 @@
-/** The executable for virtual machines, with state and cache folders of its own, and what it leaves. */
+/** `cluster-vm` with state and cache folders of the test, and a list of what it leaves. */
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** The `docker` or `podman` on the PATH of a container world: passes its words and its stdin on to the scripted engine, and ends as that says. Usage: docker-program.ts URL WORDS… */
+/**
+ * The `docker` or `podman` on the PATH of a container world: passes its words and its stdin on to the scripted engine,
+ * and ends as that says. Usage: docker-program.ts URL WORDS…
+ */
 import type { EngineAnswer } from "./scripted-engine.ts";
 
 const [url = "", ...words] = process.argv.slice(2);

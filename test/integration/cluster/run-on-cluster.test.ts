@@ -199,6 +199,23 @@ describe.skipIf(opensshLack !== undefined)(
       expect(await run({ known, answer })).toMatchObject({ status: 7, times: 1, wasConnecting: true });
     });
 
+    test("of several masters, one that answers is used", async () => {
+      const cluster = clusterAt(server().port);
+      const [node] = cluster.nodes;
+      const silent = { ...node!, id: "i-2", index: 1, ssh: { ...node!.ssh, port: await freePort() } };
+      const both = { ...cluster, nodes: [silent, node!] };
+      expect(await run({ known: undefined, answer: async () => both })).toMatchObject({ status: 7, times: 1 });
+    });
+
+    test("an agent is no substitute for a master that has ended", async () => {
+      const cluster = clusterAt(server().port);
+      const [node] = cluster.nodes;
+      const agent = { ...node!, id: "i-2", role: "agent" as const };
+      const ended = { ...cluster, nodes: [{ ...node!, state: "ended" as const }, agent] };
+      const ran = await run({ known: undefined, answer: async () => ended });
+      expect(ran).toMatchObject({ status: { id: "node-not-found" }, times: 0, wasConnecting: false });
+    });
+
     test("a node that the last record lacks is looked up in the answer", async () => {
       const known = clusterAt(server().port);
       const [node] = known.nodes;

@@ -1,6 +1,6 @@
 /** `logs` on nodes that answer. */
 import { expect, test } from "bun:test";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { machinesLack } from "../../support/install-machine.ts";
 import { installedCluster } from "./installed-cluster.ts";
@@ -17,6 +17,7 @@ test.skipIf(machinesLack !== undefined)(
     const chosen = await opened.run("logs");
     expect(chosen.stdout).toMatch(new RegExp(`^${RegExp.escape(opened.cluster.directory)}/logs-[-\\dTZ]+$`));
     expect(await readdir(chosen.stdout)).toContain("master_0.console.txt");
+    expect((await stat(chosen.stdout)).mode & 0o777).toBe(0o700);
   },
   60_000,
 );

@@ -77,27 +77,29 @@ describe("a launched instance", () => {
   });
 
   test("is found neither by id nor by tags right after the launch", async () => {
-    // Long enough for the requests below on a busy computer.
-    cloud().behaviour.change({ instancesVisibleAfterMs: 1_500, tagsVisibleAfterMs: 2_500 });
-    const { Instances: launched } = await run(tagged("late"));
-    const InstanceIds = [launched![0]!.InstanceId!];
-    const describeIt = async () => client().send(new DescribeInstancesCommand({ InstanceIds }));
-    expect(await codeOf(describeIt())).toBe("InvalidInstanceID.NotFound");
-    expect(await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds })))).toBe(
+    const launch = async (value: string, behaviour: { readonly id: number; readonly tags: number }) => {
+      cloud().behaviour.change({ instancesVisibleAfterMs: behaviour.id, tagsVisibleAfterMs: behaviour.tags });
+      const { Instances: launched } = await run(tagged(value));
+      cloud().behaviour.change({ instancesVisibleAfterMs: 0, tagsVisibleAfterMs: 0 });
+      return [launched![0]!.InstanceId!];
+    };
+    const look = async (InstanceIds: string[]) => codeOf(client().send(new DescribeInstancesCommand({ InstanceIds })));
+    const hour = 3_600_000;
+    const unseen = await launch("unseen", { id: hour, tags: hour });
+    expect(await look(unseen)).toBe("InvalidInstanceID.NotFound");
+    expect(await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds: unseen })))).toBe(
       "InvalidInstanceID.NotFound",
     );
-    await eventually(
-      () => codeOf(describeIt()),
-      (code) => code === "ok",
+    const untagged = await launch("untagged", { id: 0, tags: hour });
+    expect(await look(untagged)).toBe("ok");
+    expect(await instancesTagged("untagged")).toEqual([]);
+    const late = await launch("late", { id: 200, tags: 400 });
+    const found = await eventually(
+      () => instancesTagged("late"),
+      (instances) => instances.length > 0,
     );
-    expect(await instancesTagged("late")).toEqual([]);
-    expect(
-      await eventually(
-        () => instancesTagged("late"),
-        (found) => found.length > 0,
-      ),
-    ).toHaveLength(1);
-    cloud().behaviour.change({ instancesVisibleAfterMs: 0, tagsVisibleAfterMs: 0 });
+    expect(found.map(({ InstanceId }) => InstanceId)).toEqual(late);
+    expect(await look(late)).toBe("ok");
   });
 
   test("is terminated if it powers itself off", async () => {

@@ -6,7 +6,7 @@ import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import type { InstanceView } from "../../local-cloud/control/views.ts";
 import { debianImage, eventually, failureOf, launchOf, startCloud } from "../../local-cloud/support/sdk.ts";
 
-const opened: { current?: Awaited<ReturnType<typeof startCloud>>; machine?: InstanceView } = {};
+const opened: { current?: Awaited<ReturnType<typeof startCloud>> } = {};
 const userKey = generateKeyPair("test");
 const hostKey = generateKeyPair("test");
 
@@ -17,21 +17,33 @@ ${JSON.stringify({
 })}`;
 
 beforeAll(async () => {
-  opened.current = await startCloud({ behaviour: { bootDelayMs: 100, pendingMs: 10 } });
-  const { client, cloud } = opened.current;
-  cloud.answers.replace([
+  opened.current = await startCloud({ behaviour: { bootDelayMs: 300, pendingMs: 10 } });
+  opened.current.cloud.answers.replace([
     { pattern: "^hostname$", stdout: "{{hostname}}\n" },
     { pattern: "^exit (\\d+)$", status: 7, stderr: "asked for {{1}}\n" },
     { pattern: "^cat >", readsStdin: true },
     { pattern: "^rotate$", replaceHostKey: true },
   ]);
-  const launch = launchOf(await debianImage(client), { UserData: Buffer.from(userData).toString("base64") });
-  await client.send(new RunInstancesCommand(launch));
-  const machines = async () => cloud.instances();
-  opened.machine = (await eventually(machines, ([one]) => one?.state === "running"))[0]!;
 });
 
 afterAll(async () => opened.current?.[Symbol.asyncDispose]());
+
+/** Launches a machine, and resolves when the cloud says that it runs. Then it boots. */
+async function launch(): Promise<InstanceView> {
+  const { client, cloud } = opened.current!;
+  const request = launchOf(await debianImage(client), { UserData: Buffer.from(userData).toString("base64") });
+  const { Instances: [launched] = [] } = await client.send(new RunInstancesCommand(request));
+  const find = async () => cloud.instances().find(({ instanceId }) => instanceId === launched!.InstanceId);
+  return (await eventually(find, (machine) => machine?.state === "running"))!;
+}
+
+/** Launches a machine, and resolves when it accepts logins. */
+async function boot(): Promise<InstanceView> {
+  const machine = await launch();
+  const login = async () => run(machine, "hostname", rightLogin).catch(() => undefined);
+  await eventually(login, (result) => result !== undefined);
+  return machine;
+}
 
 interface Login {
   readonly user: string;
@@ -46,9 +58,10 @@ const bytesOf = (line: string): Buffer => Buffer.from(line.split(" ")[1]!, "base
 
 /** Logs in with strict checking, runs one command and returns its result. */
 async function run(
+  machine: InstanceView,
   command: string,
-  stdin: string,
   login: Login,
+  stdin = "",
 ): Promise<{ status: number; stdout: string; stderr: string }> {
   const client = new Client();
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; stdout: string; stderr: string }>();
@@ -65,8 +78,8 @@ async function run(
     }),
   );
   client.connect({
-    host: opened.machine!.publicAddress!,
-    port: Number(opened.machine!.sshPort),
+    host: machine.publicAddress!,
+    port: Number(machine.sshPort),
     username: login.user,
     privateKey: login.privateKey,
     algorithms: { serverHostKey: ["ssh-ed25519"] },
@@ -76,40 +89,43 @@ async function run(
 }
 
 test("doesn't answer until it has booted, then presents the host key of the user data and accepts the user's key", async () => {
-  expect(await failureOf(run("hostname", "", rightLogin))).toMatch(/ECONNREFUSED/);
-  const login = async () => run("hostname", "", rightLogin).catch(() => undefined);
+  const machine = await launch();
+  expect(await failureOf(run(machine, "hostname", rightLogin))).toMatch(/ECONNREFUSED/);
+  const login = async () => run(machine, "hostname", rightLogin).catch(() => undefined);
   const booted = await eventually(login, (result) => result !== undefined);
-  const expected = `ip-${opened.machine!.privateAddress.replaceAll(".", "-")}\n`;
+  const expected = `ip-${machine.privateAddress.replaceAll(".", "-")}\n`;
   expect(booted).toEqual({ status: 0, stdout: expected, stderr: "" });
 });
 
 test("another key, another user and another host key are rejected", async () => {
+  const machine = await boot();
   const foreign = generateKeyPair("test");
-  expect(await failureOf(run("hostname", "", { ...rightLogin, privateKey: foreign.privateKey }))).toMatch(
-    /authentication/,
-  );
-  expect(await failureOf(run("hostname", "", { ...rightLogin, user: "root" }))).toMatch(/authentication/);
-  expect(await failureOf(run("hostname", "", { ...rightLogin, expectedHostKey: foreign.publicKey }))).toMatch(
-    /verification/,
-  );
+  const refusal = async (login: Partial<Login>) => failureOf(run(machine, "hostname", { ...rightLogin, ...login }));
+  expect(await refusal({ privateKey: foreign.privateKey })).toMatch(/authentication/);
+  expect(await refusal({ user: "root" })).toMatch(/authentication/);
+  expect(await refusal({ expectedHostKey: foreign.publicKey })).toMatch(/verification/);
 });
 
 test("commands are answered from the table and don't run on this machine", async () => {
-  expect(await run("exit 3", "", rightLogin)).toEqual({ status: 7, stdout: "", stderr: "asked for 3\n" });
-  expect(await run("cat >/tmp/x", "some text", rightLogin)).toMatchObject({ status: 0 });
-  const unknown = await run("touch /tmp/never", "", rightLogin);
+  const machine = await boot();
+  const asked = await run(machine, "exit 3", rightLogin);
+  expect(asked).toEqual({ status: 7, stdout: "", stderr: "asked for 3\n" });
+  expect(await run(machine, "cat >/tmp/x", rightLogin, "some text")).toMatchObject({ status: 0 });
+  const unknown = await run(machine, "touch /tmp/never", rightLogin);
   expect(unknown).toMatchObject({ status: 127, stderr: "no answer is scripted for: touch /tmp/never\n" });
   expect(opened.current!.cloud.answers.answered.at(-1)).toMatchObject({ command: "touch /tmp/never", user: "admin" });
 });
 
 test("the next connection gets the new host key instead of the old one", async () => {
-  const { stdout: newKey } = await run("rotate", "", rightLogin);
+  const machine = await boot();
+  const { stdout: newKey } = await run(machine, "rotate", rightLogin);
   expect(newKey).toStartWith("ssh-ed25519 ");
-  expect(await failureOf(run("hostname", "", rightLogin))).toMatch(/verification/);
-  expect(await run("hostname", "", { ...rightLogin, expectedHostKey: newKey })).toMatchObject({ status: 0 });
+  expect(await failureOf(run(machine, "hostname", rightLogin))).toMatch(/verification/);
+  expect(await run(machine, "hostname", { ...rightLogin, expectedHostKey: newKey })).toMatchObject({ status: 0 });
 });
 
 test("a killed machine no longer answers", async () => {
-  await opened.current!.cloud.kill(opened.machine!.instanceId);
-  expect(await failureOf(run("hostname", "", rightLogin))).toMatch(/ECONNREFUSED/);
+  const machine = await boot();
+  await opened.current!.cloud.kill(machine.instanceId);
+  expect(await failureOf(run(machine, "hostname", rightLogin))).toMatch(/ECONNREFUSED/);
 });

@@ -6,8 +6,8 @@ import { readBehaviour, readFault, readSkewMs } from "./read-body.ts";
 type Operation = (cloud: LocalCloud, body: unknown, id: string) => unknown;
 
 /**
- * Lets tests in another process control the local cloud: JSON over `/_control/…`. The body of a `POST` is the parameter of a method of LocalCloud; the
- * response to a `GET` is the value of a property.
+ * Lets tests in another process control the local cloud: JSON over `/_control/…`. The body of a `POST` is the parameter
+ * of a method of LocalCloud; the response to a `GET` is the value of a property.
  */
 const operations: Readonly<Record<string, Operation>> = {
   "GET /requests": ({ requests }) => ({

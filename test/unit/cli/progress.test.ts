@@ -61,6 +61,7 @@ function work({ progress, time }: Bench): void {
   const nodes = ["agent_0", "agent_1"].map((node) => progress.start("Prepare", node));
   for (const reason of ["booting", "booting", "no answer", "no answer"]) progress.waiting(`agent_0: ${reason}`);
   time.now += 65_000;
+  progress.waiting("");
   nodes[0]?.done();
   time.now += 1000;
   nodes[1]?.[Symbol.dispose]();
@@ -174,6 +175,49 @@ test("a line that stays is written once, also when a result is written while wor
   // What was drawn is taken away before anything stays; a step that was not drawn again leaves nothing.
   const stays = texts.filter((text) => !/Install|^.\[\dA/.test(text));
   expect(stays).toEqual(["✔ Launch (0.0 s)\n"]);
+});
+
+test("a wait is shown on a terminal until it is over", async () => {
+  const texts: string[] = [];
+  const progress = liveProgress(texts);
+  progress.waiting("waiting for Docker to answer");
+  await until("the wait to be shown", () => texts.some((text) => text.includes("waiting for Docker to answer")));
+  progress.waiting("");
+  const [wait, shown] = [texts.at(-1) ?? "", texts.length];
+  expect(wait).not.toContain("waiting for Docker");
+  // The other one's frames come as often as its own would.
+  const others: string[] = [];
+  const other = liveProgress(others);
+  other.waiting("another");
+  await until("frames of the other", () => others.length > 3);
+  other.waiting("");
+  expect(texts).toHaveLength(shown);
+});
+
+test("a wait that begins long after the last work isn't drawn at once", async () => {
+  const [early, late]: [string[], string[]] = [[], []];
+  const time = { now: 0 };
+  const open = (texts: string[]): TerminalProgress =>
+    new TerminalProgress({
+      screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
+      isLive: true,
+      verbosity: 0,
+      clock: { now: () => time.now, sleep: () => Promise.resolve() },
+      colours: noColours,
+      masker: new Masker(),
+      nameFlags: (text) => text,
+      log: new LogFile({ now: () => 0, sleep: () => Promise.resolve() }),
+      isInterrupted: () => false,
+    });
+  const [first, second] = [open(early), open(late)];
+  first.waiting("early");
+  second.start("Launch").done();
+  time.now = 60_000;
+  second.waiting("late");
+  await until("some frames", () => early.filter((text) => text.includes("early")).length > 3);
+  expect(late.join("")).not.toContain("late");
+  first.finish();
+  second.finish();
 });
 
 const folder = mkdtempSync(join(tmpdir(), "cli-log-"));

@@ -16,6 +16,14 @@ import { ClusterError } from "../../../src/errors.ts";
 import { failureOf } from "../../support/failure-of.ts";
 
 const drivers = [cloudDriver, containerDriver, vmDriver];
+
+test.each([
+  ["rocky-9", undefined],
+  ["almalinux-8", undefined],
+  ["debian-12", "debian-12 comes without SELinux"],
+])("on virtual machines, the problem of SELinux on %s is %p", (distribution, problem) => {
+  expect(vmDriver.selinuxProblem(distribution)).toBe(problem);
+});
 const driverOf = (name: string): Driver => drivers.find(({ program }) => program === name)!;
 
 /** What `create` finds wrong with options of the driver, and what it makes of good ones. */

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import type { Backend } from "../../../src/model/backend.ts";
+import type { CopyRequest } from "../../../src/model/creation.ts";
+import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 
@@ -14,4 +18,30 @@ test.each([
   ["--variant oss --enable-selinux-enforcing --linux-distribution debian-12", "--enable-selinux-enforcing: "],
 ])("create %s is rejected before anything is opened", async (words, problem) => {
   expect((await rejected(words)).message).toContain(problem);
+});
+
+/** Runs `create --from` with the cluster `default`, of which a copy can only be planned. */
+const copy = (words: string, backend: object = {}) =>
+  runCommandLine(`create --from default:installed -c second ${words}`, {
+    driver: vmDriver,
+    backend: {
+      name: "vm",
+      find: async (id: string) => ({ ...exampleCluster([], "oss"), id }),
+      planCopy: async ({ clusterId, source, snapshot }: CopyRequest) => ({
+        summary: { lines: [["Cluster", clusterId]], facts: { cluster: clusterId, from: `${source.id}:${snapshot}` } },
+      }),
+      ...backend,
+    } as unknown as Backend<unknown>,
+    nowMs: 0,
+  });
+
+test("the plan of a copy names both clusters, and needs no password", async () => {
+  const { stdout, data } = await copy("--dry-run --wait");
+  expect(stdout.split(/ {2,}/)).toEqual(["Cluster", "second"]);
+  expect(data).toEqual({ plan: { cluster: "second", from: "default:installed" } });
+});
+
+test("a copy fails where there are none, and before anything is created", async () => {
+  const failure = await failureOf(copy("--dry-run", { planCopy: undefined }));
+  expect(failure).toMatchObject({ id: "bad-usage", hint: "Restore the snapshot in its own cluster." });
 });

@@ -6,12 +6,13 @@ import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 /** Clusters in a folder of the test's, which are forgotten when they are removed. */
-async function openClusters(ids: readonly string[]) {
+async function openClusters(ids: readonly string[], snapshots: readonly string[] = []) {
   const folder = await scratchFolder();
   const standing = new Set(ids);
   const record = (id: string) => ({ ...exampleCluster([], "oss"), id, directory: `${folder.path}/${id}` });
   const backend = {
     root: folder.path,
+    ...(snapshots.length > 0 && { snapshots: { list: async () => snapshots.map((name) => ({ name })) } as never }),
     list: async () => [...standing].map(record),
     find: async (id: string) => (standing.has(id) ? record(id) : undefined),
     findInOtherPlaces: async () => ({ places: [], unreachable: [] }),
@@ -51,6 +52,27 @@ test("--yes asks nothing", async () => {
 test("without a cluster, --all asks nothing and says so", async () => {
   await using clusters = await openClusters([]);
   expect(await clusters.run("destroy --all", false)).toMatchObject({ status: 0, asked: [], told: ["No clusters."] });
+});
+
+test("the snapshots that would be lost are named first", async () => {
+  await using clusters = await openClusters(["one"], ["installed", "ready"]);
+  const refused = await clusters.run("destroy -c one", false);
+  expect(refused).toMatchObject({ status: 1, told: ["Nothing was removed."] });
+  expect(refused.asked).toEqual(["Remove cluster one and its snapshots: installed, ready?"]);
+  const all = await clusters.run("destroy --all", false);
+  expect(all.asked).toEqual(["Remove the cluster: one, and their snapshots: installed, ready?"]);
+  const unasked = await failureOf(clusters.run("destroy -c one"));
+  expect(unasked).toMatchObject({ id: "bad-usage", facts: { cluster: "one", snapshots: ["installed", "ready"] } });
+  expect([...clusters.standing]).toEqual(["one"]);
+  expect(await clusters.run("destroy -c one", true)).toMatchObject({ status: 0, stdout: "one" });
+  expect(clusters.standing.size).toBe(0);
+});
+
+test("a cluster without snapshots is removed without a question, and its snapshots with --yes", async () => {
+  await using plain = await openClusters(["one"]);
+  expect(await plain.run("destroy -c one")).toMatchObject({ status: 0, asked: [] });
+  await using clusters = await openClusters(["one"], ["installed"]);
+  expect(await clusters.run("destroy -c one --yes")).toMatchObject({ status: 0, asked: [] });
 });
 
 test("without a terminal --all needs --yes, and it never goes with an id", async () => {

@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { containerDriver } from "../../../src/bin/container-driver.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { runCommandLine } from "../../support/run-command.ts";
 import type { Context } from "../../../src/cli/context.ts";
 import type { Driver } from "../../../src/commands/driver.ts";
 import { runCommand } from "../../../src/commands/run.ts";
@@ -38,3 +41,14 @@ test.each([
     expect(await statusFor(id)).toBe(status);
   },
 );
+
+test("two files can't be fetched to the same place", async () => {
+  const running = runCommandLine("run --fetch a:x --fetch b:y --fetch c:x true", {
+    driver: containerDriver,
+    backend: {},
+    nowMs: 0,
+  });
+  const { id, message } = await failureOf(running);
+  expect(id).toBe("bad-usage");
+  expect(message).toEndWith("--fetch: two of them have the same local path, /tmp/x");
+});

@@ -16,6 +16,16 @@ test("a configuration's secrets are known by their keys, a key file's by all of 
   });
 });
 
+test("a mapping without secrets has none", async () => {
+  const { values } = await parseSecrets(frame("secret-0", "security: strict\n"));
+  expect(values).toEqual([]);
+});
+
+test("a key file that looks like a comment is a secret", async () => {
+  const { values } = await parseSecrets(frame("secret-0", "#k3y-0123abcd\n"));
+  expect(values).toEqual(["#k3y-0123abcd\n"]);
+});
+
 test("before the installation nothing is known, and that is said", async () => {
   expect(await parseSecrets("configuration \nsecret-0 \n")).toEqual({ values: [], areComplete: false });
 });

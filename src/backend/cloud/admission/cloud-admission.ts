@@ -47,7 +47,7 @@ async function admit(
       await api.call("AuthorizeSecurityGroupIngress", request, signal);
       return;
     } catch (error) {
-      // Somebody else admits the same range right now. One rule too many refuses the whole request.
+      // Somebody else admits the same range right now. If one rule exists, the API refuses the whole request.
       if (failureCode(error) !== "InvalidPermission.Duplicate" || attempt === mostAttempts) throw error;
     }
   }
@@ -69,7 +69,7 @@ async function revoke(api: CloudApi, cluster: ClusterName, range: string, signal
   }
 }
 
-/** Every address has to be asked for in so many words: the cloud reads `192.0.2.7/0` as `0.0.0.0/0`. */
+/** Only `0.0.0.0/0` and `::/0` may mean every address: the cloud also reads `192.0.2.7/0` as `0.0.0.0/0`. */
 function parseRange(given: string): string {
   const problem = cidrProblem(given);
   if (problem !== undefined) throw new ClusterError("bad-usage", `${problem}.`);

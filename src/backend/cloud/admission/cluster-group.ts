@@ -6,8 +6,9 @@ import { type Group, readGroups } from "../records/read-groups.ts";
 import { readMachines } from "../records/read-machines.ts";
 
 /**
- * Returns the cluster's own security group. Anyone in the account may copy tags, so it must also have the cluster's name and contain one of its
- * machines. Throws `cluster-not-found` if there is none, and `cloud-failed` while the creation has not set it up.
+ * Returns the cluster's own security group. Anyone in the account may copy tags, so it must also have the cluster's
+ * name and contain one of its machines. Throws `cluster-not-found` if there is none, and `cloud-failed` while the
+ * creation has not set it up.
  */
 export async function clusterGroup(
   api: CloudApi,
@@ -30,7 +31,8 @@ export async function clusterGroup(
       facts,
     });
   }
-  // The creation takes a duplicate of one of its rules for its own request, so nothing may be added before that.
+  // If the creation finds that one of its rules exists, it assumes that its own request added it. So nothing else may
+  // add rules before it has.
   if (!group.rules.some(({ UserIdGroupPairs = [] }) => UserIdGroupPairs.some(({ GroupId }) => GroupId === group.id))) {
     throw new ClusterError("cloud-failed", `The security group of cluster "${id}" is still being set up.`, {
       hint: "Try again in a few seconds.",

@@ -1,6 +1,6 @@
 /**
- * Returns a signal that is aborted `graceMs` after the given one, with the same reason, unless it is disposed of first. Use it for requests that must
- * not be cut off halfway because no token makes them safe to repeat.
+ * Returns a signal that is aborted `graceMs` after the given one, with the same reason, unless it is disposed of first.
+ * Use it for requests that must not be cut off halfway because no token makes them safe to repeat.
  */
 export function withGrace(signal: AbortSignal, graceMs: number): Disposable & { readonly signal: AbortSignal } {
   const late = new AbortController();

@@ -2,8 +2,8 @@ import type { EC2Client } from "@aws-sdk/client-ec2";
 import type { Action, Calls } from "./api.ts";
 
 /**
- * Thrown when a response isn't a complete answer of EC2: it can't be read, or a required part is missing. The request may have been carried out. The
- * SDK sends it again, because of `$retryable`.
+ * Thrown when a response isn't a complete answer of EC2: it can't be read, or a required part is missing. The request
+ * may have been carried out. The SDK sends it again, because of `$retryable`.
  */
 export class UnreadableAnswer extends Error {
   override readonly name = "UnreadableAnswer";
@@ -11,7 +11,10 @@ export class UnreadableAnswer extends Error {
   readonly $retryable = {};
 }
 
-/** The code of an answer from EC2 that lacks a required part. A repeated request may well get the same, so `retryingApi` doesn't retry it for minutes. */
+/**
+ * The code of an answer from EC2 that lacks a required part. A repeated request may well get the same, so `retryingApi`
+ * doesn't retry it for minutes.
+ */
 export const incompleteAnswer = "IncompleteAnswer";
 
 class IncompleteAnswer extends UnreadableAnswer {
@@ -19,8 +22,9 @@ class IncompleteAnswer extends UnreadableAnswer {
 }
 
 /**
- * Judges a response as it arrives. Only two kinds come from EC2: a success with the whole XML document of an action, and a failure with EC2's own error.
- * Anything else may come from a proxy, a captive portal or a broken server. The SDK would take much of that for an empty answer or for a refusal.
+ * Judges a response as it arrives. Only two kinds come from EC2: a success with the whole XML document of an action,
+ * and a failure with EC2's own error. Anything else may come from a proxy, a captive portal or a broken server. The SDK
+ * would read much of that as an empty answer or a refusal.
  */
 export async function judgeResponse(response: Response): Promise<Response> {
   const text = await response.text();
@@ -98,7 +102,7 @@ export function judgeAnswers(client: EC2Client): void {
         if (missing !== undefined) throw new IncompleteAnswer(`its answer lacks ${missing}`);
         return result;
       },
-    // Inside of the retries, outside of the parser.
+    // Runs inside the retries, but outside the parser.
     { step: "deserialize", priority: "high", name: "judgeAnswers" },
   );
 }

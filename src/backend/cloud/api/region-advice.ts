@@ -8,8 +8,9 @@ const limitMs = 8_000;
 const homeRegions = ["us-east-1", "us-west-2"] as const;
 
 /**
- * Runs a task in a region. If the region doesn't exist or isn't enabled, the API answers `AuthFailure` or nothing at all. After such a failure, asks
- * a region that every account has, and throws `region-not-enabled` with the list of the enabled regions if the given one is not among them.
+ * Runs a task in a region. If the region doesn't exist or isn't enabled, the API answers `AuthFailure` or nothing at
+ * all. After such a failure, asks a region that every account has, and throws `region-not-enabled` with the list of the
+ * enabled regions if the given one is not among them.
  */
 export async function withRegionAdvice<Result>(
   open: OpenRegion,

@@ -19,9 +19,9 @@ class RequestFailed extends Error {
 }
 
 /**
- * Returns a fetch for the SDK's fetch handler. It honours the proxy variables, which the SDK's usual handler doesn't. It limits the time of each
- * attempt and ends the request itself then; the handler's own limit would leave the request under way, which keeps the process alive. `judge` sees
- * each response first, and may replace it or throw.
+ * Returns a fetch for the SDK's fetch handler. It honours the proxy variables, which the SDK's usual handler doesn't.
+ * It limits the time of each attempt and ends the request itself then; the handler's own limit would leave the request
+ * under way, which keeps the process alive. `judge` sees each response first, and may replace it or throw.
  */
 export function boundedFetch(
   authorities: string | undefined,

@@ -16,8 +16,9 @@ interface RetryRuntime {
 }
 
 /**
- * For a creation under way, which a short outage must not end: retries every request for minutes while it fails in a transient way, and shows what
- * it waits for. The SDK's own retries last only seconds. Every request that creates something is safe to repeat.
+ * Returns an API for creations, which a short outage must not end. It retries every request for minutes while the
+ * failure is transient, and shows what it waits for. The SDK's own retries last only seconds. Every request that
+ * creates something is safe to repeat.
  */
 export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): CloudApi {
   const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);

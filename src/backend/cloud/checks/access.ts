@@ -6,7 +6,10 @@ import { cloudLimitMs, failureOf, findObstacle, isDenied, withCloud } from "./wi
 
 /** Credentials that expire sooner than this may expire in the middle of a create. */
 const shortLifeMs = 15 * 60_000;
-/** The largest clock difference that the API accepts in a request. Beyond it, everything that this machine says about time is wrong too. */
+/**
+ * The largest clock difference that the API accepts in a request. Beyond it, everything that this machine says about
+ * time is wrong too.
+ */
 const allowedSkewMs = 5 * 60_000;
 
 /** Checks whether the cloud lets this machine in: as which account, in which region, and with a correct clock. */

@@ -18,7 +18,10 @@ interface Place {
   readonly environment: Environment;
 }
 
-/** Checks which address a create would let in, and whether the clusters created here still let it in: people move and addresses change. */
+/**
+ * Checks which address a create would let in, and whether the clusters created here still let it in: people move and
+ * addresses change.
+ */
 export function adminAddressCheck(facts: CloudFacts, place: Place): Check {
   return { name: "admin address", limitMs: cloudLimitMs, run: () => compare(facts, place) };
 }
@@ -49,7 +52,10 @@ interface LivingCluster {
   readonly cidrs: readonly string[];
 }
 
-/** Returns only clusters whose key is on this machine. Nobody logs in to other clusters from here, so their ranges don't matter. */
+/**
+ * Returns only clusters whose key is on this machine. Nobody logs in to other clusters from here, so their ranges don't
+ * matter.
+ */
 async function clustersMadeHere(
   machines: readonly Machine[],
   groups: readonly Group[],

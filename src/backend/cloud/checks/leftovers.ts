@@ -7,7 +7,8 @@ import type { CloudFacts } from "./facts.ts";
 import { cloudLimitMs, withCloud } from "./with-cloud.ts";
 
 /**
- * Reports what ended clusters left in the region, and things that only look like ours. Groups cost nothing; machines that outlived their deadline do.
+ * Reports what ended clusters left in the region, and things that only look like ours. Groups cost nothing; machines
+ * that outlived their deadline do.
  */
 export function leftoversCheck(facts: CloudFacts, region: string): Check {
   return { name: "leftovers", limitMs: cloudLimitMs, run: () => withCloud(facts, () => find(facts, region)) };

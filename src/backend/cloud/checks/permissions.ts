@@ -11,8 +11,8 @@ import type { CheckedDefaults, CloudFacts } from "./facts.ts";
 import { cloudLimitMs, failureOf, isDenied, withCloud } from "./with-cloud.ts";
 
 /**
- * Returns one check for each action that the program uses. Tries read actions by reading, and create actions with a dry run. Skips actions on
- * existing resources, because those that exist belong to someone.
+ * Returns one check for each action that the program uses. Tries read actions by reading, and create actions with a dry
+ * run. Skips actions on existing resources, because those that exist belong to someone.
  */
 export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
   const check = (action: Action, ask: () => Promise<Outcome>): Check => ({
@@ -128,7 +128,10 @@ function groupOf(subnet: Subnet, groups: readonly SecurityGroup[]): SecurityGrou
   return groups.find((group) => group.VpcId === subnet.VpcId);
 }
 
-/** Asks whether an action would be carried out. The API answers with a refusal either way; the kind of refusal gives the result. */
+/**
+ * Asks whether an action would be carried out. The API answers with a refusal either way; the kind of refusal gives the
+ * result.
+ */
 async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   const refusal = await failureOf(asked);
   if (refusal === undefined) {

@@ -6,8 +6,8 @@ import type { CloudFacts } from "./facts.ts";
 export const cloudLimitMs = 35_000;
 
 /**
- * Runs a check that needs the cloud. Skips it if credentials or region are at fault, since those have checks of their own, or if a permission is
- * missing. Sends the check's question without waiting for the answers to the others.
+ * Runs a check that needs the cloud. Skips it if credentials or region are at fault, since those have checks of their
+ * own, or if a permission is missing. Sends the check's question without waiting for the answers to the others.
  */
 export async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>): Promise<Outcome> {
   const asked = Promise.allSettled([ask()]);

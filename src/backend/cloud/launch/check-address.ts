@@ -7,7 +7,10 @@ import { requestDirectly } from "../api/request-directly.ts";
 const defaultUrl = "https://checkip.amazonaws.com";
 const timeoutMs = 10_000;
 
-/** Returns the address from which this machine is seen. Throws `machine-not-set-up`, which names the option that makes this check unnecessary. */
+/**
+ * Returns the address from which this machine is seen. Throws `machine-not-set-up`, which names the option that makes
+ * this check unnecessary.
+ */
 export async function checkAddress(environment: Environment, signal: AbortSignal): Promise<string> {
   const url = environment["CLUSTER_CHECK_ADDRESS_URL"] ?? defaultUrl;
   try {

@@ -2,8 +2,8 @@ import { ClusterError } from "../../../errors.ts";
 import type { MachineReading } from "../records/read-machines.ts";
 
 /**
- * Throws `cluster-exists` if machines of this cluster id exist. Ignores machines that are ending, and those past their deadline, which `removeExpired`
- * terminates; `leaving` are creations that are about to be removed.
+ * Throws `cluster-exists` if machines of this cluster id exist. Ignores machines that are ending, and those past their
+ * deadline, which `removeExpired` terminates; `leaving` are creations that are about to be removed.
  */
 export function assertIdIsFree(
   { machines }: Pick<MachineReading, "machines">,

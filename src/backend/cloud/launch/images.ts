@@ -14,14 +14,15 @@ export interface LaunchImage {
   readonly rootDevice: string;
   readonly leastGigabytes: number;
   /**
-   * Whether machines can be launched with version 2 of the instance metadata alone. If not, version 1 stays open until the first login: cloud-init
-   * may need it to find the user data, and without user data nobody can log in.
+   * Whether machines can be launched with version 2 of the instance metadata alone. If not, version 1 stays open until
+   * the first login: cloud-init may need it to find the user data, and without user data nobody can log in.
    */
   readonly knowsMetadata2: boolean;
 }
 
 /**
- * Finds the newest image of the distribution, or the image that the user chose. Throws `image-not-found`, or `bad-usage` for an unknown distribution.
+ * Finds the newest image of the distribution, or the image that the user chose. Throws `image-not-found`, or
+ * `bad-usage` for an unknown distribution.
  */
 export async function findImage(
   api: CloudApi,

@@ -36,8 +36,8 @@ export interface LaunchPlan {
 export type LaunchLedger = Map<string, SavedLaunch>;
 
 /**
- * Launches all machines of one role with one request, all or none. If a subnet has no room, tries the next one. Writes each request to the disk and
- * to the ledger before sending it. Returns the machines' ids.
+ * Launches all machines of one role with one request, all or none. If a subnet has no room, tries the next one. Writes
+ * each request to the disk and to the ledger before sending it. Returns the machines' ids.
  */
 export async function launchRole(
   api: CloudApi,
@@ -91,7 +91,8 @@ async function ask(
     await settle(ids);
     return ids;
   } catch (error) {
-    // An earlier attempt of the same request, whose answer was lost, may have been accepted before the credentials expired.
+    // An earlier attempt of the same request, whose answer was lost, may have been accepted before the credentials
+    // expired.
     if (wasRefused(error) && !isCredentialsRefused(error)) await settle([]);
     throw error;
   }

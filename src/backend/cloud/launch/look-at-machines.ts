@@ -24,14 +24,17 @@ export interface Watching {
   readonly place: Place;
   /** The clock time at which the API had confirmed all launches. */
   readonly launchedMs: number;
-  /** Since which clock time a machine has been running without a public address, by its id. Kept up to date by each look. */
+  /**
+   * Since which clock time a machine has been running without a public address, by its id. Kept up to date by each
+   * look.
+   */
   readonly withoutAddress: Map<string, number>;
 }
 
 /**
- * Looks at all machines of a creation with one request. Throws `machine-failed` if one of them ended or gets no public address, and `cluster-exists` if an older creation of
- * the same id shows up. A machine whose tags aren't complete yet, as in the first moments, counts as not seen. Returns `undefined` if no machine is
- * visible.
+ * Looks at all machines of a creation with one request. Throws `machine-failed` if one of them ended or gets no public
+ * address, and `cluster-exists` if an older creation of the same id shows up. A machine whose tags aren't complete yet,
+ * as in the first moments, counts as not seen. Returns `undefined` if no machine is visible.
  */
 export async function lookAtMachines(
   api: CloudApi,
@@ -43,7 +46,7 @@ export async function lookAtMachines(
   const ownIds = new Set(watching.machineIds);
   const isOwn = ({ InstanceId = "" }: Instance): boolean => ownIds.has(InstanceId);
   const launched = instances.filter(isOwn);
-  assertElder(
+  assertOldest(
     launched,
     instances.filter((instance) => !isOwn(instance)),
     watching,
@@ -57,10 +60,10 @@ export async function lookAtMachines(
 }
 
 /**
- * Two networks can each hold the same id at the same moment. Then the later creation yields. Own machines are known by their ids, since their tags may
- * not be complete yet; as long as none is visible, the question stays open.
+ * Two networks can each hold the same id at the same moment. Then the later creation yields. Own machines are known by
+ * their ids, since their tags may not be complete yet; while none is visible, nothing can be decided.
  */
-function assertElder(
+function assertOldest(
   launched: readonly Instance[],
   others: readonly Instance[],
   watching: Watching,
@@ -115,7 +118,7 @@ function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, nu
   if (failed.length === 0) return;
   const names = failed.map((machine) => `${nodeReference(machine)} (${machine.id})`).join(", ");
   throw new ClusterError("machine-failed", `The cloud gave ${names} no public address in two minutes.`, {
-    hint: "Name a subnet that gives public addresses with `subnetId`. The account's limit of addresses may be reached, too.",
+    hint: "Pass a subnet that assigns public addresses with `subnetId`. Or the account has reached its limit of addresses.",
     facts: { machines: failed.map(({ id }) => id) },
   });
 }

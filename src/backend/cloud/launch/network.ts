@@ -20,7 +20,10 @@ export interface LaunchSubnet {
   readonly zone: string;
 }
 
-/** Returns the default network's subnets, one per zone, the emptiest first, or the subnet that the user chose. Throws `no-default-network`. */
+/**
+ * Returns the default network's subnets, one per zone, the emptiest first, or the subnet that the user chose. Throws
+ * `no-default-network`.
+ */
 export async function findSubnets(
   api: CloudApi,
   chosen: string | undefined,
@@ -49,8 +52,8 @@ export interface GroupRequest {
 }
 
 /**
- * Creates the cluster's one security group and returns its id. Its name is unique in the network and serves as the lock between two creates. Throws
- * `cluster-exists` if another creation holds it.
+ * Creates the cluster's one security group and returns its id. Its name is unique in the network and serves as the lock
+ * between two creates. Throws `cluster-exists` if another creation holds it.
  */
 export async function createGroup(
   api: CloudApi,

@@ -7,8 +7,8 @@ import type { LaunchImage } from "./images.ts";
 export type RequireMetadata2 = (machineId: string, name: string, signal: AbortSignal) => Promise<void>;
 
 /**
- * For the machines of one creation. Warns only once about a missing permission. Sends no request for machines that were launched with version 2
- * alone.
+ * For the machines of one creation. Warns only once about a missing permission. Sends no request for machines that were
+ * launched with version 2 alone.
  */
 export function metadata2Requirer(
   api: CloudApi,

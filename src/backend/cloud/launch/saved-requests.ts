@@ -9,8 +9,9 @@ import { isInstanceId } from "../records/instance-id.ts";
 import { readTags } from "../records/tags.ts";
 
 /**
- * A launch as it was requested, and what is known about its outcome. Keeps the whole request, not only its token, because a retry must be identical.
- * If `machineIds` is `undefined`, the answer is unknown, and the machines may or may not have been launched.
+ * A launch as it was requested, and what is known about its outcome. Keeps the whole request, not only its token,
+ * because a retry must be identical. If `machineIds` is `undefined`, the answer is unknown, and the machines may or may
+ * not have been launched.
  */
 export interface SavedLaunch {
   readonly name: string;
@@ -18,7 +19,9 @@ export interface SavedLaunch {
   readonly machineIds: readonly string[] | undefined;
 }
 
-/** Saves the launch durably in the creation's folder before the request is sent, and again when its outcome is known. */
+/**
+ * Saves the launch durably in the creation's folder before the request is sent, and again when its outcome is known.
+ */
 export async function saveLaunch(directory: string, launch: SavedLaunch): Promise<void> {
   const folder = folderOf(directory);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -47,8 +50,8 @@ export async function readLaunches(directory: string): Promise<SavedLaunches> {
 }
 
 /**
- * Parses a launch from its file; returns `undefined` for any other shape. The request is sent again as it is, so it must be a launch request whose
- * tags belong to the creation that owns this folder.
+ * Parses a launch from its file; returns `undefined` for any other shape. The request is sent again as it is, so it
+ * must be a launch request whose tags belong to the creation that owns this folder.
  */
 export function parseLaunch(
   found: unknown,

@@ -2,7 +2,10 @@ import { BlockList, isIPv4 } from "node:net";
 import type { Environment } from "../../../system/runtime.ts";
 import { checkAddress } from "./check-address.ts";
 
-/** Explains why nodes may not answer: this machine's address isn't among those let in. Returns `undefined` if that isn't the reason. */
+/**
+ * Explains why nodes may not answer: this machine's address isn't among those let in. Returns `undefined` if that isn't
+ * the reason.
+ */
 export async function whyUnreachableText(
   environment: Environment,
   cidrs: readonly string[],

@@ -57,7 +57,8 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
   const refuse = (id: string | undefined, why: string): void => {
     foreignResources.push({ what: `instance ${shownId(id)}`, why });
   };
-  for (const instance of instances.toSorted(byTrust)) {
+  const candidates = instances.map((instance) => ({ instance, isInItsGroup: isInItsGroup(instance) }));
+  for (const { instance } of candidates.toSorted(byTrust)) {
     const machine = readMachine(instance);
     if (typeof machine === "string") {
       if (nodeState(instance) !== "ended") refuse(instance.InstanceId, machine);
@@ -74,10 +75,16 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
 }
 
 /** Tags can be copied to an instance that is older than the cluster, but not everyone who may tag can also put the instance into a security group. */
-function byTrust(a: Instance, b: Instance): number {
-  const byGroup = Number(isInItsGroup(b)) - Number(isInItsGroup(a));
-  const ageOf = ({ LaunchTime }: Instance): number => LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
-  return byGroup || ageOf(a) - ageOf(b) || (a.InstanceId ?? "").localeCompare(b.InstanceId ?? "");
+function byTrust(a: Candidate, b: Candidate): number {
+  const byGroup = Number(b.isInItsGroup) - Number(a.isInItsGroup);
+  const ageOf = ({ instance }: Candidate): number => instance.LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
+  const byId = (a.instance.InstanceId ?? "") < (b.instance.InstanceId ?? "") ? -1 : 1;
+  return byGroup || ageOf(a) - ageOf(b) || byId;
+}
+
+interface Candidate {
+  readonly instance: Instance;
+  readonly isInItsGroup: boolean;
 }
 
 function isInItsGroup({ Tags, SecurityGroups = [] }: Instance): boolean {

@@ -12,8 +12,9 @@ const probeLimitMs = 15_000;
 const quietMs = 1_500;
 
 /**
- * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. A `docker` that is really Podman counts as Podman.
- * Throws `machine-not-set-up`, which says what was tried for each engine and what to do.
+ * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. A `docker` that is
+ * really Podman counts as Podman. Throws `machine-not-set-up`, which says what was tried for each engine and what to
+ * do.
  */
 export async function chooseEngine(
   named: EngineName | undefined,
@@ -45,7 +46,10 @@ function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: Engi
   else progress.detail(1, text);
 }
 
-/** Returns the engine of this name and no other; undefined if the program belongs to another engine. Throws the same errors as `chooseEngine`. */
+/**
+ * Returns the engine of this name and no other; undefined if the program belongs to another engine. Throws the same
+ * errors as `chooseEngine`.
+ */
 export async function openOwn(
   name: EngineName,
   runtime: EngineRuntime,
@@ -55,7 +59,10 @@ export async function openOwn(
   return (await answers(engine, runtime, signal)) ? engine : undefined;
 }
 
-/** Finds out which engine `docker` belongs to. Doesn't ask root's Podman whether it runs rootless, because the answer takes half a second. */
+/**
+ * Finds out which engine `docker` belongs to. Doesn't ask root's Podman whether it runs rootless, because the answer
+ * takes half a second.
+ */
 async function openNamed(name: EngineName, runtime: EngineRuntime, signal: AbortSignal): Promise<Engine> {
   const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, runtime);
   if ((name === "podman" && isRoot()) || (await answers(open(name), runtime, signal))) return open(name);
@@ -80,8 +87,8 @@ function isRoot(): boolean {
 }
 
 /**
- * Returns false for a program that belongs to another engine. Throws the same errors as the engine's commands, and an error for rootless Podman,
- * which is never usable.
+ * Returns false for a program that belongs to another engine. Throws the same errors as the engine's commands, and an
+ * error for rootless Podman, which is never usable.
  */
 async function answers(
   engine: Engine,

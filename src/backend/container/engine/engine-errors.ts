@@ -3,8 +3,9 @@ import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
 /**
- * The engines' command lines have no error codes, only messages. This is the one place that reads them; no message of one engine means something else
- * in the other. Docker's were the same from version 20 to 28. Podman's were seen in 4.3 and are in its sources up to 5.
+ * The engines' command lines have no error codes, only messages. Only this file reads them. No message means different
+ * things in the two engines. Docker's messages are the same in versions 20 to 28. Podman's were observed in 4.3, and
+ * its sources contain them up to 5.
  */
 const meanings = {
   forbidden: [/permission denied while trying to connect/, /connect: permission denied/],
@@ -110,11 +111,14 @@ export function engineMissing({ name, advice }: EngineKind, cause: unknown): Clu
   });
 }
 
-/** Whether an unusable engine, such as one that doesn't answer, is nevertheless on this machine and may have clusters. */
+/** Whether an engine that can't be used, perhaps because it doesn't answer, is installed here and may have clusters. */
 export const isPresent = (error: unknown): boolean =>
   !(error instanceof ClusterError && (error.facts["program"] !== undefined || error.facts["rootless"] === true));
 
-/** How the line with the reason begins, the most specific pattern first: `docker start` names the container only in a later line. */
+/**
+ * How the line with the reason begins, the most specific pattern first: `docker start` names the container only in a
+ * later line.
+ */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
 function lastLine(text: string): string {

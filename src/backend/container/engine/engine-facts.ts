@@ -34,7 +34,10 @@ async function spokenTo(engine: Engine, signal: AbortSignal): Promise<string> {
   return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);
 }
 
-/** Whether the address belongs to another machine, and isn't a socket file or this machine's own loopback, which virtual machines use. */
+/**
+ * Whether the address belongs to another machine, and isn't a socket file or this machine's own loopback, which virtual
+ * machines use.
+ */
 function isFar(address: string): boolean {
   const host = URL.parse(address)?.hostname ?? "";
   return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);
@@ -47,7 +50,10 @@ async function bridgeAddress(engine: Engine, signal: AbortSignal): Promise<strin
   return text.split(" ").find((address) => /^[0-9.]+$/.test(address)) ?? "";
 }
 
-/** Tests this by opening a port there, because the runtime's list of interfaces lacks a bridge that has no container yet. */
+/**
+ * Tests this by opening a port there, because the runtime's list of interfaces lacks a bridge that has no container
+ * yet.
+ */
 function isOwnAddress(address: string): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -1,7 +1,10 @@
 export const engineNames = ["docker", "podman"] as const;
 export type EngineName = (typeof engineNames)[number];
 
-/** All differences between the engines, as data. Whatever they agree on, which is most of their command lines, is written once elsewhere. */
+/**
+ * All differences between the engines, as data. Whatever they agree on, which is most of their command lines, is
+ * written once elsewhere.
+ */
 export interface EngineKind {
   /** The engine's name, which is also the program's. */
   readonly name: EngineName;
@@ -11,7 +14,10 @@ export interface EngineKind {
   readonly leastVersion: readonly [major: number, minor: number];
   /** The cheapest command that shows whether the engine answers and is usable. */
   readonly probe: readonly string[];
-  /** Whether the program's answer to the probe comes from this engine. A `docker` may belong to Podman or containerd, or connect to one of them. */
+  /**
+   * Whether the program's answer to the probe comes from this engine. A `docker` may belong to Podman or containerd, or
+   * connect to one of them.
+   */
   isOwnAnswer(answer: object): boolean;
   /** Reads the output of `info`. */
   readFacts(information: unknown): EngineFacts;
@@ -29,7 +35,10 @@ export interface EngineKind {
   readonly removeWords: readonly string[];
   /** Takes this name, and no other, from an image, which containers may still use. */
   untagWords(name: string): readonly string[];
-  /** Whether a container can ask for an address in a network whose addresses the engine chose. If not, each gets the lowest free one when it starts. */
+  /**
+   * Whether a container can ask for an address in a network whose addresses the engine chose. If not, each gets the
+   * lowest free one when it starts.
+   */
   readonly grantsAddresses: boolean;
   readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;
 }

@@ -12,7 +12,10 @@ export interface NodeRecipe {
   readonly containerfile: string;
 }
 
-/** Returns how to build the distribution's node image, including what a platform needs in it. Throws `bad-usage` for an unknown distribution. */
+/**
+ * Returns how to build the distribution's node image, including what a platform needs in it. Throws `bad-usage` for an
+ * unknown distribution.
+ */
 export function nodeRecipe(distribution: string, preparation: ImagePreparation | undefined): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {
@@ -52,8 +55,8 @@ const dnf = `RUN dnf -y install ca-certificates dbus hostname iproute iputils km
 RUN systemctl enable sshd.service`;
 
 /**
- * CentOS 7 has reached its end of life, so its packages are in the vault. Uses http, because the certificates of an old system may be too old for the
- * vault's.
+ * CentOS 7 has reached its end of life, so its packages are in the vault. Uses http, because the certificates of an old
+ * system may be too old for the vault's.
  */
 const yum = `RUN sed -i -e 's/^mirrorlist=/#&/' \\
       -e 's|^#* *baseurl=http://mirror.centos.org/centos/[$]releasever|baseurl=http://vault.centos.org/7.9.2009|' \\
@@ -67,8 +70,9 @@ RUN systemctl enable sshd.service`;
 const recipes: Readonly<Record<PackageFamily, string>> = { apt, dnf, yum };
 
 /**
- * Builds a container with a whole system. Masks units that can only fail or idle in one, above all those that a privileged container would apply to
- * the host's devices and terminals. Each node gets its own identity: host keys come from outside, and the machine id is created at boot.
+ * Builds a container with a whole system. Masks units that can only fail or idle in one, above all those that a
+ * privileged container would apply to the host's devices and terminals. Each node gets its own identity: host keys come
+ * from outside, and the machine id is created at boot.
  */
 function containerfileOf(from: string, packages: string): string {
   return `FROM ${from}

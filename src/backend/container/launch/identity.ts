@@ -11,8 +11,9 @@ export interface Identity {
 const sysctlSettings = "etc/systemd/system/systemd-sysctl.service.d";
 
 /**
- * Returns an archive to unpack at the node's root. It disables cloud-init, if the image has it, because cloud-init would create other host keys. It
- * also disables systemd-sysctl, because in a privileged container it would change the host's kernel settings at boot.
+ * Returns an archive to unpack at the node's root. It disables cloud-init, if the image has it, because cloud-init
+ * would create other host keys. It also disables systemd-sysctl, because in a privileged container it would change the
+ * host's kernel settings at boot.
  */
 export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: number): Promise<Uint8Array> {
   const files = [

@@ -30,8 +30,8 @@ export interface LaunchPlan {
 }
 
 /**
- * Creates the first node, which claims the cluster's id: of two creates, the engine gives the name to one only. The other fails with
- * `cluster-exists`.
+ * Creates the first node, which claims the cluster's id: of two creates, the engine gives the name to one only. The
+ * other fails with `cluster-exists`.
  */
 export async function createFirstNode(engine: Engine, plan: LaunchPlan): Promise<CreatedNode> {
   const [first] = nodesOf(plan.counts);

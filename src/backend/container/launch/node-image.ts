@@ -6,6 +6,7 @@ import type { ContainerOptions } from "../container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import { means } from "../engine/engine-errors.ts";
+import { lastLine } from "../../../system/last-line.ts";
 
 const buildLimitMs = 20 * 60_000;
 
@@ -50,7 +51,7 @@ export async function obtainNodeImage(
   const output: string[] = [];
   const onOutput = (chunk: string): void => {
     output.push(chunk);
-    const line = chunk.trim().split("\n").at(-1)?.trim() ?? "";
+    const line = lastLine(chunk);
     if (line !== "") step.update(line.slice(0, 60));
     progress.detail(3, chunk.trimEnd());
   };

@@ -26,8 +26,9 @@ const everywhere = [
 ];
 
 /**
- * With cgroups 1 (and the hybrid), systemd gets the host's tree. With cgroups 2 it gets a tree of its own, which the engine leaves writable for
- * privileged containers only. If those aren't allowed, the node remounts the tree before systemd starts.
+ * With cgroups 1 (and the hybrid), systemd gets the host's tree. With cgroups 2 it gets a tree of its own, which the
+ * engine leaves writable for privileged containers only. If those aren't allowed, the node remounts the tree before
+ * systemd starts.
  */
 export function systemFlags(
   kind: Pick<EngineKind, "name" | "systemWords">,
@@ -62,9 +63,10 @@ export function possibleRights(
 }
 
 /**
- * Returns the largest set of rights that this engine grants. Only trying shows it: an engine that itself runs in a container often may not grant
- * rights that it doesn't have. The smallest set is not tried: if that doesn't work either, the node's own start says why. Rethrows anything but a
- * refusal, such as a time-out or a full disk, because it doesn't show what the engine would grant.
+ * Returns the largest set of rights that this engine grants. Only trying shows it: an engine that itself runs in a
+ * container often may not grant rights that it doesn't have. The smallest set is not tried: if that doesn't work
+ * either, the node's own start says why. Rethrows anything but a refusal, such as a time-out or a full disk, because it
+ * doesn't show what the engine would grant.
  */
 export async function findRights(engine: Engine, facts: EngineFacts, image: string): Promise<Rights> {
   const possible = possibleRights(engine.kind, facts);
@@ -83,8 +85,9 @@ async function isGiven(engine: Engine, { words }: Rights, image: string): Promis
 }
 
 /**
- * Returns what containers are allowed to do. Tests this at the first creation only, because a trial takes most of a second and nothing else can begin
- * meanwhile. The file `memory` keeps the answer for as long as the engine runs, if one run can be told from the next.
+ * Returns what containers are allowed to do. Tests this at the first creation only, because a trial takes most of a
+ * second and nothing else can begin meanwhile. The file `memory` keeps the answer for as long as the engine runs, if
+ * one run can be told from the next.
  */
 export async function rememberedRights(
   engine: Engine,

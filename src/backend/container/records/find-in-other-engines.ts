@@ -7,7 +7,10 @@ import { type EngineName, engineNames } from "../engine/engine-kind.ts";
 import { creationsRoot, readInventory } from "./inventory.ts";
 import { toClusters } from "./records.ts";
 
-/** Finds other engines on this machine that have a cluster with this id, and engines that could not be asked. It fails only on an abort. */
+/**
+ * Finds other engines on this machine that have a cluster with this id, and engines that could not be asked. It fails
+ * only on an abort.
+ */
 export async function findInOtherEngines(
   { kind }: Pick<Engine, "kind">,
   clusterId: string,

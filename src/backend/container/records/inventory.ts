@@ -22,7 +22,10 @@ export async function readInventory(
   return { ...reading, abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)) };
 }
 
-/** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
+/**
+ * Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be
+ * removed.
+ */
 export function assertIdIsFree(
   engine: Engine,
   inventory: Inventory,

@@ -1,6 +1,9 @@
 import { isMapping } from "../../../system/is-mapping.ts";
 
-/** The names of our labels, in one place. Commands read everything that they need to know about a cluster from these labels. */
+/**
+ * The names of our labels, in one place. Commands read everything that they need to know about a cluster from these
+ * labels.
+ */
 export const labelNames = {
   clusterId: "cluster-e2e.cluster-id",
   creationId: "cluster-e2e.creation-id",
@@ -32,7 +35,10 @@ export function labelArguments(values: LabelValues): readonly string[] {
   return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
 }
 
-/** Returns our own labels, keyed by the names used here. Images or anyone else may have set them. Leaves out labels whose value isn't text. */
+/**
+ * Returns our own labels, keyed by the names used here. Images or anyone else may have set them. Leaves out labels
+ * whose value isn't text.
+ */
 export function readLabels(labels: unknown): LabelValues {
   if (!isMapping(labels)) return {};
   const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);

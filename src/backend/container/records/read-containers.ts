@@ -74,9 +74,9 @@ export interface Described {
 }
 
 /**
- * Decides which of them are ours. An image can carry our labels into any container created from it, but it can neither name the container nor put it
- * into a network. So a container is a node only if its labels have the expected shapes, it has that node's name, and it is in the cluster's network,
- * which itself must have the cluster's labels and name.
+ * Decides which of them are ours. An image can carry our labels into any container created from it, but it can neither
+ * name the container nor put it into a network. So a container is a node only if its labels have the expected shapes,
+ * it has that node's name, and it is in the cluster's network, which itself must have the cluster's labels and name.
  */
 export function readContainers({ networks, containers }: Described): ContainerReading {
   const own = readEach("network", networks, readNetwork);

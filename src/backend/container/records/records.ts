@@ -20,8 +20,8 @@ export interface Inventory {
 }
 
 /**
- * Groups containers and networks into clusters. Every cluster has a network. A network alone is a cluster too, because there is something to destroy.
- * `root` is the folder of this machine's creations.
+ * Groups containers and networks into clusters. Every cluster has a network. A network alone is a cluster too, because
+ * there is something to destroy. `root` is the folder of this machine's creations.
  */
 export function toClusters({ containers, networks, abandoned }: Inventory, root: string): readonly ClusterRecord[] {
   return networks

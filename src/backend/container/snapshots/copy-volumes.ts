@@ -6,7 +6,10 @@ import type { SavedNode } from "./read-snapshots.ts";
 
 const copyLimitMs = 30 * 60_000;
 const place = "/cluster-e2e-snapshot";
-/** Below it, the helper has the node's own volumes and nothing else: not the folders of this machine that a node may have inside a volume. */
+/**
+ * Below it, the helper has the node's own volumes and nothing else: not the folders of this machine that a node may
+ * have inside a volume.
+ */
 const source = "/cluster-e2e-node";
 
 interface Helper {
@@ -15,8 +18,8 @@ interface Helper {
 }
 
 /**
- * Copies what is in the node's own volumes into a volume of the snapshot, with a helper container. Resolves with its size in kilobytes; 0 if there
- * was nothing to copy, and then there is no volume.
+ * Copies what is in the node's own volumes into a volume of the snapshot, with a helper container. Resolves with its
+ * size in kilobytes; 0 if there was nothing to copy, and then there is no volume.
  */
 export async function saveVolumes(
   engine: Engine,

@@ -8,7 +8,7 @@ import type { CreationName } from "../records/names.ts";
 import { readSnapshots, type SavedSnapshot } from "./read-snapshots.ts";
 
 const atOnce = 6;
-const patienceMs = 15_000;
+const limitMs = 15_000;
 const pauseMs = 300;
 
 /** Deletes snapshots. Nodes that were restored from one keep its layers until they are removed. */
@@ -27,7 +27,10 @@ export async function deleteSnapshots(
   for (const creationId of creationIds) await removeImages(engine, creationId, signal);
 }
 
-/** Deletes all snapshots of a creation whose containers are gone. Resolves with a sentence about what is left, if anything. */
+/**
+ * Deletes all snapshots of a creation whose containers are gone. Resolves with a sentence about what is left, if
+ * anything.
+ */
 export async function deleteAllSnapshots(
   engine: Engine,
   { creationId }: Pick<CreationName, "creationId">,
@@ -46,13 +49,13 @@ export async function deleteAllSnapshots(
     }
     return problem.text === undefined ? true : undefined;
   };
-  await poll(look, { clock, deadlineMs: clock.now() + patienceMs, pauseMs: () => pauseMs }, signal);
+  await poll(look, { clock, deadlineMs: clock.now() + limitMs, pauseMs: () => pauseMs }, signal);
   return problem.text;
 }
 
 /**
- * Removes images without a name that no container uses any more. Resolves with the ids of those that are still in use. An image on which another one
- * is built goes after that one.
+ * Removes images without a name that no container uses any more. Resolves with the ids of those that are still in use.
+ * An image on which another one is built goes after that one.
  */
 export async function removeImages(
   engine: Engine,

@@ -12,8 +12,8 @@ const atOnce = 6;
 const commitLimitMs = 30 * 60_000;
 
 /**
- * Saves the file systems of these containers while all of them are paused. Gives the images their final names last: if all names exist, the snapshot
- * is complete.
+ * Saves the file systems of these containers while all of them are paused. Gives the images their final names last: if
+ * all names exist, the snapshot is complete.
  */
 export async function saveNodes(
   engine: Engine,
@@ -30,7 +30,8 @@ export async function saveNodes(
   const commit = async (node: NodeContainer, place: number): Promise<unknown> =>
     engine.change({ words: commitWords(node, snapshot, sizes[place] ?? 0), limitMs: commitLimitMs });
   await mapConcurrently(containers, atOnce, commit, signal);
-  // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit only leaves a draft.
+  // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit
+  // only leaves a draft.
   await mapConcurrently(containers, atOnce, async (node) => finish(engine, node, snapshot), signal);
 }
 

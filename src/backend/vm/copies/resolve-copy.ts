@@ -92,8 +92,8 @@ export function assertMemory(
   );
 }
 
-/** The memory is only read. */
-async function assertSpace(root: string, { files }: SnapshotFacts): Promise<void> {
+/** Checks the space for the disks; the memory is only read. Throws `capacity-lacking`. */
+export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "files">): Promise<void> {
   const disks = Object.entries(files).filter(([path]) => path.endsWith(".qcow2"));
   const problem = await freeSpaceProblem(
     root,

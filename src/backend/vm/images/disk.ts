@@ -26,14 +26,19 @@ export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSign
   return { path, format, sizeBytes };
 }
 
-/** Whether an image names a backing file or a data file. QEMU would open that file as this user, and the nodes could read it. */
+/**
+ * Whether an image names a backing file or a data file. QEMU would open that file as this user, and the nodes could
+ * read it.
+ */
 function leadsElsewhere(told: Readonly<Record<string, unknown>>): boolean {
   const specific = told["format-specific"];
   const data = isMapping(specific) ? specific["data"] : undefined;
   return "backing-filename" in told || (isMapping(data) && "data-file" in data);
 }
 
-/** Creates a machine's own disk. Reads what isn't written yet from the image; beyond the image's end, the disk is empty. */
+/**
+ * Creates a machine's own disk. Reads what isn't written yet from the image; beyond the image's end, the disk is empty.
+ */
 export async function createDisk(
   qemu: Qemu,
   disk: { readonly path: string; readonly image: LayeredImage; readonly megabytes: number },

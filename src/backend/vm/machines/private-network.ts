@@ -16,8 +16,9 @@ export const networkFiles = (directory: string): ProcessFiles => processFiles(ne
 const networkFolder = (directory: string): string => join(machinesFolder(directory), "network");
 
 /**
- * The sockets that connect a cluster's machines, needed only while these start. They have a separate folder, because socket paths must be short. A path
- * relative to the cluster's folder wouldn't work either, because QEMU may leave its starting folder before it uses the path.
+ * The sockets that connect a cluster's machines, needed only while these start. They have a separate folder, because
+ * socket paths must be short. A path relative to the cluster's folder wouldn't work either, because QEMU may leave its
+ * starting folder before it uses the path.
  */
 export interface NetworkSockets {
   readonly folder: string;
@@ -53,8 +54,8 @@ interface NetworkPlan {
 }
 
 /**
- * Starts the program that connects all of a cluster's machines: a QEMU without a machine, with one socket for each. It needs no privileges, nothing
- * else on this computer can listen in, and it survives the end of any machine.
+ * Starts the program that connects all of a cluster's machines: a QEMU without a machine, with one socket for each. It
+ * needs no privileges, nothing else on this computer can listen in, and it survives the end of any machine.
  */
 export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortSignal): Promise<void> {
   const files = networkFiles(plan.directory);
@@ -75,14 +76,17 @@ function networkWords({ disk, pid }: ProcessFiles, sockets: NetworkSockets): rea
     ["-netdev", `stream,id=socket${place},server=on,addr.type=unix,addr.path=${escaped(socketPath(sockets, place))}`],
     ["-netdev", `hubport,id=port${place},hubid=0,netdev=socket${place}`],
   ]);
-  // The disk is empty and never read. If it is missing, a process that was only starting while everything was removed can't continue. See
-  // removeCreation.
+  // The disk is empty and never read. If it is missing, a process that was only starting while everything was removed
+  // can't continue. See removeCreation.
   const file = { driver: "file", "node-name": "disk", filename: disk, "read-only": true };
   const rest = ["-blockdev", JSON.stringify(file), "-pidfile", pid, "-daemonize"];
   return ["-nodefaults", "-no-user-config", "-display", "none", "-machine", "none", ...connections.flat(2), ...rest];
 }
 
-/** The sockets may appear only after QEMU has gone to the background. A machine that starts earlier would never be connected. */
+/**
+ * The sockets may appear only after QEMU has gone to the background. A machine that starts earlier would never be
+ * connected.
+ */
 async function awaitSockets({ sockets, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
   const paths = Array.from({ length: sockets.count }, (_, place) => socketPath(sockets, place));
   const look = async (): Promise<unknown> => await Promise.all(paths.map(async (path) => access(path)));

@@ -4,6 +4,7 @@ import type { Environment, Progress } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { type ProgramEnd, type ProgramRun, runProgram } from "../../../system/processes/run-program.ts";
 import type { Architecture } from "./architecture.ts";
+import { lastLine } from "../../../system/last-line.ts";
 
 const limitMs = 60_000;
 
@@ -73,7 +74,7 @@ export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<read
 
 /** Returns the error for a QEMU that failed, with the last line that it printed. */
 export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd): ClusterError {
-  const said = lastLine(stderr) || lastLine(stdout) || `it exited with status ${status ?? "unknown"}`;
+  const said = reasonIn(stderr) || reasonIn(stdout) || `it exited with status ${status ?? "unknown"}`;
   const facts = { command: what, status };
   if (/cannot allocate memory|cannot set up guest memory/i.test(stderr)) {
     return new ClusterError("capacity-lacking", `This machine does not have enough memory: ${said}.`, {
@@ -105,8 +106,10 @@ const tooSlow = (program: string): ClusterError =>
   });
 
 /** Removes the program's name from the start of the line and the full stop from its end. */
-const lastLine = (text: string): string =>
-  (text.trim().split("\n").at(-1) ?? "").replace(/^qemu[\w-]*: /, "").replace(/[.\s]+$/, "");
+const reasonIn = (text: string): string =>
+  lastLine(text)
+    .replace(/^qemu[\w-]*: /, "")
+    .replace(/[.\s]+$/, "");
 
 /** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");

@@ -23,7 +23,10 @@ interface Machines {
   readonly nodes: readonly NodeFacts[];
 }
 
-/** Pauses all machines at about the same moment, for a caller that holds their lock. They continue when the result is disposed of. See also `resumeForgotten`. */
+/**
+ * Pauses all machines at about the same moment, for a caller that holds their lock. They continue when the result is
+ * disposed of. See also `resumeForgotten`.
+ */
 export async function pauseMachines({ directory, nodes }: Machines, signal: AbortSignal): Promise<AsyncDisposable> {
   await writePrivateFile(notePath(directory), "");
   try {
@@ -36,7 +39,9 @@ export async function pauseMachines({ directory, nodes }: Machines, signal: Abor
   return { [Symbol.asyncDispose]: async () => resumeMachines({ directory, nodes }) };
 }
 
-/** Lets machines continue whose program was killed while they paused. Every command that looks at the cluster does so. */
+/**
+ * Lets machines continue whose program was killed while they paused. Every command that looks at the cluster does so.
+ */
 export async function resumeForgotten(machines: Machines): Promise<void> {
   const { directory } = machines;
   if (!(await isAccessible(notePath(directory)))) return;

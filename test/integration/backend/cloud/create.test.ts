@@ -11,6 +11,14 @@ test("creates machines that accept logins, and finds, lists and destroys them", 
   const cluster = await fixture.create(backend, request, neverAborted);
   expect(cluster.nodes.map(nodeReference)).toEqual(["master_0", "agent_0", "public_agent_0"]);
   expect(cluster.state).toBe("running");
+  expect(fixture.steps.toSorted()).toEqual([
+    "Boot agent_0: done",
+    "Boot master_0: done",
+    "Boot public_agent_0: done",
+    "Check for existing clusters: done",
+    "Create the security group: done",
+    "Launch: done",
+  ]);
   expect(request.met.map(nodeReference).toSorted()).toEqual(["agent_0", "master_0", "public_agent_0"]);
   const [master] = cluster.nodes;
   await using connections = openConnections(cluster.directory, fixture.runtime);
@@ -179,6 +187,7 @@ test("if a later step of the creation fails, the machines are terminated", async
   const request = fixture.request("default", { complete: () => Promise.reject(failure) });
   const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
   expect(outcome).toBe(failure);
+  expect(fixture.steps.at(-1)).toBe("Remove what was created: done");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
   expect(request.failures[0]?.nodes.map((node) => node.role)).toEqual([...roles]);
 });

@@ -61,6 +61,21 @@ test("a connection that is lost because its machine ended is reported as the end
   expect(failure.message).toContain("User initiated shutdown");
 }, 120_000);
 
+test("a lost connection stays the reason if the cloud can't be asked about the machine", async () => {
+  await using fixture = await openFixture({});
+  const { cloud } = fixture;
+  const backend = await fixture.open(region);
+  const lost = new ClusterError("connection-failed", "connection refused", { transient: true });
+  const request = fixture.request("default", {
+    ...oneNode,
+    complete: async () => {
+      cloud.faults.add({ action: "DescribeInstances", when: "before", times: 2, code: "UnauthorizedOperation" });
+      throw lost;
+    },
+  });
+  expect(await failureOf(fixture.create(backend, request, neverAborted))).toBe(lost);
+}, 120_000);
+
 // Shows R128.
 test("a machine without a public address is reported at once", async () => {
   await using fixture = await openFixture({});

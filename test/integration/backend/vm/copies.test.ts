@@ -1,10 +1,10 @@
 /** New clusters from a snapshot of real QEMUs whose disks hold a program that only counts. Nobody can log in to it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { assertMemory } from "../../../../src/backend/vm/copies/resolve-copy.ts";
+import { assertMemory, assertSpace } from "../../../../src/backend/vm/copies/resolve-copy.ts";
 import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
 import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
@@ -85,7 +85,7 @@ afterAll(async () => {
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-checks(`a plan says what would be made, and makes nothing (${lack ?? "here"})`, async () => {
+checks(`a plan says what a copy would create, and creates nothing (${lack ?? "here"})`, async () => {
   const before = await readdir(root(), { recursive: true });
   const { facts, lines } = await summarizeCopy(backend(), { clusterId: "copy", from }, never);
   expect(facts).toMatchObject({
@@ -166,7 +166,7 @@ checks(
   60_000,
 );
 
-checks("what doesn't exist, and an id that is taken, are refused", async () => {
+checks("unknown clusters, unknown snapshots and a taken id are refused", async () => {
   const other = { clusterId: "copy", from: { ...from, name: "other" } };
   expect(await failureOf(summarizeCopy(backend(), other, never))).toMatchObject({
     id: "snapshot-not-found",
@@ -213,15 +213,25 @@ checks(
     expect(await refusal("copy")).toMatchObject({ id: "key-missing", message: expect.stringContaining("The SSH key") });
     await writeFile(privateKey, key);
     const disk = join(folder, "agent_0", "disk.qcow2");
+    const { size } = await stat(disk);
     await appendFile(disk, "x");
     expect(await refusal("copy")).toMatchObject({
       id: "snapshot-unusable",
       message: expect.stringContaining("agent_0/disk.qcow2 has changed"),
     });
+    await truncate(disk, size);
     expect((await backend().list(never)).map(({ id }) => id)).toEqual(["counting"]);
   },
   60_000,
 );
+
+test("the disks must fit on this machine's disk; the memory is only read", async () => {
+  await using folder = await scratchFolder();
+  const [disk, memory] = ["agent_0/disk.qcow2", "agent_0/memory"];
+  const needing = async (path: string) => assertSpace(folder.path, { files: { [path]: { bytes: 1e18, sha256: "" } } });
+  await needing(memory);
+  expect(await failureOf(needing(disk))).toMatchObject({ id: "capacity-lacking" });
+});
 
 // Shows R135.
 test("memory must suffice for the copy, and for the source if it runs", () => {

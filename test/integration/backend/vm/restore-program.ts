@@ -1,4 +1,7 @@
-/** Restores a snapshot of the cluster in $XDG_STATE_HOME, as a command would, to be killed meanwhile. Usage: bun restore-program.ts CLUSTER_ID NAME */
+/**
+ * Restores a snapshot of the cluster in $XDG_STATE_HOME, as a command would, to be killed meanwhile. Usage: bun
+ * restore-program.ts CLUSTER_ID NAME
+ */
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { systemClock, silentProgress } from "../../../../src/system/runtime.ts";
 

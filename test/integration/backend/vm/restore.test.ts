@@ -49,7 +49,7 @@ afterAll(async () => {
 
 // Shows R134.
 test.skipIf(mountLack !== undefined)(
-  `a full disk ends a restore before anything is stopped, and no copied disk stays (${mountLack ?? "here"})`,
+  `a full disk ends a restore before it stops anything, and no copied disk is left (${mountLack ?? "here"})`,
   async () => {
     const { folder, pid } = machineFiles(cluster().directory, nodes()[1]!);
     const running = await readFile(pid, "utf8");
@@ -69,7 +69,7 @@ test.skipIf(mountLack !== undefined)(
 );
 
 test.skipIf(lack !== undefined)(
-  "machines whose ports somebody else has taken get others, and keep their host keys there",
+  "machines whose ports are taken get other ports, and keep their host keys",
   async () => {
     const knownHosts = () => createKnownHosts(creationFiles(cluster().directory).knownHosts);
     const keys = nodes().map(() => wireKey(generateKeyPair("host").publicKey));

@@ -11,8 +11,9 @@ import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-f
 import { lockMachines } from "../../../../src/backend/lock-machines.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import type { Snapshots } from "../../../../src/model/snapshots.ts";
-import { systemClock, silentProgress, type Runtime } from "../../../../src/system/runtime.ts";
+import { systemClock, type Runtime } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 import { readCount, startCountingMachines } from "./counting-machines.ts";
@@ -20,14 +21,16 @@ import { readCount, startCountingMachines } from "./counting-machines.ts";
 const lack =
   process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
 const never = new AbortController().signal;
+/** How the steps of all commands ended. */
+const { progress, steps } = recordingProgress();
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
 const cluster = (): StoredCluster => state.cluster!;
 const nodes = () => cluster().facts.nodes;
 const monitors = (): readonly string[] => nodes().map((node) => machineFiles(cluster().directory, node).folder);
 
-function runtime(path?: string): Runtime {
-  const own = { XDG_STATE_HOME: join(state.folder!.path, "state"), ...(path !== undefined && { PATH: path }) };
-  return { environment: { ...process.env, ...own }, clock: systemClock, progress: silentProgress };
+function runtime(path?: string, folder = state.folder!.path): Runtime {
+  const own = { XDG_STATE_HOME: join(folder, "state"), ...(path !== undefined && { PATH: path }) };
+  return { environment: { ...process.env, ...own }, clock: systemClock, progress };
 }
 
 /** As a new command would open them. */
@@ -53,6 +56,7 @@ beforeAll(async () => {
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await untilCounting();
+  await snapshots().create(await record(), "counted", never);
 }, 120_000);
 
 afterAll(async () => {
@@ -63,18 +67,22 @@ afterAll(async () => {
 const checks = test.skipIf(lack !== undefined);
 
 checks(
-  `machines go on after a snapshot, and a restore brings them back to it (${lack ?? "here"})`,
+  `machines continue after a snapshot, and a restore takes them back to it (${lack ?? "here"})`,
   async () => {
     const before = await counts();
-    await snapshots().create(await record(), "counted", never);
+    await snapshots().create(await record(), "own", never);
     expect(await states()).toEqual(["running", "running"]);
-    const [snapshot] = await snapshots().list(await record(), never);
-    expect(snapshot).toMatchObject({ name: "counted", isComplete: true });
+    expect(steps.at(-1)).toBe("Save memory and disks: done");
+    expect(await snapshots().list(await record(), never)).toMatchObject([
+      { name: "counted", isComplete: true },
+      { name: "own", isComplete: true },
+    ]);
     const saved = await counts();
     const haveGoneOn = async () => (await counts()).every((count, place) => count > saved[place]! + 40);
     await until("machines that count on for two seconds", haveGoneOn, { limitMs: 50_000, everyMs: 200 });
     const later = await counts();
-    await snapshots().restore(await record(), "counted", never);
+    await snapshots().restore(await record(), "own", never);
+    expect(steps.slice(-2)).toEqual(["Check the snapshot: done", "Restore memory and disks: done"]);
     const restored = await counts();
     expect(await states()).toEqual(["running", "running"]);
     for (const place of [0, 1]) {
@@ -82,6 +90,7 @@ checks(
       expect(restored[place]!).toBeLessThan(later[place]!);
     }
     await untilCounting();
+    await snapshots().delete(await record(), "own", never);
     expect((await record()).nodes.map(({ state: each, ssh }) => [each, ssh.port])).toEqual(
       nodes().map(({ ports }) => ["running", ports.ssh]),
     );
@@ -90,7 +99,7 @@ checks(
 );
 
 checks(
-  "machines that are gone come back too",
+  "a restore also starts machines that have ended",
   async () => {
     await endMachines(await allProcessFiles(cluster().directory), systemClock, never);
     expect((await record()).nodes.map((node) => node.state)).toEqual(["ended", "ended"]);
@@ -102,7 +111,7 @@ checks(
   60_000,
 );
 
-checks("a name is taken once, and one that nothing has is not found", async () => {
+checks("a name can't be used twice, and an unknown name is not found", async () => {
   expect(await failureOf(snapshots().create(await record(), "counted", never))).toMatchObject({
     id: "snapshot-exists",
   });
@@ -168,7 +177,7 @@ checks.each([
   ["it starts the first machine", "qemu-system-x86_64", "vm-01234567-0"],
   ["it starts the last machine", "qemu-system-x86_64", "vm-01234567-1"],
 ])(
-  "a restore that is killed when %s can be repeated, and then nothing is left of it",
+  "a restore that is killed when %s can be repeated, which removes what it left",
   async (_, program, words) => {
     const env = { ...runtime(await pathThatKills(program, words)).environment };
     const own = join(import.meta.dir, "restore-program.ts");
@@ -189,7 +198,7 @@ checks.each([
 const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
 
 test.skipIf(mountLack !== undefined)(
-  `a full disk ends a snapshot with a clear error, leaves nothing of it, and the machines go on (${mountLack ?? "here"})`,
+  `a full disk ends a snapshot with a clear error, leaves nothing behind, and the machines continue (${mountLack ?? "here"})`,
   async () => {
     const folder = snapshotsFolder(cluster().directory);
     await Bun.$`mount -t tmpfs -o size=1m tmpfs ${folder}`.quiet();
@@ -207,7 +216,7 @@ test.skipIf(mountLack !== undefined)(
 );
 
 checks(
-  "two restores at once take turns",
+  "of two concurrent restores, one waits for the other",
   async () => {
     const again = async () => snapshots().restore(await record(), "counted", never);
     await Promise.all([again(), again()]);
@@ -218,7 +227,7 @@ checks(
 );
 
 checks(
-  "an interrupted snapshot leaves nothing, and the machines go on",
+  "an interrupted snapshot leaves nothing behind, and the machines continue",
   async () => {
     const interrupted = new AbortController();
     const making = snapshots().create(await record(), "cut", interrupted.signal);
@@ -233,14 +242,14 @@ checks(
 );
 
 checks(
-  "machines that a killed program left paused go on as soon as anything looks at the cluster, unless another works on them",
+  "the paused machines of a killed program continue at the next look at the cluster, unless another process works on them",
   async () => {
     const { directory } = cluster();
     await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], never)));
     await mkdir(join(snapshotsFolder(directory), ".cut"));
     await writeFile(join(directory, "paused"), "");
     {
-      await using _ = await lockMachines(directory, { clock: systemClock, progress: silentProgress }, never);
+      await using _ = await lockMachines(directory, { clock: systemClock, progress }, never);
       await record();
       expect(await states()).toEqual(["paused", "paused"]);
     }
@@ -259,10 +268,15 @@ checks(
 checks(
   "removing the cluster removes its snapshots",
   async () => {
-    const backend = createVmBackend(runtime());
-    await backend.remove(await record(), never);
-    expect(await stat(snapshotsFolder(cluster().directory)).catch(() => "gone")).toBe("gone");
-    expect(await isRunning(machineFiles(cluster().directory, nodes()[0]!))).toBe(false);
+    await using folder = await scratchFolder();
+    const own = runtime(undefined, folder.path);
+    const { directory, facts } = await startCountingMachines(folder.path, own);
+    const backend = createVmBackend(own);
+    const found = (await backend.find("counting", never))!;
+    await backend.snapshots!.create(found, "counted", never);
+    await backend.remove(found, never);
+    expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
+    for (const node of facts.nodes) expect(await isRunning(machineFiles(directory, node))).toBe(false);
   },
   60_000,
 );

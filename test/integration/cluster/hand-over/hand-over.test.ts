@@ -191,7 +191,7 @@ async function run(runtime: Runtime, words: readonly string[], stdin = ""): Prom
   return { status: await child.exited, stdout, stderr };
 }
 
-test("the program exports to stdout or a file of its own, and imports from both", async () => {
+test("the program exports to stdout or to a private file, and imports from both", async () => {
   await using handedOver = await openHandOver();
   const { fixture, other } = handedOver;
   const piped = await run(fixture.runtime, ["export", "-c", "nightly"]);
@@ -266,7 +266,7 @@ test.skipIf(ageLack !== undefined)(
   60_000,
 );
 
-test("the program refuses terminals, folders, files that are none, and a missing age", async () => {
+test("the program refuses a terminal, a folder, a file that is no export, and a missing age", async () => {
   await using handedOver = await openHandOver();
   const { fixture } = handedOver;
   const home = fixture.runtime.environment["HOME"]!;

@@ -10,7 +10,7 @@ import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 
-test("a cluster that was exported here is used there, and only in its own region", async () => {
+test("another computer can use an exported cluster, in the cluster's own region alone", async () => {
   await using fixture = await openFixture({});
   const { environment } = fixture.runtime;
   await fixture.create(await fixture.open(region), fixture.request("nightly", {}), neverAborted);

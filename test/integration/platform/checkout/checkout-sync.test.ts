@@ -223,3 +223,20 @@ test.each([
     message: `Cannot sync the checkout to master_0: ${reason}. The node still has its previous files.`,
   });
 });
+
+test("a node on which nothing can be asked is reported as such, and gets nothing", async () => {
+  await using place = await bench("oss");
+  const ran: string[] = [];
+  const connection = {
+    ...localConnection(),
+    run: async ({ task = "" }) => {
+      ran.push(task);
+      return { status: 1, stdout: "", stderr: "sudo: a password is required\n" };
+    },
+  };
+  expect(await failureOf(sync(place, connection))).toMatchObject({
+    id: "remote-command-failed",
+    message: "Cannot find out what is installed on master_0: sudo: a password is required.",
+  });
+  expect(ran).toEqual(["checking what is installed"]);
+});

@@ -145,7 +145,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     expect(await node().logins()).toBe(status === 255 ? before + 1 : before);
   });
 
-  test("streams, stdin and variables are the command's own, two at a time", async () => {
+  test("two commands at a time each have their own streams and variables", async () => {
     const both = await Promise.all([node().run('cat; echo "$SECRET"'), node().run("cat; echo err >&2; exit 3")]);
     expect(both).toEqual([
       { status: 0, stdout: "from stdin\nhush-hush\n", stderr: "" },
@@ -153,7 +153,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     ]);
   });
 
-  test("the process in the background has no stream of ours, no secret, and a session of its own", async () => {
+  test("the background process has none of our streams, no secret, and its own session", async () => {
     const pid = await masterPid(node());
     const streams = [0, 1, 2].map((fd) =>
       Bun.spawnSync(["readlink", `/proc/${pid}/fd/${fd}`])
@@ -174,7 +174,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     );
   });
 
-  test("an interrupt ends what runs on the node, and leaves the connection open", async () => {
+  test("an interrupt ends the command on the node and leaves the connection open", async () => {
     const pid = await masterPid(node());
     const abort = new AbortController();
     const running = failureOf(node().run("sleep 73 & sleep 73", abort.signal));
@@ -187,7 +187,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     expect(await masterPid(node())).toBe(pid);
   });
 
-  test("a connection that ends under a command is told of", async () => {
+  test("a connection that ends during a command is reported", async () => {
     // The command goes on until the file is gone.
     const file = join(node().directory, "running");
     const running = failureOf(node().run(`touch ${file}; while [ -e ${file} ]; do sleep 0.02; done`));
@@ -217,7 +217,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions over a shared login (${open
     await node().warm();
   });
 
-  test("whoever removes the cluster closes the connection and leaves no socket", async () => {
+  test("removing the cluster closes the connection and leaves no socket", async () => {
     const pid = await masterPid(node());
     await closeMasterConnections(node().directory, process.env);
     await until("the process has ended", () => !argumentLists().some((list) => list.includes("[mux]") && isAlive(pid)));
@@ -236,7 +236,7 @@ describe.skipIf(opensshLack !== undefined)(`a node that allows one session (${op
     expect(await first).toEqual({ status: 0, stdout: "from stdin\nfirst\n", stderr: "" });
   });
 
-  test("what listens at the socket but doesn't speak ssh's protocol is not waited for forever", async () => {
+  test("a listener that doesn't speak ssh's protocol only delays the command", async () => {
     await using node = await startNode([]);
     const name = /ControlPath=\.\/(.*)/.exec((await node.master())!.options.join(" "))![1]!.split(" ")[0]!;
     const server = createServer((socket) => socket.destroy());

@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { parseLastRecord } from "../../../../src/cluster/connections/last-record.ts";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { findLastRecord, parseLastRecord } from "../../../../src/cluster/connections/last-record.ts";
+
+import { beginCreation, creationFiles, endCreation } from "../../../../src/system/files/creation-folder.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const directory = "/state/cloud/us-west-2/demo-0123456789abcdef";
 const node = {
@@ -82,4 +87,20 @@ test("other files are none", () => {
   expect(parseLastRecord([], directory)).toBeUndefined();
   expect(parseLastRecord({ schemaVersion: 2, cluster }, directory)).toBeUndefined();
   expect(parseLastRecord({ schemaVersion: 1, cluster }, "/state/cloud/us-west-2/logs")).toBeUndefined();
+});
+
+test.each([
+  [0o600, "demo"],
+  [0o620, undefined],
+  [0o602, undefined],
+])("a record whose file has the mode %o is %p, because others may have written it", async (mode, id) => {
+  await using scratch = await scratchFolder();
+  const own = join(scratch.path, "demo-0123456789abcdef");
+  await mkdir(dirname(own), { recursive: true });
+  await beginCreation(own, "demo", "0123456789abcdef");
+  await endCreation(own, "finished");
+  const path = creationFiles(own).lastRecord;
+  await writeFile(path, JSON.stringify({ schemaVersion: 1, cluster }));
+  await chmod(path, mode);
+  expect((await findLastRecord(scratch.path, "demo", 0))?.id).toBe(id);
 });

@@ -93,6 +93,14 @@ test("secrets are found at any depth, settings are not", () => {
   ).toEqual(["LICENSE", "$6$hash", "YXV0aA==", "key"]);
 });
 
+test("numbers are secrets too, but settings are not", () => {
+  const numbers = { admin_password: 123456, token: 123456789012345678901n };
+  expect(configurationSecrets({ ...numbers, auth_token: null, secret_store: true, password: "" })).toEqual([
+    "123456",
+    "123456789012345678901",
+  ]);
+});
+
 test.each([
   ["oss", {}, undefined, "http"],
   ["enterprise", {}, undefined, "https"],

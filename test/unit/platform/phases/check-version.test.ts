@@ -1,6 +1,33 @@
 import { expect, test } from "bun:test";
+import type { PhaseContext } from "../../../../src/platform/phases/phase.ts";
+import type { Connection } from "../../../../src/ssh/connection/connection.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
-import { endedBadly } from "../../../../src/platform/phases/check-version.ts";
+import { checkVersion, endedBadly } from "../../../../src/platform/phases/check-version.ts";
+
+/** Checks the version of an artifact whose script ends like this on the node. */
+async function check(result: { readonly status: number; readonly stdout: string; readonly stderr: string }) {
+  const connection = { run: async () => result } as unknown as Connection;
+  const request = { variant: "oss", sha256: "AB".repeat(32), shown: "x.sh" } as const;
+  const context = { connection } as PhaseContext;
+  return checkVersion(request).run(context, new AbortController().signal);
+}
+
+test("the artifact's version is read from its output", async () => {
+  const stdout = 'Loaded image: stray line\n{"variant": "oss", "version": "1.0"}\n';
+  expect(await check({ status: 0, stdout, stderr: "" })).toMatchObject({ variant: "oss" });
+});
+
+test.each([
+  [90, "cd".repeat(32), "", `has the SHA-256 checksum ${"cd".repeat(32)}, not ${"ab".repeat(32)}.`],
+  [1, "starting\n", "no docker\n", "failed to print its version with --version: no docker."],
+  [1, "no docker\n", "", "failed to print its version with --version: no docker."],
+])("a script that ends with %d and %j is an error", async (status, stdout, stderr, text) => {
+  const error = await failureOf(check({ status, stdout, stderr }));
+  expect(error).toMatchObject({ id: "artifact-invalid", facts: { status, artifact: "x.sh" } });
+  expect(error.message).toEndWith(text);
+  expect(JSON.stringify(error.facts)).toContain((stderr || stdout).trim());
+});
 
 const failure = (id: ErrorId, status: number | undefined): ClusterError =>
   new ClusterError(id, "It failed.", { facts: { ...(status !== undefined && { status }) } });

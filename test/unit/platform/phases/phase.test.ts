@@ -3,8 +3,8 @@ import { ClusterError } from "../../../../src/errors.ts";
 import { type Phase, runPhase } from "../../../../src/platform/phases/phase.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
 
 const node = { id: "i-0", role: "master", index: 0 } as NodeRecord;
 const never = new AbortController().signal;
@@ -21,15 +21,18 @@ function runOnLostNode(backAfterSeconds: number, failure: ClusterError) {
   };
   const clock = { now: () => time.ms, sleep: async (ms: number) => void (time.ms += ms) };
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
-  const result = runPhase(phase, node, { connections, clock, progress: silentProgress }, never);
-  return { result, time, seen };
+  const { progress, steps, updates } = recordingProgress();
+  const result = runPhase(phase, node, { connections, clock, progress }, never);
+  return { result, time, seen, steps, updates };
 }
 
 const lost = new ClusterError("connection-failed", "The connection was lost.", { transient: true });
 
 test.each([0, 1, 20, 60, 105])("a node that is back after %d s goes on within 10 s", async (seconds) => {
-  const { result, time } = runOnLostNode(seconds, lost);
+  const { result, time, steps, updates } = runOnLostNode(seconds, lost);
   expect(await result).toBe("done on master_0");
+  expect(steps).toEqual(["Work master_0: done"]);
+  expect(updates[0]).toBe(seconds === 0 ? undefined : lost.message);
   expect(time.ms).toBeWithin(seconds * 1000, seconds * 1000 + 10_001);
 });
 

@@ -12,6 +12,7 @@ test("what each node still lacks is listed, up to 40 lines", () => {
   expect(lines.slice(2, 42)).toEqual(waits.slice(0, 40).map(({ subject }) => `  ${subject}: installing`));
   expect(lines.at(-1)).toBe("  and 2 more");
   expect(deadlinePassed(waits.slice(0, 40), [], 0).message).toEndWith("  agent_39: installing");
+  expect(deadlinePassed(waits.slice(0, 41), [], 0).message).toEndWith("  and 1 more");
 });
 
 test("a cluster for which nothing was lacking says something of that, too", () => {

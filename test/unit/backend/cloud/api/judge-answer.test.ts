@@ -18,6 +18,15 @@ test.each([
   expect(error.message).toEndWith("came instead (HTTP 200)");
 });
 
+test.each([
+  ["without a code", failure.replace("Unsupported", "")],
+  ["without its end", failure.slice(0, -12)],
+  ["of another kind", failure.replaceAll("Response", "Reply")],
+])("a failure %s is not from EC2", async (_, text) => {
+  const error = await failureOf(judgeResponse(new Response(text, { status: 400 })));
+  expect(error.message).toBe("an incomplete or foreign document came instead (HTTP 400)");
+});
+
 test("a complete answer is passed on unchanged", async () => {
   expect(await (await judgeResponse(new Response(answer))).text()).toBe(answer);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Subnet } from "@aws-sdk/client-ec2";
 import type { CloudFacts } from "../../../../../src/backend/cloud/checks/facts.ts";
-import { machineMakingChecks } from "../../../../../src/backend/cloud/checks/machines.ts";
+import { launchChecks } from "../../../../../src/backend/cloud/checks/launch-checks.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";
 
 const defaults = { region: "us-west-2", distribution: "centos-7", instanceType: "m5.large" };
@@ -21,7 +21,7 @@ async function told(name: string, subnets: readonly Subnet[], zones: readonly st
     zones: () => Promise.resolve(zones),
     address: unasked,
   };
-  const check = machineMakingChecks(facts, defaults).find((one) => one.name === name);
+  const check = launchChecks(facts, defaults).find((one) => one.name === name);
   if (check === undefined) throw new Error(`no such check: ${name}`);
   return outcomeText(await check.run(neverAborted));
 }

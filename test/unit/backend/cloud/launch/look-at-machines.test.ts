@@ -80,7 +80,7 @@ test("a machine that runs for two minutes without a public address has failed", 
   expect([error.id, error.message, error.hint]).toEqual([
     "machine-failed",
     "The cloud gave master_0 (i-0123456789abcdef0) no public address in two minutes.",
-    "Name a subnet that gives public addresses with `subnetId`. The account's limit of addresses may be reached, too.",
+    "Pass a subnet that assigns public addresses with `subnetId`. Or the account has reached its limit of addresses.",
   ]);
 });
 

@@ -50,6 +50,13 @@ test("the launch of another creation is not sent again", () => {
   }
 });
 
+test("a launch with a tag of another shape is none", () => {
+  for (const tag of [null, [], { Key: "a" }, { Value: "a" }, { Key: 1, Value: "a" }]) {
+    const other = { ...request, TagSpecifications: [{ ResourceType: "instance", Tags: [...tagsOf(), tag] }] };
+    expect(parseLaunch({ ...saved, request: other }, where)).toBeUndefined();
+  }
+});
+
 // Shows R124.
 test("a saved launch in which anything that is read has another shape is none", () => {
   for (const found of [...hostileTexts(31, 2000), undefined, null, {}, [], [null], [{}], -1.5]) {

@@ -27,6 +27,7 @@ const saved = (index: number, address: string): SavedNode =>
 /** An engine that gives containers these addresses, by the node's index. */
 function engineWith(addresses: readonly string[]) {
   const started: string[] = [];
+  const starting = { now: 0, most: 0 };
   const describe = (index: number) => ({
     Id: idOf(index),
     Name: `/cluster-e2e-default-agent_${index}`,
@@ -53,11 +54,16 @@ function engineWith(addresses: readonly string[]) {
         ? addresses.map((_, index) => idOf(index)).join("\n")
         : JSON.stringify(addresses.map((_, index) => describe(index))),
     change: async ({ words }: { readonly words: readonly string[] }) => {
-      if (words[0] === "start") started.push(words[1] ?? "");
+      if (words[0] === "start") {
+        started.push(words[1] ?? "");
+        starting.most = Math.max(starting.most, ++starting.now);
+        await Bun.sleep(0);
+        starting.now -= 1;
+      }
       return idOf(Number(/agent_(\d+)/.exec(words.join(" "))?.[1] ?? 0));
     },
   } as unknown as Engine;
-  return { engine, started };
+  return { engine, started, starting };
 }
 
 const restore = (engine: Engine, nodes: readonly SavedNode[]) =>
@@ -67,10 +73,11 @@ const restore = (engine: Engine, nodes: readonly SavedNode[]) =>
     new AbortController().signal,
   );
 
-test("nodes start in the order of their addresses, since the engine assigns these in turn", async () => {
-  const { engine, started } = engineWith(["172.18.0.10", "172.18.0.9"]);
+test("nodes start one after the other, in the order of their addresses, since the engine assigns these in turn", async () => {
+  const { engine, started, starting } = engineWith(["172.18.0.10", "172.18.0.9"]);
   await restore(engine, [saved(0, "172.18.0.10"), saved(1, "172.18.0.9")]);
   expect(started).toEqual([idOf(1), idOf(0)]);
+  expect(starting.most).toBe(1);
 });
 
 test("a node that gets another address than in the snapshot is an error that names it", async () => {

@@ -4,7 +4,7 @@ import { metadataText } from "../launch/require-metadata2.ts";
 import { cloudLimitMs, failureOf, withCloud } from "./with-cloud.ts";
 
 /** Checks whether the region has everything that a `create` without options needs for its machines. */
-export function machineMakingChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
+export function launchChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
   const check = (name: string, ask: () => Promise<Outcome>): Check => ({
     name,
     limitMs: cloudLimitMs,

@@ -1,0 +1,259 @@
+/** Clusters of a scripted engine. Its program is real; its containers are SSH servers in this process. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
+import type { ContainerOptions } from "../../../../src/backend/container/container-options.ts";
+import { containerChecks } from "../../../../src/backend/container/checks.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
+import { defaultDistribution } from "../../../../src/backend/container/launch/distributions.ts";
+import { generateKeyPair } from "../../../../src/ssh/keys.ts";
+import type { Creation, CreationRequest } from "../../../../src/model/creation.ts";
+import { beginCreation, creationDirectory, endCreation } from "../../../../src/system/files/creation-folder.ts";
+import { ContainerWorld } from "../../../faults/worlds/container-world.ts";
+import type { EngineAnswer } from "../../../faults/worlds/scripted-engine.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { machinesLack } from "../../../support/install-machine.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
+
+setDefaultTimeout(60_000);
+
+const never = new AbortController().signal;
+const creationId = "0123456789abcdef";
+const { publicKey } = generateKeyPair("test");
+const request: CreationRequest<ContainerOptions> = {
+  clusterId: "own",
+  variant: "oss",
+  distribution: defaultDistribution,
+  counts: { master: 1, agent: 1, public_agent: 0 },
+  options: { volumes: [] },
+  needsCgroups1: false,
+  imagePreparation: undefined,
+  openPorts: [80],
+  webScheme: "http",
+};
+
+/** A backend of this machine's own, and its engine. Pauses take no time. */
+async function openMachine() {
+  const world = await ContainerWorld.open();
+  const { progress, steps, told } = recordingProgress();
+  const clock = { now: () => Date.now(), sleep: async () => {} };
+  const backend = await openContainerBackend(
+    { engine: "docker" },
+    { environment: world.environment, clock, progress },
+    never,
+  );
+  const root = join(world.stateFolder, "cluster-e2e", "container", "docker");
+  const directory = creationDirectory(root, request.clusterId, creationId);
+  await mkdir(root, { recursive: true });
+  return {
+    world,
+    backend,
+    progress,
+    steps,
+    told,
+    root,
+    directory,
+    rights: join(root, ".rights"),
+    plan: async () => backend.plan(request, never),
+    [Symbol.asyncDispose]: async () => world[Symbol.asyncDispose](),
+  };
+}
+
+type Machine = Awaited<ReturnType<typeof openMachine>>;
+
+async function claimed({ plan, directory }: Machine): Promise<Creation> {
+  const creation = await plan();
+  await creation.claim({ creationId, directory }, never);
+  return creation;
+}
+
+async function launched(machine: Machine): Promise<Creation> {
+  const creation = await claimed(machine);
+  await creation.launch(publicKey, never);
+  return creation;
+}
+
+const statuses = ({ world }: Machine): readonly string[] => world.engine.containers.map(({ status }) => status);
+const printed = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
+const checks = test.skipIf(machinesLack !== undefined);
+
+checks(`a creation makes what it describes, is found, and removes everything (${machinesLack ?? "here"})`, async () => {
+  await using machine = await openMachine();
+  const { backend, plan, steps, told, world, directory, rights } = machine;
+  const creation = await plan();
+  expect(creation.nodeCount).toBe(2);
+  expect(creation.summary.lines).toContainEqual(["Containers", "2: 1 master, 1 agent, 0 public_agent"]);
+  expect(creation.describeRemains()).toBeUndefined();
+  expect([statuses(machine), steps]).toEqual([[], []]);
+
+  await creation.claim({ creationId, directory }, never);
+  expect(statuses(machine)).toEqual(["created"]);
+  expect(told).toContainEqual(expect.stringMatching(/^Nodes run .*, the default under cgroups 2\.$/));
+  expect(existsSync(rights)).toBeTrue();
+  expect(creation.describeRemains()).toContain("destroy --cluster-id own");
+
+  await creation.launch(publicKey, never);
+  const { nodes } = await creation.look(never);
+  expect(nodes.map(({ role, index, state }) => [role, index, state])).toEqual([
+    ["master", 0, "running"],
+    ["agent", 0, "running"],
+  ]);
+  expect(steps).toEqual(["Reserve the cluster id: done", "Start containers: done"]);
+  for (const found of [
+    await creation.describe(never),
+    await backend.find("own", never),
+    ...(await backend.list(never)),
+  ])
+    expect(found).toMatchObject({ id: "own", state: "running", variant: "oss", directory, nodes });
+  expect(await backend.find("other", never)).toBeUndefined();
+
+  await creation.stop(never);
+  expect(statuses(machine)).toEqual(["exited", "exited"]);
+  expect(existsSync(rights)).toBeFalse();
+  expect(await creation.remove(never)).toBeUndefined();
+  expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
+});
+
+checks("a node that ends fails the creation with the last lines of its console", async () => {
+  await using machine = await openMachine();
+  const creation = await launched(machine);
+  const [first] = machine.world.engine.containers;
+  await machine.world.engine.kill(first!.id);
+  await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("no /sbin/init\n") });
+  const failure = await failureOf(creation.look(never));
+  expect(failure).toMatchObject({ id: "machine-failed", hint: expect.stringContaining("systemd") });
+  expect(failure.message).toContain("status 137");
+  expect(failure.message).toEndWith("\nno /sbin/init");
+  expect(existsSync(machine.rights)).toBeFalse();
+});
+
+checks("a node that somebody removes fails the creation, and is named", async () => {
+  await using machine = await openMachine();
+  const creation = await launched(machine);
+  await creation.look(never);
+  const agent = machine.world.engine.containers[1]!;
+  await machine.world.engine.remove(agent.id);
+  const failure = await failureOf(creation.look(never));
+  expect(failure.id).toBe("machine-failed");
+  expect(failure.message).toContain(`agent_0 (${agent.id.slice(0, 12)})`);
+  expect(failure.message).toContain("the container was removed");
+});
+
+checks("after a start that failed, the engine's permissions are tested again", async () => {
+  await using machine = await openMachine();
+  const creation = await claimed(machine);
+  await using _ = machine.world.strike({ call: "start", when: "before", answer: "no space left on device" });
+  expect((await failureOf(creation.launch(publicKey, never))).message).toContain("no space left on device");
+  expect(machine.steps.at(-1)).toBe("Start containers: failed");
+  expect(existsSync(machine.rights)).toBeFalse();
+});
+
+checks("after a claim that failed, nothing is launched", async () => {
+  await using machine = await openMachine();
+  await using _ = machine.world.strike({ call: "network create", when: "before", answer: "no subnet is left" });
+  const creation = await machine.plan();
+  expect((await failureOf(creation.claim({ creationId, directory: machine.directory }, never))).id).toBe(
+    "engine-failed",
+  );
+  expect(machine.steps).toEqual(["Reserve the cluster id: failed"]);
+  expect(await failureOf(creation.launch(publicKey, never))).toBeInstanceOf(TypeError);
+  expect(statuses(machine)).toEqual([]);
+});
+
+checks("an id that has a cluster is refused, both before the claim and in it", async () => {
+  await using machine = await openMachine();
+  const late = await machine.plan();
+  await launched(machine);
+  const refusals = [await failureOf(machine.plan()), await failureOf(claimOf(late, machine, "f".repeat(16)))];
+  for (const refusal of refusals)
+    expect(refusal).toMatchObject({ id: "cluster-exists", hint: expect.stringContaining("destroy --cluster-id own") });
+  expect(await late.remove(never)).toBeUndefined();
+  expect(statuses(machine)).toEqual(["running", "running"]);
+});
+
+const claimOf = async (creation: Creation, { root }: Machine, id: string): Promise<void> =>
+  creation.claim({ creationId: id, directory: creationDirectory(root, "own", id) }, never);
+
+checks("the id of an abandoned creation is free, once its leftovers are removed", async () => {
+  await using machine = await openMachine();
+  const { backend, directory } = machine;
+  await beginCreation(directory, "own", creationId);
+  await launched(machine);
+  await endCreation(directory, "abandoned");
+  const next = await machine.plan();
+  expect((await failureOf(claimOf(next, machine, "f".repeat(16)))).id).toBe("cluster-exists");
+  await backend.remove((await backend.find("own", never))!, never);
+  await claimOf(next, machine, "f".repeat(16));
+  expect(statuses(machine)).toEqual(["created"]);
+});
+
+checks("a cluster that can't be removed is left findable, and the error says what is left", async () => {
+  await using machine = await openMachine();
+  await launched(machine);
+  const { backend, world, root } = machine;
+  const cluster = (await backend.find("own", never))!;
+  {
+    await using _ = world.strike({ call: "rm", when: "before", answer: "device or resource busy" });
+    const failure = await failureOf(backend.remove(cluster, never));
+    expect(failure).toMatchObject({ id: "engine-failed", hint: "Try again." });
+    expect(failure.message).toMatch(/^Left behind: container .*, container .* \(.*device or resource busy.*\)\.$/);
+    expect(world.engine.networks).toHaveLength(1);
+  }
+  expect(dirname(cluster.directory)).toBe(root);
+  await backend.remove(cluster, never);
+  expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
+});
+
+checks("the console output of each node has the node's name", async () => {
+  await using machine = await openMachine();
+  const creation = await launched(machine);
+  await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("it boots\n") });
+  const outputs = await machine.backend.consoleOutput(await creation.look(never), never);
+  expect(outputs.map(({ name, text }) => `${name}: ${text}`).toSorted()).toEqual([
+    "agent_0.console.txt: it boots",
+    "master_0.console.txt: it boots",
+  ]);
+});
+
+checks("doctor reports what interrupted creates and lost clusters left, with the commands that remove it", async () => {
+  await using machine = await openMachine();
+  const { world, directory, progress } = machine;
+  await beginCreation(directory, "own", creationId);
+  await launched(machine);
+  for (const { id } of world.engine.containers) await world.engine.kill(id);
+  const orphan = describeSnapshot("fedcba9876543210", "master");
+  const torn = describeSnapshot(creationId, "agent");
+  const ids = [orphan, torn].map(({ Id }) => `${Id}\n`).join("");
+  await using _ = world.strike(
+    { call: "images", when: "before", answer: printed(ids) },
+    { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
+  );
+  const runtime = { environment: world.environment, clock: systemClock, progress };
+  const check = containerChecks("docker", runtime, never).find(({ name }) => name === "leftovers")!;
+  const told = outcomeText(await check.run(never));
+  expect(told).toContain('The snapshot "installed" of cluster "own" has outlived it.');
+  expect(told).toContain(`docker image rm ${orphan.RepoTags[0]}`);
+  expect(told).toContain('The snapshot "installed" of cluster "own" is incomplete.');
+  expect(told).toMatch(/cluster-container snapshot --cluster-id own (?:--engine docker )?delete installed/);
+});
+
+/** The image of one node, of a cluster of two. */
+const describeSnapshot = (creation: string, role: string) => ({
+  Id: (role === "master" ? "1" : "2").repeat(64),
+  RepoTags: [`localhost/cluster-e2e-snapshot:${creation}-installed-${role}_0`],
+  Created: "2026-01-01T00:00:00Z",
+  Config: {
+    Labels: {
+      [labelNames.clusterId]: "own",
+      [labelNames.creationId]: creation,
+      [labelNames.counts]: "master=1 agent=1 public_agent=0",
+      [labelNames.snapshot]: "installed",
+      [labelNames.role]: role,
+      [labelNames.index]: "0",
+    },
+  },
+});

@@ -1,0 +1,28 @@
+/** A monitor without a QEMU: answers the commands of QMP as a test says. */
+import { mkdir } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { type MonitorCommand, monitorName } from "../../../../src/backend/vm/qemu/monitor.ts";
+
+type Answer = (command: MonitorCommand) => Promise<object | undefined>;
+
+/** Listens in the machine's folder. Never answers a command for which `answer` returns undefined. */
+export async function startMonitor(folder: string, answer: Answer): Promise<AsyncDisposable> {
+  await mkdir(folder, { recursive: true });
+  const server = createServer((socket) => void converse(socket, answer));
+  const listening = Promise.withResolvers<void>();
+  server.listen(join(folder, monitorName), () => listening.resolve());
+  await listening.promise;
+  return { [Symbol.asyncDispose]: async () => void server.close() };
+}
+
+async function converse(socket: Socket, answer: Answer): Promise<void> {
+  socket.on("error", () => {});
+  socket.write('{"QMP": {}}\r\n');
+  for await (const line of createInterface(socket)) {
+    const { id, ...command } = JSON.parse(line) as MonitorCommand & { readonly id: number };
+    const result = command.execute === "qmp_capabilities" ? {} : await answer(command);
+    if (result !== undefined) socket.write(`${JSON.stringify({ return: result, id })}\r\n`);
+  }
+}

@@ -1,0 +1,15 @@
+import { expect, test } from "bun:test";
+import { sources } from "../../../../../src/backend/cloud/launch/distributions.ts";
+
+test("only images of version 7, whose cloud-init is too old, get version 1 of the instance metadata", () => {
+  const unaware = Object.entries(sources).filter(([, { knowsMetadata2 }]) => !knowsMetadata2);
+  expect(unaware.map(([name]) => name)).toEqual(["centos-7", "rhel-7"]);
+});
+
+test("the nearest distributions of each are others that are known", () => {
+  for (const [name, { nearest }] of Object.entries(sources))
+    for (const other of nearest) {
+      expect(Object.keys(sources)).toContain(other);
+      expect(other).not.toBe(name);
+    }
+});

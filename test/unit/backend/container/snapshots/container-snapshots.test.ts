@@ -1,0 +1,119 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ContainerSnapshots } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
+import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { recordingProgress } from "../../../../support/recording-progress.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { clusterId, creationId, SnapshotEngine } from "./snapshot-engine.ts";
+
+const never = new AbortController().signal;
+
+async function openCluster() {
+  const folder = await scratchFolder();
+  const root = join(folder.path, "docker");
+  const { progress, steps } = recordingProgress();
+  const clock = { now: () => 0, sleep: async () => {} };
+  const memory = new SnapshotEngine();
+  const { engine, containers, images, changes } = memory;
+  const directory = join(root, `${clusterId}-${creationId}`);
+  const cluster = { id: clusterId, creationId, directory } as ClusterRecord;
+  const snapshots = new ContainerSnapshots(engine, root, { environment: {}, clock, progress });
+  return {
+    memory,
+    containers,
+    images,
+    changes,
+    steps,
+    lock: `${directory}.lock`,
+    list: async () => snapshots.list(cluster, never),
+    create: async (name: string) => snapshots.create(cluster, name, never),
+    restore: async (name: string) => snapshots.restore(cluster, name, never),
+    delete: async (name: string) => snapshots.delete(cluster, name, never),
+    [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
+  };
+}
+
+const addresses = ({ containers }: Awaited<ReturnType<typeof openCluster>>) =>
+  [...containers.values()].map(({ address, status }) => [address, status]);
+
+test("a snapshot saves every node, and a restore replaces them all at their addresses", async () => {
+  await using cluster = await openCluster();
+  expect(await cluster.list()).toEqual([]);
+  await cluster.create("installed");
+  expect(await cluster.list()).toEqual([
+    { name: "installed", createdAt: new Date("2026-01-01T00:00:01Z"), sizeBytes: 3_000, isComplete: true },
+  ]);
+  expect(cluster.changes.at(-1)).toBe("unpause");
+  const before = [...cluster.containers.keys()];
+  await cluster.restore("installed");
+  expect(before.filter((id) => cluster.containers.has(id))).toEqual([]);
+  expect(addresses(cluster)).toEqual([
+    ["10.89.0.2", "running"],
+    ["10.89.0.3", "running"],
+  ]);
+  expect(cluster.steps).toEqual(["Save file systems: done", "Restore file systems: done"]);
+  await cluster.delete("installed");
+  expect(cluster.images.size).toBe(0);
+  expect(existsSync(cluster.lock)).toBeFalse();
+});
+
+test("a name can't be used twice, and an unknown name is not found", async () => {
+  await using cluster = await openCluster();
+  await cluster.create("installed");
+  const made = cluster.changes.length;
+  expect(await failureOf(cluster.create("installed"))).toMatchObject({ id: "snapshot-exists" });
+  for (const act of ["restore", "delete"] as const)
+    expect(await failureOf(cluster[act]("other"))).toMatchObject({
+      id: "snapshot-not-found",
+      hint: "It has: installed.",
+    });
+  expect(cluster.changes).toHaveLength(made);
+});
+
+test.each([
+  ["is paused", "agent_0 is paused"],
+  ["is missing", "some of its nodes are missing"],
+])("a cluster of which a node %s is not saved", async (what, problem) => {
+  await using cluster = await openCluster();
+  const [, [id, agent]] = [...cluster.containers] as [unknown, [string, { status: string }]];
+  if (what === "is paused") agent.status = "paused";
+  else cluster.containers.delete(id);
+  const failure = await failureOf(cluster.create("installed"));
+  expect(failure).toMatchObject({ id: "machine-failed" });
+  expect(failure.message).toBe(`Cluster "default" cannot be saved: ${problem}.`);
+  expect([cluster.images.size, cluster.steps]).toEqual([0, []]);
+});
+
+test("a save that fails leaves no images, and the nodes continue", async () => {
+  await using cluster = await openCluster();
+  cluster.memory.failing = "tag";
+  expect(await failureOf(cluster.create("installed"))).toMatchObject({ message: "It failed." });
+  expect(cluster.images.size).toBe(0);
+  expect(cluster.changes).toContain("unpause");
+  expect(cluster.steps).toEqual(["Save file systems: failed"]);
+});
+
+test("a snapshot that lacks a node is not restored, and can be made again under its name", async () => {
+  await using cluster = await openCluster();
+  await cluster.create("installed");
+  const [image = ""] = cluster.images.keys();
+  cluster.images.delete(image);
+  expect(await cluster.list()).toMatchObject([{ name: "installed", isComplete: false }]);
+  const before = [...cluster.containers.keys()];
+  expect(await failureOf(cluster.restore("installed"))).toMatchObject({ id: "snapshot-unusable" });
+  expect([...cluster.containers.keys()]).toEqual(before);
+  await cluster.create("installed");
+  expect(await cluster.list()).toMatchObject([{ name: "installed", isComplete: true }]);
+});
+
+test("nodes that can't be removed are left as they are, and the restore says which", async () => {
+  await using cluster = await openCluster();
+  await cluster.create("installed");
+  cluster.memory.failing = "rm";
+  const failure = await failureOf(cluster.restore("installed"));
+  expect(failure).toMatchObject({ id: "engine-failed", hint: "Restore again." });
+  expect(failure.message).toStartWith("Left behind: container c00000000000, container c10000000000");
+  expect(cluster.changes).not.toContain("create");
+});

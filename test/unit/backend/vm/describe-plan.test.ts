@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { describePlan } from "../../../../src/backend/vm/describe-plan.ts";
+import type { ResolvedCreation } from "../../../../src/backend/vm/resolve-creation.ts";
+import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
+import type { VmOptions } from "../../../../src/backend/vm/vm-options.ts";
+import type { CreationRequest } from "../../../../src/model/creation.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+
+const request = {
+  clusterId: "own",
+  counts: { master: 1, agent: 2, public_agent: 0 },
+  options: { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 10_240 },
+} as CreationRequest<VmOptions>;
+
+const planned = (image: object, accelerator = "kvm") => {
+  const resolved = { qemuVersion: "7.2", accelerator, choice: { trials: [] }, image: { name: "debian-12", ...image } };
+  return describePlan(request, resolved as unknown as ResolvedCreation);
+};
+
+test.each([
+  [{}, "will be downloaded", false],
+  [{ path: "/images/debian-12" }, "present", true],
+])("an image %j %s", (image, text, isPresent) => {
+  const { lines, facts } = planned(image);
+  expect(lines).toContainEqual(["Image", `debian-12 (${text})`]);
+  expect(lines).toContainEqual(["Engine", "QEMU 7.2, kvm"]);
+  expect(lines).toContainEqual(["Machines", "3: 1 master, 2 agent, 0 public_agent"]);
+  expect(facts).toMatchObject({ image: { isPresent }, counts: { masters: 1, agents: 2, publicAgents: 0 } });
+});
+
+test("the clocks of virtual machines are not synchronized, so the platform's check of them is off", () => {
+  const runtime = { environment: { HOME: "/nowhere" }, clock: systemClock, progress: silentProgress };
+  expect(createVmBackend(runtime).nodesKeepTime).toBeFalse();
+});

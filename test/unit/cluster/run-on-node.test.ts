@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { runOnNode, type RunRequest } from "../../../src/cluster/run-on-node.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { failureOf } from "../../support/failure-of.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+
+/** Returns what is masked from the first moment on, even if the command can't run. */
+async function maskedOf(request: Partial<RunRequest>): Promise<readonly string[]> {
+  const masked: string[] = [];
+  const progress = { ...silentProgress, hide: (secret: string) => void masked.push(secret) };
+  const whole = { login: { name: undefined, password: undefined }, variables: {}, node: undefined, ...request };
+  const runtime = { environment: {}, clock: systemClock, progress, onConnecting: () => {} };
+  const { signal } = new AbortController();
+  const failure = await failureOf(runOnNode(exampleCluster([], "oss"), whole as RunRequest, runtime, signal));
+  expect(failure.id).toBe("node-not-found");
+  return masked;
+}
+
+test("the login and the values of variables are masked, except short ones and settings", async () => {
+  expect(await maskedOf({ login: { name: "ada", password: "pw" } })).toEqual(["ada", "pw"]);
+  const variables = { A: "1234", B: "123", C: "true", D: "FALSE", E: "none", F: "null", G: "truest" };
+  expect(await maskedOf({ variables })).toEqual(["1234", "truest"]);
+});

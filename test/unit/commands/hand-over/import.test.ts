@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { runCommandLine } from "../../../support/run-command.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+test.each([
+  ["nowhere.json", /^Cannot read nowhere\.json: .*\.$/],
+  ["notes.txt", /notes\.txt/],
+])("importing %s fails before the cloud is asked", async (file, text) => {
+  await using folder = await scratchFolder();
+  await writeFile(join(folder.path, "notes.txt"), "not an export");
+  const driver = { ...cloudDriver, open: async () => Promise.reject(new TypeError("not used")) };
+  const importing = runCommandLine(`import ${file}`, { driver, backend: {}, nowMs: 0, cwd: folder.path });
+  const failure = await failureOf(importing);
+  expect(failure.id).toBe("bad-usage");
+  expect(failure.message).toMatch(text);
+  expect(failure.hint).toMatch(/export/i);
+});

@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test";
+import { mkdir, symlink, unlink, writeFile } from "node:fs/promises";
+import { unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { listFiles } from "../../../../src/system/files/list-files.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+/** A folder with these files and links, inside a boundary. */
+async function makeTree(files: readonly string[], links: Readonly<Record<string, string>> = {}) {
+  const scratch = await scratchFolder();
+  const root = join(scratch.path, "root");
+  await mkdir(join(root, "inner"), { recursive: true });
+  for (const path of files) await writeFile(join(root, path), path, { mode: 0o640 });
+  for (const [path, target] of Object.entries(links)) await symlink(target, join(root, path));
+  const list = (isSkipped: (name: string) => boolean = () => false) => listFiles(root, { boundary: root, isSkipped });
+  return { root, list, [Symbol.asyncDispose]: scratch[Symbol.asyncDispose] };
+}
+
+test("all files are listed by path, with their modes and sizes, except skipped ones", async () => {
+  await using tree = await makeTree(["b", "inner/a", "skipped"], { link: "inner/a" });
+  const { value } = await tree.list((name) => name === "skipped");
+  expect(value?.map(({ path, mode, sizeBytes }) => [path, mode, sizeBytes])).toEqual([
+    ["b", 0o640, 1],
+    ["inner/a", 0o640, 7],
+    ["link", 0o640, 7],
+  ]);
+  expect(value?.at(-1)?.source).toEndWith("/inner/a");
+});
+
+test.each([
+  ["nowhere", /link is a broken symbolic link\.$/],
+  [".", /link is a symbolic link to one of its parent folders\.$/],
+  ["/dev/null", /link is a symbolic link to \/dev\/null, outside /],
+])("a link to %s is a problem", async (target, text) => {
+  await using tree = await makeTree(["b"], { link: target });
+  const { problems } = await tree.list();
+  expect(problems).toHaveLength(1);
+  expect(problems![0]).toMatch(text);
+});
+
+test("something that is no file, and a file that vanishes meanwhile, are problems", async () => {
+  await using tree = await makeTree(["b"]);
+  await Bun.$`mkfifo ${join(tree.root, "fifo")}`.quiet();
+  const { problems } = await tree.list((name) => {
+    if (name === "b") unlinkSync(join(tree.root, name));
+    return false;
+  });
+  expect(problems).toEqual([
+    `Cannot read ${join(tree.root, "b")} (ENOENT).`,
+    `${join(tree.root, "fifo")} is neither a file nor a folder.`,
+  ]);
+  await unlink(join(tree.root, "fifo"));
+});

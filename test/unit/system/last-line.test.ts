@@ -1,0 +1,12 @@
+import { expect, test } from "bun:test";
+import { lastLine } from "../../../src/system/last-line.ts";
+
+test.each([
+  ["one\n  two \n\n", "two"],
+  ["one", "one"],
+  ["one\r\ntwo\r\n", "two"],
+  [" \n\n", ""],
+  ["", ""],
+])("the last line of %j is %j", (text, line) => {
+  expect(lastLine(text)).toBe(line);
+});
