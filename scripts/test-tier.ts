@@ -16,6 +16,16 @@ const busyFiles = ["**/vm-*.test.ts", "**/vm/*.test.ts", "**/container-cgroup2.t
   (pattern) => new Bun.Glob(pattern),
 );
 const isBusy = (file: string): boolean => busyFiles.some((pattern) => pattern.match(file));
+/** Files of the e2e tier that take longest of the others. They begin first, so that no lane has one left at the end. */
+const longFiles = [
+  "node-recipe",
+  "release",
+  "dcos",
+  "podman-flow",
+  "release-package",
+  "hostile-bootstrap",
+  "library",
+].map((name) => `test/e2e/${name}.test.ts`);
 const processors = availableParallelism();
 /** Most tests wait for machines most of the time, so that two processors can do more than two files at once. */
 const integrationWorkers = Math.min(2 * processors, 8);
@@ -107,19 +117,25 @@ function countsOf(file: string, report: string, status: number): Counts {
   return { passed: reported("tests") - skipped - failed, failed, skipped };
 }
 
-/** Each lane takes the next file until none is left. */
-async function runLane(files: string[], reports: string): Promise<readonly Ran[]> {
+/** A lane takes the next file of the first queue that has one, until none has. */
+async function runLane(queues: readonly string[][], reports: string): Promise<readonly Ran[]> {
   const ran: Ran[] = [];
-  for (let file = files.shift(); file !== undefined; file = files.shift())
+  const next = (): string | undefined => queues.find((queue) => queue.length > 0)?.shift();
+  for (let file = next(); file !== undefined; file = next())
     ran.push(...(await runBunTest(file, { files: [file] }, reports)));
   return ran;
 }
 
+const longestFirst = (files: readonly string[]): string[] => [
+  ...longFiles.filter((file) => files.includes(file)),
+  ...files.filter((file) => !longFiles.includes(file)),
+];
+
 async function runTier(tier: string, files: readonly string[], reports: string): Promise<readonly Ran[]> {
   if (tier === "e2e" || tier === "faults") {
-    const others = files.filter((file) => !isBusy(file));
-    const lanes = [files.filter(isBusy), ...Array.from({ length: e2eWorkers }, () => others)];
-    return (await Promise.all(lanes.map(async (lane) => runLane(lane, reports)))).flat();
+    const others = longestFirst(files.filter((file) => !isBusy(file)));
+    const lanes = [[files.filter(isBusy), others], ...Array.from({ length: e2eWorkers }, () => [others])];
+    return (await Promise.all(lanes.map(async (queues) => runLane(queues, reports)))).flat();
   }
   const parallel = tier === "integration" ? [`--parallel=${integrationWorkers}`] : [];
   return runBunTest(tier, { files, words: [`./test/${tier}`, "--only-failures", ...parallel] }, reports);
@@ -129,10 +145,7 @@ async function runTier(tier: string, files: readonly string[], reports: string):
 async function runAgain(ran: readonly Ran[], files: readonly string[], reports: string): Promise<readonly Ran[]> {
   const failed = ran.filter(({ file, counts }) => counts.failed > 0 && files.includes(file));
   if (failed.length > mostAgain) return ran;
-  const again = await runLane(
-    failed.map(({ file }) => file),
-    reports,
-  );
+  const again = await runLane([failed.map(({ file }) => file)], reports);
   return ran.map((first) => again.find(({ file }) => file === first.file) ?? first);
 }
 

@@ -38,6 +38,8 @@ const passesNeeded = 3;
 const shortestPeriodMs = 1000;
 const longestPeriodMs = 5000;
 const periodPerNodeMs = 30;
+/** The pause lasts at least so many times as long as the answers took, so that questions don't keep slow nodes from their installation. */
+const pausePerAnswer = 2;
 /** A question about a ready node may look twice, unless there are so many nodes that they wait for each other's. */
 const mostNodesForTwoLooks = 32;
 const lookPauseMs = 400;
@@ -62,9 +64,11 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     return passes >= passesNeeded ? reportOf(latest.answers, clock.now() - startedAtMs) : undefined;
   };
   const pauseMs = (): number => {
+    const answersTookMs = clock.now() - askedAtMs;
+    if (passes > 0) return Math.max(0, shortestPeriodMs - answersTookMs);
     const waitingMs = Math.min(longestPeriodMs, periodPerNodeMs * request.cluster.nodes.length);
-    const periodMs = passes > 0 ? shortestPeriodMs : Math.max(shortestPeriodMs, waitingMs);
-    return Math.max(0, askedAtMs + periodMs - clock.now());
+    const restMs = Math.min(longestPeriodMs, pausePerAnswer * answersTookMs);
+    return Math.max(shortestPeriodMs - answersTookMs, waitingMs - answersTookMs, restMs);
   };
   const report = await poll(look, { clock, deadlineMs, pauseMs }, signal);
   if (report === undefined) throw deadlinePassed(latest.waits, latest.answers, clock.now() - startedAtMs);

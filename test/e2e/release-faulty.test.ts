@@ -28,7 +28,7 @@ test("a platform for which a fault is found is in no file of the release, and th
   const { cache, bun } = await packageCache(folder.path);
   await using _flipped = await flippedBit(bun);
   const words = ["--platform", "darwin-x64", "--platform", "linux-x64"];
-  await using release = await makeRelease(words, { BUN_INSTALL_CACHE_DIR: cache });
+  await using release = await makeRelease(words, { BUN_INSTALL_CACHE_DIR: cache }, "linux-x64");
   const fault = /^Skipped darwin-x64:\n {2}Bun for darwin-x64 has 1 of \d+ page hashes wrong, the first for page \d+$/m;
   expect(release.said).toMatch(fault);
   const names = await readdir(release.files);

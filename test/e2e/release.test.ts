@@ -5,6 +5,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { billFaults } from "../support/cyclonedx.ts";
 import { mirrorLack, startContainer } from "./support/bare-container.ts";
+import { repository } from "./support/executable.ts";
 import { readmeExample } from "./support/readme.ts";
 import type { ReleaseFolder } from "./support/release.ts";
 import { copyLinked, everythingIn, flippedBit, makeRelease } from "./support/release.ts";
@@ -13,7 +14,7 @@ import { shell, tryShell } from "./support/shell.ts";
 const made: ReleaseFolder[] = [];
 const release = (): ReleaseFolder => made[0]!;
 beforeAll(async () => {
-  made.push(await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}));
+  made.push(await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}, "linux-arm64"));
 }, 1_000_000);
 afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
@@ -241,9 +242,15 @@ test(
     await Bun.write(change, "export const unused = 1;\n");
     const dirty = await tryShell(line, [process.execPath], release().checkout);
     expect(dirty).toMatchObject({ status: 1, output: expect.stringContaining("?? src/new.ts") });
+    // The checkout that the release was made from has no checks.
+    const checks = join("scripts", "check.ts");
+    await Bun.write(join(release().checkout, checks), Bun.file(join(repository, checks)));
     await shell("git add -A && git commit -qm 'Add what nobody uses'", [], release().checkout);
-    const red = await tryShell(line, [process.execPath], release().checkout);
-    expect(red).toMatchObject({ status: 1, output: expect.stringContaining("`bun run check` fails") });
+    const { status, output } = await tryShell(line, [process.execPath], release().checkout);
+    expect(status).toBe(1);
+    expect(output).toContain("`bun run check` fails");
+    const failed = output.match(/^FAIL +\S.*?(?= +[0-9])/gm)?.toSorted();
+    expect(failed).toEqual(["FAIL  rules", "FAIL  unused code"]);
     await shell("git reset -q --hard HEAD~1", [], release().checkout);
   },
   limitMs,

@@ -99,7 +99,7 @@ const podman: EngineKind = {
       "Install Podman, version 4.0 or later: https://podman.io/docs/installation (Debian and Ubuntu: sudo apt-get install podman)",
     forbidden: "Use it as root: sudo cluster-container …",
     silent:
-      "On macOS, run: podman machine start. OtherPlaces, check whether CONTAINER_HOST points to a Podman that is running.",
+      "On macOS, run: podman machine start. Elsewhere, check whether CONTAINER_HOST points to a Podman that is running.",
     rootless:
       "On Linux, run this program as root: sudo cluster-container …; on macOS, run: podman machine stop && podman machine set --rootful && podman machine start",
     storage: 'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
@@ -109,7 +109,7 @@ const podman: EngineKind = {
 export const engineKinds: Readonly<Record<EngineName, EngineKind>> = { docker, podman };
 
 /**
- * On Linux, an engine on this machine has the same kernel. OtherPlaces the engine always runs in a virtual machine with
+ * On Linux, an engine on this machine has the same kernel. Elsewhere the engine always runs in a virtual machine with
  * another kernel.
  */
 function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): EngineLocation {

@@ -96,6 +96,16 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     ]);
   });
 
+  test("leaves a slow node twice as much time as its answer took", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const failing = '#!/bin/sh\necho x >>"$MACHINE/calls"\nsleep 0.1\n[ "$(wc -l <"$MACHINE/calls")" -gt 2 ]\n';
+    await finish(machines.machines[0]!, failing);
+    const pauses: number[] = [];
+    const sleep: Clock["sleep"] = async (ms, inner) => fastClock.sleep(pauses.push(ms) && ms, inner);
+    await wait(machines, exampleCluster(machines.nodes, "oss"), { clock: { ...fastClock, sleep } }).report;
+    expect(pauses.filter((ms) => ms >= 2 * 100 * speed)).toHaveLength(2);
+  });
+
   test("says at the deadline what every node lacks", async () => {
     await using machines = await startMachines({ roles });
     await finish(machines.machines[0]!, "#!/bin/sh\necho 'nginx is not running'\nexit 2\n");
