@@ -23,7 +23,7 @@ export async function saveFailureLogs(
   signal: AbortSignal,
 ): Promise<void> {
   using step = progress.start("Save failure logs");
-  const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal).catch(() => []);
+  const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
   const files = await saveTexts(directory, texts, progress);
   step.done();
   if (files.length > 0) progress.note(`The nodes' logs are in ${directory}`);

@@ -39,6 +39,7 @@ export async function saveLogs(
   using step = progress.start("Collect logs");
   await using connections = openMaskedConnections(cluster, runtime);
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
+  signal.throwIfAborted();
   const files = await saveTexts(folder, texts, progress);
   step.done(`${files.length} files`);
   for (const line of silentNodes(texts)) progress.warn(line);
@@ -79,7 +80,10 @@ export interface CollectionRequest {
   readonly limitMs: number;
 }
 
-/** Collects every log of a cluster's machines, from the backend and from the nodes that answer. Never throws. */
+/**
+ * Collects every log of a cluster's machines, from the backend and from the nodes that answer. Never throws: after an
+ * abort, it returns what it already has.
+ */
 export async function collectLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, limitMs }: CollectionRequest,
@@ -89,6 +93,5 @@ export async function collectLogs(
     backend.consoleOutput(cluster, signal),
     collectNodeLogs(cluster, connections, { limitMs }, signal),
   ]);
-  signal.throwIfAborted();
   return gathered.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
 }
