@@ -38,8 +38,8 @@ const passesNeeded = 3;
 const shortestPeriodMs = 1000;
 const longestPeriodMs = 5000;
 const periodPerNodeMs = 30;
-/** The pause lasts at least so many times as long as the answers took, so that questions don't keep slow nodes from their installation. */
-const pausePerAnswer = 2;
+/** After answers that took longer than a period, the pause is this many times as long: questions must not hold up the installation on slow nodes. */
+const pausePerSlowAnswer = 2;
 /** A question about a ready node may look twice, unless there are so many nodes that they wait for each other's. */
 const mostNodesForTwoLooks = 32;
 const lookPauseMs = 400;
@@ -67,7 +67,8 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     const answersTookMs = clock.now() - askedAtMs;
     if (passes > 0) return Math.max(0, shortestPeriodMs - answersTookMs);
     const waitingMs = Math.min(longestPeriodMs, periodPerNodeMs * request.cluster.nodes.length);
-    const restMs = Math.min(longestPeriodMs, pausePerAnswer * answersTookMs);
+    const isSlow = answersTookMs > shortestPeriodMs;
+    const restMs = isSlow ? Math.min(longestPeriodMs, pausePerSlowAnswer * answersTookMs) : 0;
     return Math.max(shortestPeriodMs - answersTookMs, waitingMs - answersTookMs, restMs);
   };
   const report = await poll(look, { clock, deadlineMs, pauseMs }, signal);
