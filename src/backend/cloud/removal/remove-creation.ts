@@ -37,7 +37,11 @@ export async function removeCreation(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<Leftovers> {
-  const machineIds = await awaitEnd(api, remains, runtime, signal);
+  let machineIds = await awaitEnd(api, remains, runtime, signal);
+  // A group that is in use belongs to machines that the API didn't show yet.
+  const whileInUse = async (inner: AbortSignal): Promise<void> => {
+    machineIds = await awaitEnd(api, remains, runtime, inner);
+  };
   const { groups } = readGroups(await describeGroups(api, { creationId: remains.creationId }, signal));
   const found = groups.filter((group) => isOf(group, remains)).map(({ id }) => id);
   const groupIds = new Set([remains.groupId, ...found].filter((id) => id !== undefined));
@@ -45,7 +49,7 @@ export async function removeCreation(
   for (const id of groupIds) {
     try {
       const limitMs = machineIds.length === 0 ? groupLimitMs : 0;
-      await removeGroup(api, id, { clock: runtime.clock, limitMs }, signal);
+      await removeGroup(api, id, { clock: runtime.clock, limitMs, whileInUse }, signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.transient) throw error;
       runtime.progress.detail(1, `Cannot delete security group ${id}: ${error.message}`);
@@ -101,11 +105,18 @@ async function describeRemains(
 
 const pauseMs = 2_000;
 
+interface GroupRemoval {
+  readonly clock: Clock;
+  readonly limitMs: number;
+  /** Called before each new try. */
+  readonly whileInUse?: (signal: AbortSignal) => Promise<void>;
+}
+
 /** Deletes a security group. A missing group counts as deleted; a group that ending machines still use is retried within the limit. */
 export async function removeGroup(
   api: CloudApi,
   groupId: string,
-  { clock, limitMs }: { readonly clock: Clock; readonly limitMs: number },
+  { clock, limitMs, whileInUse }: GroupRemoval,
   signal: AbortSignal,
 ): Promise<void> {
   const rule = {
@@ -114,8 +125,14 @@ export async function removeGroup(
     pauseMs: () => pauseMs,
     tolerates: (error: ClusterError) => failureCode(error) === "DependencyViolation",
   };
+  let tries = 0;
+  const remove = async (inner: AbortSignal): Promise<void> => {
+    if (tries > 0) await whileInUse?.(inner);
+    tries += 1;
+    await api.call("DeleteSecurityGroup", { GroupId: groupId }, inner);
+  };
   try {
-    await retry((inner) => api.call("DeleteSecurityGroup", { GroupId: groupId }, inner), rule, signal);
+    await retry(remove, rule, signal);
   } catch (error) {
     const code = failureCode(error) ?? "";
     if (!code.startsWith("InvalidGroup") || !code.endsWith("NotFound")) throw error;

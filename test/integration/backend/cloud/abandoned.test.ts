@@ -60,8 +60,10 @@ test.each([
 test("launch files that a crash left empty are skipped, and tags find the machines", async () => {
   await using fixture = await openFixture({});
   const { cloud, runtime } = fixture;
-  cloud.behaviour.change({ pendingMs: 800 });
+  // The new create begins before the API shows the machines by their tags.
+  cloud.behaviour.change({ pendingMs: 800, tagsVisibleAfterMs: 4000 });
   await createAndKill(fixture, counted("DescribeInstances", 3));
+  cloud.behaviour.change({ tagsVisibleAfterMs: 0 });
   const [folder = ""] = await foldersOf(runtime);
   const launches = join(stateFolder(runtime.environment), "cloud", region, folder, "launches");
   const names = await readdir(launches);
