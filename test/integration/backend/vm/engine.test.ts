@@ -23,6 +23,7 @@ import { resolveCreation } from "../../../../src/backend/vm/resolve-creation.ts"
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import type { Accelerator } from "../../../../src/backend/vm/vm-options.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const x64 = architectureOf("x64");
@@ -147,6 +148,18 @@ test.each([
   const check = acceleratorCheck(openQemu(runtime(folder.path), x64), platform, runtime(folder.path).environment);
   const outcome = await check.run(never);
   expect(outcome).toMatchObject({ status: "warn", remedy: expect.stringContaining(remedy) });
+});
+
+test.each([
+  [["kvm", "tcg"], "kvm passes its test, but has broken a machine since this computer started: emulation failure."],
+  [["tcg"], "Only tcg works, which is about ten times slower. kvm does not work: failed to set MSR 0x10a."],
+])("once kvm has broken a machine, and %p pass their test, doctor says why tcg is used", async (works, expected) => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { works });
+  const { environment } = runtime(folder.path);
+  await rememberBrokenAccelerator(environment, { accelerator: "kvm", reason: "emulation failure" });
+  const outcome = await acceleratorCheck(openQemu(runtime(folder.path), x64), "linux", environment).run(never);
+  expect(outcomeText(outcome)).toStartWith(`warn: ${expected}`);
 });
 
 test("the fastest accelerator that works is used, and the reasons against others are shown", async () => {
