@@ -45,6 +45,17 @@ test("a machine's state follows from its process and its files", async () => {
   expect(await machineLife(files)).toBe("ended");
 });
 
+test("a machine whose QEMU crashed is described by the first two things that QEMU said", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await writeFile(files.pid, "4194305\n");
+  await writeFile(
+    files.qemuLog,
+    "qemu-system-x86_64: warning: old\nKVM internal error.\nemulation failure\nRAX=0\nmore\n",
+  );
+  expect(await machineLife(files)).toEqual({ failure: "crashed", said: "KVM internal error; emulation failure" });
+});
+
 test("a failed start, as when a port is taken meanwhile, doesn't count as the end of a machine", async () => {
   await using folder = await scratchFolder();
   const files = await machine(folder.path, 0);
