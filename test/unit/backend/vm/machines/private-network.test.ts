@@ -12,13 +12,12 @@ interface Given {
   /** The places whose sockets QEMU creates, one in each pause. */
   readonly creates: readonly number[];
   readonly status?: number;
-  readonly signal?: AbortSignal;
   /** Called in each pause. */
   readonly onPause?: () => void;
 }
 
 /** Starts the network of two machines. Each pause takes a second of the clock and no time. */
-async function start({ creates, status = 0, signal = new AbortController().signal, onPause }: Given) {
+async function start({ creates, status = 0, onPause }: Given, signal = new AbortController().signal) {
   await using folder = await scratchFolder();
   const sockets: NetworkSockets = { folder: folder.path, count: 2 };
   const calls: string[] = [];
@@ -67,13 +66,13 @@ test("a QEMU that fails is an error with its message", async () => {
 
 test("after an interrupt, nothing is started", async () => {
   const reason = new Error("interrupted");
-  expect(await start({ creates: [], signal: AbortSignal.abort(reason) })).toEqual({ failure: reason, calls: 0, ms: 0 });
+  expect(await start({ creates: [] }, AbortSignal.abort(reason))).toEqual({ failure: reason, calls: 0, ms: 0 });
 });
 
 test("an interrupt ends the wait for the sockets, and is not reported as QEMU's fault", async () => {
   const interrupted = new AbortController();
   const reason = new Error("interrupted");
   const onPause = (): void => interrupted.abort(reason);
-  const { failure } = await start({ creates: [], signal: interrupted.signal, onPause });
+  const { failure } = await start({ creates: [], onPause }, interrupted.signal);
   expect(failure).toBe(reason);
 });
