@@ -170,6 +170,16 @@ test("the log has everything at full detail, masked, with times, from before it 
   );
 });
 
+test("without a place for the log, its last 2000 lines are kept", () => {
+  const { progress } = bench();
+  const path = join(folder, "late.txt");
+  for (let line = 0; line <= 2000; line += 1) progress.detail(3, `line ${line}.`);
+  progress.logTo(path);
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  expect(lines).toHaveLength(2000);
+  expect(lines[0]).toEndWith(" line 1.");
+});
+
 test("without a place for the log the work goes on, and that is said once", () => {
   const { progress, written } = bench();
   progress.logTo("/dev/null/nowhere");
