@@ -49,7 +49,7 @@ export const withPreparedHelp = (program: Program): BunPlugin => ({
     ].map(([name, text = ""]) => [name, text.trimEnd()]);
     const contents = [
       `export const helpWidth = ${helpWidth};`,
-      `export const preparedHelp = ${JSON.stringify(Object.fromEntries(texts))};`,
+      `export const preparedHelp = new Map(${JSON.stringify(texts)});`,
     ].join("\n");
     build.onLoad({ filter: /\/cli\/help\/prepared-help\.ts$/ }, () => ({ contents, loader: "ts" }));
   },

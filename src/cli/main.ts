@@ -1,5 +1,6 @@
 import { version } from "../version.ts";
 import type { Program } from "./command.ts";
+import { preparedHelpName } from "./help/prepared-help-name.ts";
 import type { ProcessLike } from "./process-like.ts";
 
 /**
@@ -18,29 +19,9 @@ export async function runProgram(load: () => Promise<Program>, host: ProcessLike
 }
 
 /** Returns the help that was prepared by the build, if that is what these words ask for and what this output shows. */
-async function findPreparedHelp(
-  [first = "--help", ...rest]: readonly string[],
-  host: ProcessLike,
-): Promise<string | undefined> {
-  const isForProgram = isHelp(first);
-  if (!isForProgram && !(rest.length === 1 && rest.every(isHelp))) return undefined;
-  const fits = isForProgram ? !(Number(host.env["COLUMNS"]) < 100) : isOffTerminal(host);
-  if (!fits) return undefined;
+async function findPreparedHelp(argv: readonly string[], host: ProcessLike): Promise<string | undefined> {
+  const name = preparedHelpName(argv, host);
+  if (name === undefined) return undefined;
   const { preparedHelp } = await import("./help/prepared-help.ts");
-  const name = isForProgram ? "" : first;
-  return Object.hasOwn(preparedHelp, name) ? preparedHelp[name] : undefined;
-}
-
-const isHelp = (word: string): boolean => word === "--help" || word === "-h";
-
-/**
- * Whether stdout certainly is no terminal, whose width a command's help would fit. Asks the system as node:tty does, without loading node:tty, which
- * takes as long as all the rest together in Bun 1.4.4. Where that way is closed, the usual one is taken.
- */
-function isOffTerminal(host: ProcessLike): boolean {
-  try {
-    return host.binding?.("tty_wrap").isTTY?.(1) === false;
-  } catch {
-    return false;
-  }
+  return preparedHelp.get(name);
 }

@@ -55,7 +55,7 @@ export function readWords(declared: readonly Option[], argv: readonly string[], 
 function acceptUnknown(name: string, { declared, spec, problems }: Reading): void {
   const shown = decode(name);
   const flagWithValue = declared.find(({ kind, flag }) => kind !== "value" && shown.startsWith(`${flag}=`));
-  const meant = name.startsWith("--") ? nearest(shown, declared.map(({ flag }) => flag)) : undefined; // prettier-ignore
+  const meant = nearest(shown, declared.map(({ flag }) => flag)); // prettier-ignore
   if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: takes no value`);
   else problems.push(`${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`);
   const takesValue = declared.some(({ kind, flag }) => kind === "value" && flag === meant);

@@ -55,7 +55,7 @@ export class LiveArea {
     // A line that fills the last column wraps on some terminals. One line above the area must stay visible.
     const width = Math.max(10, this.#screen.columns - 1);
     const most = Math.max(1, this.#screen.rows - 2);
-    const shown = lines.length <= most ? lines : lines.slice(-most);
+    const shown = lines.slice(-most);
     return shown.map((line) => `${line.paint(line.mark)} ${fit(line.text, width - line.mark.length - 1)}\n`).join("");
   }
 }

@@ -37,7 +37,7 @@ export class StepTable {
   begin(title: string, subject: string | undefined, nowMs: number): { entry: StepEntry; isFirst: boolean } {
     const known = this.#titles.get(title);
     const record = known ?? newRecord(nowMs);
-    if (known === undefined) this.#titles.set(title, record);
+    this.#titles.set(title, record);
     const entry: StepEntry = { title, subject, startedMs: nowMs, text: "", endedMs: undefined };
     record.active.add(entry);
     return { entry, isFirst: known === undefined };

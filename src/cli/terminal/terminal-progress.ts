@@ -190,7 +190,8 @@ export class TerminalProgress implements Progress {
       const text = `${summary.title}${outcome} (${took})`;
       return { mark: isGood ? "✔" : "✖", paint: isGood ? colours.green : colours.red, text };
     }
-    return { mark: this.#spinner(), paint: colours.cyan, text: `${summary.title} ${subjectsOf(summary)} (${took})` };
+    const text = [summary.title, ...subjectsOf(summary), `(${took})`].join(" ");
+    return { mark: this.#spinner(), paint: colours.cyan, text };
   }
 
   #settledLine(summary: TitleSummary): string {
@@ -207,12 +208,12 @@ function nameOf(entry: StepEntry): string {
   return entry.subject === undefined ? entry.title : `${entry.subject}: ${entry.title}`;
 }
 
-/** The subjects being worked on, and the progress: `2 of 5: agent_0, agent_1 42 of 310 MB`. */
-function subjectsOf({ active, ended }: TitleSummary): string {
+/** The subjects being worked on, and the progress, if there are any: `2 of 5: agent_0, agent_1`, `42 of 310 MB`. */
+function subjectsOf({ active, ended }: TitleSummary): readonly string[] {
   const names = active.flatMap((entry) => entry.subject ?? []);
   const more = names.length > subjectsShown ? ` and ${names.length - subjectsShown} more` : "";
   const all = ended + active.length;
   const amount = all > 1 ? `${ended} of ${all}: ` : "";
   const text = active.findLast((entry) => entry.text !== "")?.text ?? "";
-  return [`${amount}${names.slice(0, subjectsShown).join(", ")}${more}`, text].filter((part) => part !== "").join(" ");
+  return [`${amount}${names.slice(0, subjectsShown).join(", ")}${more}`, text].filter((part) => part !== "");
 }

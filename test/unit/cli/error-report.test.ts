@@ -61,7 +61,22 @@ test.each([
   ["an error that was caused by it", new ClusterError("connection-failed", "x", { cause: new Interrupted("SIGTERM") })],
 ])("after an interruption %s is no failure of its own", (_, thrown) => {
   const report = reportError(thrown, { ...circumstances, interruption: new Interrupted("SIGTERM") });
-  expect(report.text).toBe("Error: Interrupted by SIGTERM\n[interrupted]");
+  expect(report).toMatchObject({ exitCode: 1, text: "Error: Interrupted by SIGTERM\n[interrupted]" });
+});
+
+/** An error with so many others around it. */
+function wrapped(error: Error, times: number): Error {
+  return times === 0 ? error : wrapped(new Error(`wrapped ${times}`, { cause: error }), times - 1);
+}
+
+test("after an interruption, causes are followed eight times, so that circles end", () => {
+  const idOf = (thrown: Error): unknown =>
+    reportError(thrown, { ...circumstances, interruption: new Interrupted("SIGTERM") }).data["id"];
+  const reason = new Interrupted("SIGTERM");
+  expect([idOf(wrapped(reason, 8)), idOf(wrapped(reason, 9))]).toEqual(["interrupted", "bug"]);
+  const circle = new Error("outer");
+  circle.cause = new Error("inner", { cause: circle });
+  expect(idOf(circle)).toBe("bug");
 });
 
 test("what fails while cleaning up after an interruption is told as what it is", () => {
@@ -73,6 +88,8 @@ test.each([
   ["an error", new TypeError("x is not a function"), "TypeError: x is not a function"],
   ["a text", "oops", "oops"],
   ["nothing", undefined, "undefined"],
+  ["the first of several errors", new AggregateError([new TypeError("first"), new TypeError("second")]), "TypeError: first"], // prettier-ignore
+  ["a collection of no errors", new AggregateError([], "all of none"), "AggregateError: all of none"],
   ["an aborted request that nobody asked to abort", new DOMException("aborted", "AbortError"), "AbortError: aborted"],
 ])("%s that nobody meant to throw is a bug", (_, thrown, what) => {
   const report = reportError(thrown, circumstances);
@@ -81,12 +98,20 @@ test.each([
   expect(report.text).toEndWith("\n[bug]");
 });
 
-test("stacks show causes, as deep as they go, and circles end", () => {
-  const circle = new Error("outer");
-  circle.cause = new Error("inner", { cause: circle });
-  const { stack } = reportError(circle, circumstances);
-  expect(stack).toContain("Error: outer");
-  expect(stack).toContain("Caused by Error: inner");
+test("stacks show where an error and its causes were thrown, as deep as eight causes, and circles end", () => {
+  const innermost = new Error("the reason");
+  innermost.stack = "Error: the reason\n    at first.ts:1:2";
+  const { stack } = reportError(wrapped(innermost, 8), circumstances);
+  expect(stack).toContain("wrapped 1");
+  expect(stack).toContain("error-report.test.ts:");
+  expect(stack).toEndWith("\n  Caused by Error: the reason\n    at first.ts:1:2");
+  expect(reportError(wrapped(innermost, 9), circumstances).stack).toEndWith("\n  Caused by Error: the reason");
+});
+
+test("stacks show every error that was thrown together with others", () => {
+  const several = new AggregateError([new Error("one"), new Error("two")]);
+  const { stack } = reportError(new SuppressedError(new Error("close"), several), circumstances);
+  for (const message of ["one", "two", "close"]) expect(stack).toContain(`Caused by Error: ${message}\n`);
 });
 
 test.each([

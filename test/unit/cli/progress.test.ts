@@ -1,3 +1,4 @@
+/** Progress where nothing is redrawn, and its log. `terminal/terminal-progress.test.ts` shows it on a terminal. */
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +8,6 @@ import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal/terminal-progress.ts";
 import type { Clock } from "../../../src/system/runtime.ts";
 import { Masker } from "../../../src/system/masker.ts";
-import { until } from "../../support/until.ts";
 
 interface Bench {
   readonly progress: TerminalProgress;
@@ -33,22 +33,6 @@ function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; i
     isInterrupted: () => isInterrupted,
   });
   return { progress, log, time, written: () => texts.join("") };
-}
-
-/** The progress on a terminal, with this computer's clock. Appends what it writes to `texts`. */
-function liveProgress(texts: string[]): TerminalProgress {
-  const clock: Clock = { now: () => Date.now(), sleep: () => Promise.resolve() };
-  return new TerminalProgress({
-    screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
-    isLive: true,
-    verbosity: 0,
-    clock,
-    colours: noColours,
-    masker: new Masker(),
-    nameFlags: (text) => text,
-    log: new LogFile(clock),
-    isInterrupted: () => false,
-  });
 }
 
 function work({ progress, time }: Bench): void {
@@ -167,79 +151,6 @@ test("notes and warnings name options by their flags", () => {
   expect(written()).toBe("see --timeout\nWarning: see --timeout\n");
 });
 
-test.each([
-  ["done", "✔ Launch: 2 machines (0.0 s)\n"],
-  ["failed", "✖ Launch: failed (0.0 s)\n"],
-])("a step that is %s keeps a line with its outcome", async (outcome, line) => {
-  const texts: string[] = [];
-  const progress = liveProgress(texts);
-  const install = progress.start("Install");
-  {
-    using launch = progress.start("Launch");
-    if (outcome === "done") launch.done("2 machines");
-  }
-  await until("the first drawing", () => texts.some((text) => text.includes("Install")));
-  install.done();
-  expect(texts).toContain(line);
-});
-
-test("a line that stays is written once, also when a result is written while work goes on", async () => {
-  const texts: string[] = [];
-  const progress = liveProgress(texts);
-  const install = progress.start("Install");
-  progress.start("Launch").done();
-  await until("the first drawing", () => texts.some((text) => text.includes("Install")));
-  progress.settle();
-  install.done();
-  progress.settle();
-  // What was drawn is taken away before anything stays; a step that was not drawn again leaves nothing.
-  const stays = texts.filter((text) => !/Install|^.\[\dA/.test(text));
-  expect(stays).toEqual(["✔ Launch (0.0 s)\n"]);
-});
-
-test("a wait is shown on a terminal until it is over", async () => {
-  const texts: string[] = [];
-  const progress = liveProgress(texts);
-  progress.waiting("waiting for Docker to answer");
-  await until("the wait to be shown", () => texts.some((text) => text.includes("waiting for Docker to answer")));
-  progress.waiting("");
-  const [wait, shown] = [texts.at(-1) ?? "", texts.length];
-  expect(wait).not.toContain("waiting for Docker");
-  // The other one's frames come as often as its own would.
-  const others: string[] = [];
-  const other = liveProgress(others);
-  other.waiting("another");
-  await until("frames of the other", () => others.length > 3);
-  other.waiting("");
-  expect(texts).toHaveLength(shown);
-});
-
-test("a wait that begins long after the last work isn't drawn at once", async () => {
-  const [early, late]: [string[], string[]] = [[], []];
-  const time = { now: 0 };
-  const open = (texts: string[]): TerminalProgress =>
-    new TerminalProgress({
-      screen: { columns: 80, rows: 24, write: (text) => void texts.push(text) },
-      isLive: true,
-      verbosity: 0,
-      clock: { now: () => time.now, sleep: () => Promise.resolve() },
-      colours: noColours,
-      masker: new Masker(),
-      nameFlags: (text) => text,
-      log: new LogFile({ now: () => 0, sleep: () => Promise.resolve() }),
-      isInterrupted: () => false,
-    });
-  const [first, second] = [open(early), open(late)];
-  first.waiting("early");
-  second.start("Launch").done();
-  time.now = 60_000;
-  second.waiting("late");
-  await until("some frames", () => early.filter((text) => text.includes("early")).length > 3);
-  expect(late.join("")).not.toContain("late");
-  first.finish();
-  second.finish();
-});
-
 const folder = mkdtempSync(join(tmpdir(), "cli-log-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -257,6 +168,16 @@ test("the log has everything at full detail, masked, with times, from before it 
   expect(readFileSync(path, "utf8")).toBe(
     `${stamp} early ***\n${stamp} agent_0: Launch\n${stamp} agent_0: Launch: done (0.0 s)\n${stamp} two\n  lines\n`,
   );
+});
+
+test("without a place for the log, its last 2000 lines are kept", () => {
+  const { progress } = bench();
+  const path = join(folder, "late.txt");
+  for (let line = 0; line <= 2000; line += 1) progress.detail(3, `line ${line}.`);
+  progress.logTo(path);
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  expect(lines).toHaveLength(2000);
+  expect(lines[0]).toEndWith(" line 1.");
 });
 
 test("without a place for the log the work goes on, and that is said once", () => {
@@ -287,4 +208,16 @@ test("after the end only the log gets what parallel work still has to say", () =
   table.log.close();
   expect(table.written()).toBe("before\n");
   expect(readFileSync(path, "utf8")).toContain("the API is slow to answer");
+});
+
+test("after 20 MB, the log only gets what users see", () => {
+  const { progress } = bench();
+  const path = join(folder, "long.txt");
+  progress.logTo(path);
+  progress.detail(3, "x".repeat(20_000_000));
+  progress.detail(3, "a detail");
+  progress.note("a note");
+  const logged = readFileSync(path, "utf8").slice(20_000_000);
+  expect(logged).toContain("a note");
+  expect(logged).not.toContain("a detail");
 });

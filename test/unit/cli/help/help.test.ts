@@ -1,7 +1,37 @@
 import { expect, test } from "bun:test";
+import { defineCommand } from "../../../../src/cli/command.ts";
 import { commandHelp, programHelp } from "../../../../src/cli/help/help.ts";
 import { manualPage } from "../../../../src/cli/help/manual.ts";
+import { argument, option } from "../../../../src/cli/options/option.ts";
+import { choice, text } from "../../../../src/cli/options/value-types.ts";
 import { create, declared } from "../declared-program.ts";
+
+const copy = defineCommand({
+  name: "copy",
+  summary: "Copies a file",
+  description: " Copies a  file.\n \nIt never copies two. ",
+  positionals: {},
+  options: {
+    half: option(text, { flag: "--half", placeholder: "<as wide as a half>", summary: "As wide as half of the lines" }),
+    wider: option(text, { flag: "--wider", placeholder: "<wider than a half>", summary: "Gets a line to itself" }),
+    tone: option(choice(["warm", "cold"]), { flag: "--tone", summary: "How warm it is" }),
+  },
+  examples: [
+    { words: "copy one two", summary: "This example has a summary of 56 columns, and it has two" },
+    { words: "copy three four", summary: "This example has a summary of 58 columns, and it has three" },
+  ],
+  run: async () => {},
+});
+
+const show = defineCommand({
+  name: "show",
+  summary: "Shows a file",
+  description: "",
+  positionals: { name: argument(text, { name: "NAME_OF_THE_FILE_TO_SHOW", summary: "Its name" }) },
+  options: {},
+  examples: [],
+  run: async () => {},
+});
 
 test("the program's help lists its commands", () => {
   expect(programHelp(declared, 80)).toMatchInlineSnapshot(`
@@ -59,6 +89,51 @@ test("a command's help tells all that is declared", () => {
   `);
 });
 
+test("labels are up to half as wide as the lines, and wider ones get a line to themselves", () => {
+  expect(commandHelp(declared, copy, 60)).toMatchInlineSnapshot(`
+    "Usage: cluster-x copy [OPTIONS]
+
+    Copies a file
+
+    Copies a file. It never copies two.
+
+    Options:
+          --half <as wide as a half>  As wide as half of the
+                                      lines
+          --wider <wider than a half>
+                                      Gets a line to itself
+          --tone <tone>               How warm it is (warm,
+                                      cold)
+      -h, --help                      Show this help
+
+    Examples:
+      # This example has a summary of 56 columns, and it has two
+      cluster-x copy one two
+      # This example has a summary of 58 columns, and it has
+      # three
+      cluster-x copy three four
+    "
+  `);
+});
+
+test("a very narrow terminal gets columns of 20", () => {
+  expect(commandHelp(declared, show, 10)).toMatchInlineSnapshot(`
+    "Usage: cluster-x show [OPTIONS] [NAME_OF_THE_FILE_TO_SHOW]
+
+    Shows a
+    file
+
+    Arguments:
+      [NAME_OF_THE_FILE_TO_SHOW]
+        Its name
+
+    Options:
+      -h, --help
+        Show this help
+    "
+  `);
+});
+
 test.each([40, 60, 100])("no line of the help is longer than %d columns where words allow", (width) => {
   const lines = commandHelp(declared, create, width).split("\n");
   const long = lines.filter((line) => line.length > width);
@@ -67,6 +142,11 @@ test.each([40, 60, 100])("no line of the help is longer than %d columns where wo
       (line) => line.trim().includes(" ") && !/^( {2}(-|cluster-x)|Usage: )/.test(line.replace(/^ {6}/, "  ")),
     ),
   ).toEqual([]);
+});
+
+test("in the manual page, the paragraphs of a description have no spaces around them", () => {
+  const page = manualPage({ ...declared, commands: [copy] }, { version: "2025.1.31.0", date: "2025-01-31" });
+  expect(page).toContain("Copies a file.\n.PP\nCopies a file.\n.PP\nIt never copies two.\n.TP\n");
 });
 
 // Shows R120.

@@ -10,8 +10,20 @@ test.each([
   ["--agent", "--agents"],
   ["--region", "--cloud-region"],
   ["--verbsoe", "--verbose"],
+  ["--mostars", "--masters"],
+  ["--pubilc-agnets", "--public-agents"],
+  ["--regi", "--cloud-region"],
 ])("%s was probably meant as %s", (word, meant) => {
   expect(nearest(word, flags)).toBe(meant);
+});
+
+test.each([
+  ["lst", "list"],
+  ["listt", "list"],
+  ["lisp", "list"],
+  ["s", "ls"],
+])("one letter that is missing, extra or wrong, %s, is one mistake: %s", (word, meant) => {
+  expect(nearest(word, ["create", meant, "wait"])).toBe(meant);
 });
 
 test.each([
@@ -26,7 +38,7 @@ test("a doubled letter is no swap", () => {
   expect(nearest("aab", ["abc"])).toBeUndefined();
 });
 
-test.each(["--x", "--colour", "--", ""])("%p is near to nothing", (word) => {
+test.each(["--x", "--reg", "--mxxxers", "--colour", "--", ""])("%p is near to nothing", (word) => {
   expect(nearest(word, flags)).toBeUndefined();
 });
 

@@ -1,22 +1,8 @@
 import { expect, test } from "bun:test";
 import { fit, LiveArea } from "../../../../src/cli/terminal/live-area.ts";
+import { FakeScreen } from "./fake-screen.ts";
 
 const same = (text: string): string => text;
-
-/** What a terminal of so many rows would show of what was written to it. */
-class FakeScreen {
-  readonly columns = 20;
-  readonly rows = 5;
-  readonly lines: string[] = [];
-
-  write(text: string): void {
-    const [before = "", after] = text.split("A\r\x1b[J");
-    const rest = after ?? before;
-    if (after !== undefined) this.lines.length -= Number(before.replace("\x1b[", ""));
-    expect(rest).not.toContain("\x1b");
-    this.lines.push(...rest.split("\n").slice(0, -1));
-  }
-}
 
 test("lines are drawn over again, and what is written stays above them", () => {
   const screen = new FakeScreen();
@@ -33,6 +19,15 @@ test("lines are drawn over again, and what is written stays above them", () => {
   area.clear();
   area.clear();
   expect(screen.lines).toEqual(["a note"]);
+  area.writeAbove("another\n");
+  expect(screen.lines).toEqual(["a note", "another"]);
+});
+
+test("nothing is written while nothing changes", () => {
+  const screen = new FakeScreen();
+  const area = new LiveArea(screen);
+  for (let times = 0; times < 3; times += 1) area.draw([{ mark: "*", paint: same, text: "one" }]);
+  expect(screen.written).toEqual(["* one\n"]);
 });
 
 test("lines are cut to the terminal's width and height", () => {
@@ -45,7 +40,24 @@ test("lines are cut to the terminal's width and height", () => {
 });
 
 test.each([
+  [{ rows: 5 }, ["* 2", "* 3", "* 4"]],
+  [{ rows: 3 }, ["* 4"]],
+  [{ rows: 1 }, ["* 4"]],
+])("of five lines, a screen of %j shows %j", (size, expected) => {
+  const screen = new FakeScreen(size);
+  new LiveArea(screen).draw(["0", "1", "2", "3", "4"].map((text) => ({ mark: "*", paint: same, text })));
+  expect(screen.lines).toEqual(expected);
+});
+
+test("on a very narrow screen, ten columns are still used", () => {
+  const screen = new FakeScreen({ columns: 3 });
+  new LiveArea(screen).draw([{ mark: "*", paint: same, text: "a long text" }]);
+  expect(screen.lines).toEqual(["* a long …"]);
+});
+
+test.each([
   ["short", "short"],
+  ["ten column", "ten column"],
   ["exactly ten", "exactly t…"],
   ["日本語日本語", "日本語日…"],
   ["a\nb\tc\x1b", "a b c\uFFFD"],

@@ -9,7 +9,9 @@ test("the time of a title runs while one of its steps does, and stands still whe
   const { entry: second, isFirst: isSecondFirst } = table.begin("Prepare", "agent_1", 1500);
   expect([isFirst, isSecondFirst]).toEqual([true, false]);
   table.end(first, done, 2000);
-  expect(table.summaries(5000)).toMatchObject([{ title: "Prepare", ended: 1, ms: 4000 }]);
+  expect(table.summaries(5000)).toMatchObject([
+    { title: "Prepare", active: [{ subject: "agent_1" }], ended: 1, ms: 4000 },
+  ]);
   expect(table.isIdle).toBe(false);
   table.end(second, { text: "failed", hasFailed: true }, 6000);
   expect(table.summaries(9000)).toMatchObject([{ ended: 2, failed: 1, outcome: "", ms: 5000 }]);
