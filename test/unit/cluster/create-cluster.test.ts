@@ -117,7 +117,7 @@ test.each([
 ])("%s during their removal ends the create", async (_, error) => {
   await using scratch = await scratchFolder();
   const { failure, steps, isLeft } = await createAfter(scratch.path, async () => Promise.reject(error));
-  expect<unknown>(failure).toBe(error);
+  expect(failure as Error).toBe(error);
   expect({ steps, isLeft }).toEqual({ steps: [`${title}: failed`], isLeft: true });
 });
 
