@@ -60,7 +60,7 @@ async function runningPid({ pid }: ProcessFiles): Promise<number | undefined> {
 /** Ends the running machines, first with TERM, then with KILL. Throws `engine-failed` if one doesn't end. */
 export async function endMachines(machines: readonly ProcessFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
   if (await endBy("TERM", machines, clock, signal)) return;
-  if (await endBy("KILL", machines, clock, signal)) return;
+  await endBy("KILL", machines, clock, signal);
   const left = (await Promise.all(machines.map(runningPid))).filter((pid) => pid !== undefined);
   if (left.length === 0) return;
   throw new ClusterError("engine-failed", `QEMU does not exit: process ${left.join(", ")}.`, {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
+import { assertDiskIsLargeEnough, readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -35,4 +35,16 @@ test.skipIf(!isHere)("an image that would expose another file of this machine to
   expect((await failureOf(readImageFacts(qemu, layered, never))).message).toMatch(refused);
   const split = await makeImage(folder.path, "-o", `data_file=${secret}`);
   expect((await failureOf(readImageFacts(qemu, split, never))).message).toMatch(refused);
+});
+
+test("a disk must be as large as its image, and the error names the least size", () => {
+  const image = { path: "/image.qcow2", format: "qcow2", sizeBytes: 2.5 * 1024 ** 3 + 1 } as const;
+  expect(() => assertDiskIsLargeEnough(image, 2561)).not.toThrow();
+  expect(() => assertDiskIsLargeEnough(image, 2560)).toThrow(
+    expect.objectContaining({
+      id: "bad-usage",
+      message: "The image /image.qcow2 is a disk of 2561 MB, but `diskSize` is smaller.",
+      hint: "Pass `diskSize 3g` or more.",
+    }),
+  );
 });

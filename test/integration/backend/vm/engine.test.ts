@@ -21,8 +21,8 @@ import { vmChecks } from "../../../../src/backend/vm/checks.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { resolveCreation } from "../../../../src/backend/vm/resolve-creation.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
-import type { Accelerator } from "../../../../src/backend/vm/vm-options.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const x64 = architectureOf("x64");
@@ -149,6 +149,18 @@ test.each([
   expect(outcome).toMatchObject({ status: "warn", remedy: expect.stringContaining(remedy) });
 });
 
+test.each([
+  [["kvm", "tcg"], "kvm passes its test, but has broken a machine since this computer started: emulation failure."],
+  [["tcg"], "Only tcg works, which is about ten times slower. kvm does not work: failed to set MSR 0x10a."],
+])("once kvm has broken a machine, and %p pass their test, doctor says why tcg is used", async (works, expected) => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, { works });
+  const { environment } = runtime(folder.path);
+  await rememberBrokenAccelerator(environment, { accelerator: "kvm", reason: "emulation failure" });
+  const outcome = await acceleratorCheck(openQemu(runtime(folder.path), x64), "linux", environment).run(never);
+  expect(outcomeText(outcome)).toStartWith(`warn: ${expected}`);
+});
+
 test("the fastest accelerator that works is used, and the reasons against others are shown", async () => {
   await using folder = await scratchFolder();
   const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
@@ -163,19 +175,6 @@ test("the fastest accelerator that works is used, and the reasons against others
   expect(best(await attempt(["hvf", "tcg"], "darwin"))).toBe("hvf");
   const none = await attempt(["none"], "linux");
   expect(() => best(none)).toThrow(/kvm: failed to set MSR.*; tcg: failed/);
-});
-
-test("one that broke a machine is skipped; a forced one is used or rejected", async () => {
-  const trial = (accelerator: Accelerator, problem?: string): AcceleratorTrial => ({ accelerator, problem });
-  const broken = { accelerator: "kvm", reason: "emulation failure" } as const;
-  const both = [trial("kvm"), trial("tcg")];
-  expect(chooseAccelerator(both, { forced: undefined, broken }, x64)).toBe("tcg");
-  expect(chooseAccelerator(both, { forced: "kvm", broken }, x64)).toBe("kvm");
-  expect(chooseAccelerator(both, { forced: "tcg", broken: undefined }, x64)).toBe("tcg");
-  const refused = (forced: Accelerator) => () =>
-    chooseAccelerator([trial("kvm", "no such device"), trial("tcg")], { forced, broken: undefined }, x64);
-  expect(refused("kvm")).toThrow("The accelerator kvm does not work here: no such device.");
-  expect(refused("hvf")).toThrow("this operating system does not have it");
 });
 
 test("a broken accelerator is remembered until this computer restarts; other content of that file is ignored", async () => {

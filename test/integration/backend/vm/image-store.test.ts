@@ -13,6 +13,7 @@ import {
 import { resumeDownload } from "../../../../src/system/files/resume-download.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { artifactBytes, rangeAnswer, webServer } from "../../platform/artifact/artifact-server.ts";
 
@@ -46,6 +47,33 @@ test("an image is verified with its publisher's checksum, and reused from then o
   expect(found).toEqual({ name: path.slice(path.lastIndexOf("/") + 1), path });
   expect(await readdir(imageFolder(obtaining(cache.path).environment))).toHaveLength(1);
   expect(server.requests).toHaveLength(2);
+});
+
+test("an interrupt while the publisher's checksums are read is no failure of the network", async () => {
+  await using cache = await scratchFolder();
+  const asked = Promise.withResolvers<void>();
+  await using server = webServer(async () => {
+    asked.resolve();
+    return new Promise<Response>(() => {});
+  });
+  const interrupted = new AbortController();
+  const obtained = failureOf(obtainImage(published(server.origin), obtaining(cache.path), interrupted.signal));
+  await asked.promise;
+  interrupted.abort(new Error("interrupted"));
+  expect((await obtained).message).toBe("interrupted");
+});
+
+test("the progress of a download is shown in megabytes", async () => {
+  await using cache = await scratchFolder();
+  const large = artifactBytes(2_400_000, "QFI");
+  await using server = webServer((request) => rangeAnswer(request, large, {}));
+  const sha256 = createHash("sha256").update(large).digest("hex");
+  const options = { ...size, image: { source: `${server.origin}/disk.qcow2`, sha256 } };
+  const missing = await findImage({ distribution, options }, x64, { XDG_CACHE_HOME: cache.path });
+  const { progress, steps, updates } = recordingProgress();
+  await obtainImage(missing, { ...obtaining(cache.path), progress }, never);
+  expect(updates.slice(-2)).toEqual(["2 of 2 MB", "verifying its checksum"]);
+  expect(steps).toEqual([`Download the image ${server.origin}/disk.qcow2: done`]);
 });
 
 test("a broken image is rejected and deleted", async () => {

@@ -1,10 +1,13 @@
 /** Which process belongs to a machine, with real processes in place of QEMU. */
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
 import { endMachines, machineLife } from "../../../../src/backend/vm/machines/machine-process.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
+import { type Clock, systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
 
 const never = new AbortController().signal;
 
@@ -40,6 +43,17 @@ test("a machine's state follows from its process and its files", async () => {
   expect(await machineLife(files)).toBe("killed");
   await rm(files.pid);
   expect(await machineLife(files)).toBe("ended");
+});
+
+test("a machine whose QEMU crashed is described by the first two things that QEMU said", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await writeFile(files.pid, "4194305\n");
+  await writeFile(
+    files.qemuLog,
+    "qemu-system-x86_64: warning: old\nKVM internal error.\nemulation failure\nRAX=0\nmore\n",
+  );
+  expect(await machineLife(files)).toEqual({ failure: "crashed", said: "KVM internal error; emulation failure" });
 });
 
 test("a failed start, as when a port is taken meanwhile, doesn't count as the end of a machine", async () => {
@@ -79,4 +93,39 @@ test("ends all given machines, and no others", async () => {
   expect(await machineLife(two!)).toBe("killed");
   expect(await machineLife(other!)).toBe("running");
   await endMachines([one!, two!], systemClock, never);
+});
+
+test("a machine that ignores TERM for ten seconds is killed", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await using process = await standIn(files.pid, `trap '' TERM; : >"$2.ready"; while :; do sleep 0.2; done`);
+  await writeFile(files.pid, `${process.pid}\n`);
+  await until("it ignores TERM", async () => Bun.file(`${files.pid}.ready`).exists());
+  const time = { ms: 0 };
+  const sleep = async (ms: number): Promise<void> => {
+    if (time.ms === 0) time.ms = 10_000;
+    else await Bun.sleep(ms);
+  };
+  await endMachines([files], { now: () => time.ms, sleep }, never);
+  await process.exited;
+  expect([process.signalCode, time.ms]).toEqual(["SIGKILL", 10_000]);
+});
+
+test("a machine that is still there after a KILL is an error with its process, because its disk is still in use", async () => {
+  await using folder = await scratchFolder();
+  const files = await machine(folder.path, 0);
+  await using stack = new AsyncDisposableStack();
+  const children = await Promise.all(Array.from({ length: 8 }, async () => stack.use(await standIn(files.pid))));
+  const [first, ...others] = children.map(({ pid }) => pid);
+  await writeFile(files.pid, `${first}\n`);
+  const state = { ms: 0, running: first };
+  // No process outlives a KILL here, so another one takes its place whenever somebody asks for the time.
+  const now = (): number => {
+    state.running = others.shift() ?? state.running;
+    writeFileSync(files.pid, `${state.running}\n`);
+    return state.ms;
+  };
+  const clock: Clock = { now, sleep: async () => void (state.ms += 10_000) };
+  const failure = await failureOf(endMachines([files], clock, never));
+  expect(failure).toMatchObject({ id: "engine-failed", message: `QEMU does not exit: process ${state.running}.` });
 });

@@ -1,8 +1,10 @@
-/** How paused machines continue, with a scripted monitor. */
+/** How machines pause and continue, with a scripted monitor. */
 import { expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
 import type { NodeFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
-import { resumeMachines } from "../../../../src/backend/vm/snapshots/pause-machines.ts";
+import { pauseMachines, resumeMachines } from "../../../../src/backend/vm/snapshots/pause-machines.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { startMonitor } from "./scripted-monitor.ts";
 
@@ -22,4 +24,21 @@ test.each([
   });
   await resumeMachines({ directory: scratch.path, nodes: [node] });
   expect(asked).toEqual(["migrate_cancel", ...Array.from({ length: looks }, () => "query-migrate"), "cont"]);
+});
+
+test("if one machine can't pause, the others continue, and nothing is left to do for the next command", async () => {
+  await using scratch = await scratchFolder();
+  const asked: string[] = [];
+  await using _monitor = await startMonitor(machineFiles(scratch.path, node).folder, async ({ execute }) => {
+    asked.push(execute);
+    return {};
+  });
+  const gone = { role: "agent", index: 1 } as NodeFacts;
+  const pausing = pauseMachines({ directory: scratch.path, nodes: [gone, node] }, new AbortController().signal);
+  expect(await failureOf(pausing)).toMatchObject({
+    id: "engine-failed",
+    message: expect.stringContaining('QEMU did not do "stop" for agent_1'),
+  });
+  expect(asked).toEqual(["stop", "migrate_cancel", "query-migrate", "cont"]);
+  expect(await readdir(scratch.path)).toEqual(["machines"]);
 });

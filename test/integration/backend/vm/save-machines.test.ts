@@ -24,10 +24,12 @@ interface Given {
   readonly statuses: readonly object[];
   /** What is written of the memory; undefined: nothing, because the command ended too early. */
   readonly memory?: string;
+  /** The variables of the machine's firmware, if it isn't built in. */
+  readonly variables?: string;
 }
 
 /** Saves a machine. Its clock runs a thousand times faster. */
-async function save({ statuses, memory }: Given) {
+async function save({ statuses, memory, variables }: Given) {
   const scratch = await scratchFolder();
   const [directory, folder] = [join(scratch.path, "cluster"), join(scratch.path, "snapshot")];
   const files = machineFiles(directory, node);
@@ -40,6 +42,7 @@ async function save({ statuses, memory }: Given) {
   });
   await mkdir(folder);
   await writeFile(files.disk, "the disk");
+  if (variables !== undefined) await writeFile(files.flash.variables, variables);
   const time = { ms: 0 };
   const sleep = async (ms: number): Promise<void> => {
     time.ms += 1_000 * ms;
@@ -64,6 +67,11 @@ test("the memory and the disk are saved once QEMU has written all of the memory"
     ["agent_0/disk.qcow2", 8],
     ["agent_0/memory", 10],
   ]);
+});
+
+test("the variables of a machine's own firmware are saved with it", async () => {
+  await using saved = await save({ statuses: [{ status: "completed" }], memory: "", variables: "boot order" });
+  expect(await readFile(join(saved.folder, "agent_0", "firmware-variables.qcow2"), "utf8")).toBe("boot order");
 });
 
 test.each(["failed", "cancelled"])("a QEMU whose saving has %s is an error with its own message", async (status) => {

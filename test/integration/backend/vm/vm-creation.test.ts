@@ -1,6 +1,6 @@
 /** How machines are started, and restarted if their accelerator fails, with scripts in place of QEMU. */
 import { expect, test } from "bun:test";
-import { access, chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { access, chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -40,21 +40,26 @@ case $1 in
 esac
 `;
 
-/** Two machines under kvm. They crash under the accelerator `crashes`. */
-async function startCreation(crashes: string, forced: "kvm" | undefined) {
+/** Plans two machines under kvm, for a QEMU that is this script. */
+async function openCreation(script: string, forced?: "kvm") {
   const folder = await scratchFolder();
-  for (const [name, script] of [
-    ["qemu-system-x86_64", system(crashes)],
+  for (const [name, lines] of [
+    ["qemu-system-x86_64", script],
     ["qemu-img", image],
   ] as const) {
-    await writeFile(join(folder.path, name), `#!/bin/sh\n${script}`);
+    await writeFile(join(folder.path, name), `#!/bin/sh\n${lines}`);
     await chmod(join(folder.path, name), 0o755);
   }
   const notes: string[] = [];
+  const details: string[] = [];
   const runtime = {
     environment: { PATH: `${folder.path}:/bin:/usr/bin`, XDG_CACHE_HOME: join(folder.path, "cache") },
     clock: systemClock,
-    progress: { ...silentProgress, note: (text: string) => void notes.push(text) },
+    progress: {
+      ...silentProgress,
+      note: (text: string) => void notes.push(text),
+      detail: (level: number, text: string) => void details.push(`-${"v".repeat(level)}: ${text}`),
+    },
   };
   const root = join(folder.path, "vm");
   const directory = join(root, "one-0123456789abcdef");
@@ -85,11 +90,13 @@ async function startCreation(crashes: string, forced: "kvm" | undefined) {
     },
   } as const;
   const creation = new VmCreation(plan, runtime);
-  await creation.claim({ creationId: "0123456789abcdef", directory }, never);
-  await creation.launch("ssh-ed25519 AAAA", never);
   return {
     creation,
     notes,
+    details,
+    directory,
+    claim: async () => creation.claim({ creationId: "0123456789abcdef", directory }, never),
+    launch: async () => creation.launch("ssh-ed25519 AAAA", never),
     /** The folder of the sockets that connect the machines. */
     sockets: async () => readFile(join(directory, "machines", "network", "sockets"), "utf8"),
     [Symbol.asyncDispose]: async () => {
@@ -100,6 +107,14 @@ async function startCreation(crashes: string, forced: "kvm" | undefined) {
   };
 }
 
+/** Two machines under kvm. They crash under the accelerator `crashes`. */
+async function startCreation(crashes: string, forced?: "kvm") {
+  const opened = await openCreation(system(crashes), forced);
+  await opened.claim();
+  await opened.launch();
+  return opened;
+}
+
 const isThere = async (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
@@ -107,7 +122,7 @@ const isThere = async (path: string): Promise<boolean> =>
   );
 
 test("machines that crash under kvm are restarted under tcg, once", async () => {
-  await using started = await startCreation("kvm", undefined);
+  await using started = await startCreation("kvm");
   const { creation, notes } = started;
   expect((await failureOf(creation.look())).id).toBe("machine-failed");
   const usualLimitMs = creation.loginLimitMs;
@@ -120,7 +135,7 @@ test("machines that crash under kvm are restarted under tcg, once", async () => 
 });
 
 test("running machines are not restarted, whatever else failed", async () => {
-  await using started = await startCreation("none", undefined);
+  await using started = await startCreation("none");
   expect(await started.creation.recover(loginFailed, never)).toBe(false);
   expect(started.notes).toEqual([]);
 });
@@ -132,8 +147,60 @@ test("if the user chose kvm, a crash under it is an error with a remedy", async 
   );
 });
 
+test("what cloud-init complains about is shown with -v, and the machine counts as booted", async () => {
+  await using started = await startCreation("none");
+  const { creation, details } = started;
+  const complaint = { status: 3, stdout: "status: error\nno such locale\n", stderr: "" };
+  const [first] = (await creation.look()).nodes;
+  await creation.finishBoot(first!, { run: async () => complaint }, never);
+  expect(details.at(-1)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
+});
+
+test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
+  await using opened = await openCreation(system("none"));
+  expect(opened.creation.describeRemains()).toBeUndefined();
+  await opened.claim();
+  expect(opened.creation.describeRemains()).toBe(
+    "Running virtual machines may be left. Remove them with: cluster-vm destroy --cluster-id one",
+  );
+});
+
+test.each([
+  [
+    "Unknown driver 'vvfat'",
+    "machine-not-set-up",
+    "This QEMU was built without vvfat, which gives machines their keys.",
+  ],
+  ["Could not open 'disk.qcow2'", "engine-failed", /^qemu-system-x86_64 for (?:master|agent)_0 failed: Could not open/],
+])("a QEMU that says %j is an error with the cause", async (said, id, message) => {
+  const failing = `case "$*" in *'-accel '*) echo "qemu-system-x86_64: ${said}" >&2; exit 1 ;; esac\n`;
+  await using opened = await openCreation(`${failing}${system("none")}`);
+  await opened.claim();
+  expect(await failureOf(opened.launch())).toMatchObject({
+    id,
+    message: typeof message === "string" ? message : expect.stringMatching(message),
+  });
+});
+
+test("a launch that can't record the folder of its sockets leaves none behind", async () => {
+  await using opened = await openCreation(system("none"));
+  await using temporary = await scratchFolder();
+  await opened.claim();
+  await mkdir(join(opened.directory, "machines"));
+  await writeFile(join(opened.directory, "machines", "network"), "");
+  const usual = process.env["TMPDIR"];
+  try {
+    process.env["TMPDIR"] = temporary.path;
+    expect((await failureOf(opened.launch())).message).toContain("EEXIST");
+    expect(await readdir(temporary.path)).toEqual([]);
+  } finally {
+    if (usual === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = usual;
+  }
+});
+
 test("the sockets of the private network stay until the last machine has booted", async () => {
-  await using started = await startCreation("none", undefined);
+  await using started = await startCreation("none");
   const { creation } = started;
   const sockets = await started.sockets();
   const shell = { run: async () => ({ status: 0, stdout: "", stderr: "" }) };

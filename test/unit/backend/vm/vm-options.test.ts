@@ -54,6 +54,7 @@ test("the library tells everything that is wrong at once", () => {
   expect(read).toThrow(
     /^`memory`: "1k".*; `image`: "disk.img" is not an absolute path; `linuxDistribution`: "beos-5" is not one/,
   );
+  expect(() => readVmOptions({ image: "" })).toThrow("`image`: the value is empty");
   // @ts-expect-error Not all who use the library have its types.
   expect(() => readVmOptions({ accelerator: "xen" })).toThrow('`accelerator`: "xen" is not one of kvm, hvf, tcg');
   expect(readVmOptions({ accelerator: "tcg" }).options).toMatchObject({ accelerator: "tcg" });

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { mkdir, truncate, writeFile } from "node:fs/promises";
+import { mkdir, statfs, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { diskCheck, imageCheck, memoryCheck } from "../../../../../src/backend/vm/checks/host.ts";
 import { imageFolder } from "../../../../../src/backend/vm/images/image-store.ts";
 import { defaults } from "../../../../../src/backend/vm/vm-options.ts";
+import { outcomeText } from "../../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
@@ -26,7 +27,20 @@ test("the disk is that of the nearest folder that is there", async () => {
   expect(below!.status).toBe(here!.status);
   expect(below!.message).toContain("not/yet");
   expect(below!.message).not.toContain(" 0.0 GB");
+  const { bavail, bsize } = await statfs(folder.path);
+  expect(here!.status).toBe(bavail * bsize >= 10e9 ? "pass" : "warn");
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a disk without space is a warning that says where to put the machines",
+  async () => {
+    // The kernel's own file system has no space at all.
+    expect(outcomeText(await diskCheck("/proc").run(signal))).toBe(
+      "warn: There are only 0.0 GB free at /proc, but a small cluster may need 10.0 GB. → " +
+        "Free some space, or set XDG_STATE_HOME to another folder.",
+    );
+  },
+);
 
 test("images in the cache are counted, with their sizes, and other files are not", async () => {
   await using folder = await scratchFolder();
