@@ -48,7 +48,7 @@ function openProcess({ env = {}, stdoutFailure }: Settings = {}) {
     env: { CI: "true", ...env },
     cwd: tmpdir,
     pid: 4711,
-    exitCode: undefined,
+    exitCode: undefined as number | undefined,
     kill: (_: number, signal: string) => kills.push({ signal, ...printed() }),
     stdout: slowStream(stdout, stdoutFailure),
     stderr: slowStream(stderr),
@@ -73,31 +73,27 @@ test.each([
   expect(stderr).toBe(`Error: ${problem}\nSee example --help\n[bad-usage]\n`);
 });
 
-const foundOne: Command["check"] = (_, problems) => problems.add("--one: wrong");
 const wrongFile = new ClusterError("bad-usage", "The file is wrong", { hint: "Look at it." });
+const noAnswer = new ClusterError("machine-not-set-up", "No answer");
 
 test.each([
-  ["found", foundOne, "Error: --one: wrong\nSee example work --help\n[bad-usage]\n"],
-  ["thrown", () => Promise.reject(wrongFile), "Error: The file is wrong\nLook at it.\n[bad-usage]\n"],
+  ["--one: wrong", undefined, "Error: --one: wrong\nSee example work --help\n[bad-usage]\n"],
+  [undefined, wrongFile, "Error: The file is wrong\nLook at it.\n[bad-usage]\n"],
   [
-    "thrown after another was found",
-    (...[given, problems, context]: Parameters<NonNullable<Command["check"]>>) => {
-      foundOne(given, problems, context);
-      throw wrongFile;
-    },
+    "--one: wrong",
+    wrongFile,
     "Error: 2 problems:\n  --one: wrong\n  The file is wrong\nSee example work --help\n[bad-usage]\n",
   ],
-  [
-    "hiding a fault of something else",
-    (...[given, problems, context]: Parameters<NonNullable<Command["check"]>>) => {
-      foundOne(given, problems, context);
-      throw new ClusterError("machine-not-set-up", "No answer");
-    },
-    "Error: --one: wrong\nSee example work --help\n[bad-usage]\n",
-  ],
-])("the command doesn't run if a problem is %s", async (_, check, printed) => {
+  ["--one: wrong", noAnswer, "Error: --one: wrong\nSee example work --help\n[bad-usage]\n"],
+])("after a check that finds %p and throws %p, the command doesn't run", async (problem, error, printed) => {
   const ran: string[] = [];
-  const program = programOf({ check, run: async () => void ran.push("work") });
+  const program = programOf({
+    check: (_, problems) => {
+      if (problem !== undefined) problems.add(problem);
+      if (error !== undefined) throw error;
+    },
+    run: async () => void ran.push("work"),
+  });
   const { exitCode, stderr } = await openProcess().run(program);
   expect({ exitCode, stderr, ran }).toEqual({ exitCode: 2, stderr: printed, ran: [] });
 });

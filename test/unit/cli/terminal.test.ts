@@ -50,9 +50,9 @@ test("everything but what is drawn is made printable", () => {
   expect([stdout.taken, stderr.taken]).toEqual([["a\uFFFD[2Jb\n"], ["a\x1b[2Jb\n"]]);
 });
 
-test.each([["stdout"], ["stdout", "stdout", "stderr"]] as const)(
+test.each([[["stdout"]], [["stdout", "stdout", "stderr"]]] as const)(
   "flush waits until slow readers have taken everything: %p",
-  async (...names) => {
+  async (names) => {
     const streams = { stdout: new SlowStream(), stderr: new SlowStream() };
     const terminal = open(streams);
     await terminal.flush();
