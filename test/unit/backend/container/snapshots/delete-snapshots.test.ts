@@ -36,11 +36,11 @@ test.each<[string, Given, string | undefined, number]>([
 });
 
 test("images go one at a time, children before parents; some are gone or in use, and those in use are left", async () => {
-  const [parent, child, used, gone] = ["1", "2", "3", "4"].map((digit) => digit.repeat(64)) as [string, ...string[]];
-  const left = new Set([parent, child, used, gone]);
+  const [parent, child, used, gone] = ["1".repeat(64), "2".repeat(64), "3".repeat(64), "4".repeat(64)] as const;
+  const left = new Set<string>([parent, child, used, gone]);
   const running = { now: 0, most: 0 };
-  const messageOf = (id: string | undefined): string | undefined => {
-    if (id === parent && left.has(child!)) return "image has dependent child images";
+  const messageOf = (id: string): string | undefined => {
+    if (id === parent && left.has(child)) return "image has dependent child images";
     if (id === used) return "image is in use by a container";
     return id === gone ? "no such image" : undefined;
   };
@@ -55,6 +55,6 @@ test("images go one at a time, children before parents; some are gone or in use,
     return "";
   };
   const engine = { kind: engineKinds.docker, ask: async () => [...left].join("\n"), change } as unknown as Engine;
-  expect(await removeImages(engine, "0123456789abcdef", new AbortController().signal)).toEqual([used!]);
-  expect([[...left], running.most]).toEqual([[used!], 1]);
+  expect(await removeImages(engine, "0123456789abcdef", new AbortController().signal)).toEqual([used]);
+  expect([[...left], running.most]).toEqual([[used], 1]);
 });
