@@ -45,8 +45,9 @@ const farewellMs = 1_000;
 
 /** Logs in. Rejects as `connection-failed` or `host-key-changed`, or with the signal's reason. Sends nothing to a host with another key. */
 export async function openConnection(options: ConnectionOptions, signal: AbortSignal): Promise<Connection> {
-  const { Client: Ssh2Client } = await import("ssh2");
-  const socket = await connectSocket(options, signal);
+  // The node starts its end of the connection while this machine reads the client's code.
+  const [socket, { Client: Ssh2Client }] = await Promise.all([connectSocket(options, signal), import("ssh2")]);
+  if (socket.destroyed) throw loginFailure(options, {}, undefined);
   const client = new Ssh2Client();
   const lost = new AbortController();
   const seen: ServerSeen = {};

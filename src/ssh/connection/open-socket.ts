@@ -16,13 +16,13 @@ export function openSocket({ host, port, connectTimeoutMs }: SocketTarget, signa
     const settle = (act: () => void): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      socket.removeAllListeners();
+      // A late error needs a listener, or it ends the program.
+      socket.removeAllListeners().on("error", () => {});
       act();
     };
     const fail = (reason: unknown): void =>
       settle(() => {
-        // A late error needs a listener, or it ends the program.
-        socket.on("error", () => {}).destroy();
+        socket.destroy();
         reject(reason);
       });
     const onAbort = (): void => fail(signal.reason);

@@ -1,7 +1,9 @@
 /** `run` connects to the last known address while the backend is asked. What the backend says decides until the node has proved its key. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { keepLastRecord } from "../../../src/cluster/connections/last-record.ts";
 import { runOnCluster } from "../../../src/cluster/run-on-cluster.ts";
@@ -189,6 +191,21 @@ describe.skipIf(opensshLack !== undefined)(
       const known = clusterAt(await freePort());
       expect(await run({ known, answer: () => Promise.reject(gone) })).toMatchObject({ status: gone, times: 0 });
     });
+
+    // Without the answer, silent masters would be given up after 15 s.
+    test("a cluster that is gone is reported at once if its addresses are silent", async () => {
+      const met = Promise.withResolvers<void>();
+      await using silent = createServer(() => met.resolve()).listen(0, "127.0.0.1");
+      await once(silent, "listening");
+      const cluster = clusterAt((silent.address() as AddressInfo).port);
+      const [node] = cluster.nodes;
+      const known = { ...cluster, nodes: [node!, { ...node!, id: "i-2", index: 1 }] };
+      const answer = async (): Promise<never> => {
+        await met.promise;
+        throw gone;
+      };
+      expect(await run({ known, answer })).toMatchObject({ status: gone, times: 0, wasConnecting: false });
+    }, 10_000);
 
     test.each([
       ["another creation of the same id", "fedcba9876543210"],

@@ -12,6 +12,7 @@ const request = JSON.parse(process.argv[2] ?? "") as {
   port: number;
   words: string[];
   fetches: FetchRequest[];
+  hasTestEnvironment?: boolean;
 };
 const node: NodeRecord = {
   ...destinationOf({ port: request.port, user: "root" }),
@@ -25,11 +26,11 @@ process.exitCode = await runOnNode(
   { ...exampleCluster([node], "oss"), directory: request.directory },
   {
     words: request.words,
-    missingFolderHint: "",
+    missingFolderHint: "Install the platform first.",
     node: undefined,
     login: { name: undefined, password: undefined },
     variables: {},
-    hasTestEnvironment: false,
+    hasTestEnvironment: request.hasTestEnvironment ?? false,
     checkout: undefined,
     fetches: request.fetches,
     isTerminal: false,

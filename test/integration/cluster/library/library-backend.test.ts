@@ -7,6 +7,7 @@ import type { ClusterBackend, Installation } from "../../../../src/index.ts";
 import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
 import { folderBackend } from "../../../support/folder-backend.ts";
 import { exampleArtifact } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
@@ -122,5 +123,21 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     const { folder: logs, files } = await cluster.saveLogs({ folder: join(folder, "logs") });
     expect(logs).toBe(join(folder, "logs"));
     expect(files).toContain("agent_0.install.log");
+  }, 30_000);
+
+  test("that is gone, or is no longer waited for, is not asked for logs", async () => {
+    await using fixture = await openFixture();
+    const [master] = fixture.machines.machines;
+    const said = (script: string): boolean => master!.commands.some((command) => command.includes(script));
+    const cluster = await Cluster.create(fixture.backend, { variant: "oss", publicAgents: 0 });
+    const stop = new AbortController();
+    const waiting = failureOf(cluster.waitForClusterOss({ cancelSignal: stop.signal }));
+    await until("a look at the master", () => said("e2e-readiness"));
+    stop.abort(new Error("enough"));
+    expect((await waiting).message).toBe("enough");
+    const backend = await fixture.backend.open(stop.signal);
+    await backend.remove({ id: cluster.id, creationId: "", directory: cluster.directory }, stop.signal);
+    expect((await failureOf(cluster.waitForClusterOss())).id).toBe("cluster-not-found");
+    expect(said("e2e-logs")).toBe(false);
   }, 30_000);
 });

@@ -1,0 +1,40 @@
+/** The first master knows whether its web server uses TLS, whatever the cluster's tags say. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { findWebUi, type WebUi } from "../../../src/cluster/web-ui.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../support/install-machine.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { signal } from "../../support/ssh-options.ts";
+
+/** Finds the web UI of a master that has these files, by path. */
+async function find(files: Readonly<Record<string, string>>): Promise<WebUi> {
+  await using scratch = await scratchFolder();
+  await using machines = await startMachines({ roles: ["master"] });
+  const [master] = machines.machines;
+  for (const [path, text] of Object.entries(files)) await master!.write(path, text);
+  const directory = join(scratch.path, "cluster");
+  await machines.openTo(directory);
+  const node = { ...master!.node, web: { host: "192.0.2.1", httpPort: 80, httpsPort: 8443 } };
+  const cluster = { ...exampleCluster([node], "oss"), directory };
+  return await findWebUi(cluster, { environment: {}, clock: systemClock, progress: silentProgress }, signal);
+}
+
+const installed = { "opt/cluster/etc/version.json": "{}" };
+const plain: WebUi = { url: "http://192.0.2.1/", authorityUrl: undefined };
+const encrypted: WebUi = {
+  url: "https://192.0.2.1:8443/",
+  authorityUrl: "https://192.0.2.1:8443/ca/cluster-ca.crt",
+};
+
+describe.skipIf(machinesLack !== undefined)("the web UI of a cluster whose key is here", () => {
+  test.each([
+    ["has nothing installed yet", plain, {}],
+    ["has not written its configuration yet", plain, installed],
+    ["has no TLS", plain, { ...installed, "opt/cluster/etc/bootstrap-config.json": '{"ssl_enabled": false}' }],
+    ["has TLS", encrypted, { ...installed, "opt/cluster/etc/bootstrap-config.json": '{"ssl_enabled": true}' }],
+  ])("has the right URLs if the master %s", async (_, webUi, files: Readonly<Record<string, string>>) => {
+    expect(await find(files)).toEqual(webUi);
+  });
+});
