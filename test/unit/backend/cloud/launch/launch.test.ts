@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { type LaunchLedger, launchRequest, launchRole } from "../../../../../src/backend/cloud/launch/launch.ts";
 import { readLaunches } from "../../../../../src/backend/cloud/launch/saved-requests.ts";
-import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { outage, refusal, scriptedCloud } from "../../../../support/scripted-cloud.ts";
 

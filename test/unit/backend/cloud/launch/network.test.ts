@@ -117,7 +117,8 @@ test.each([
 test("another refusal of the group keeps its own error", async () => {
   const denied = refusal("UnauthorizedOperation");
   const { api, clock } = openApi(denied, named("0123456789abcdef"));
-  expect<unknown>(await failureOf(createGroup(api, request, clock, never))).toBe(denied);
+  const error: unknown = await failureOf(createGroup(api, request, clock, never));
+  expect(error).toBe(denied);
 });
 
 const rules = { groupId: "sg-00000001", cidrs: ["192.0.2.0/24"], ports: [22, 80] };
@@ -143,5 +144,6 @@ test("rules that exist were added by the same request, whose answer was lost; an
   await openGroup(repeated.api, rules, repeated.clock, never);
   const limit = refusal("RulesPerSecurityGroupLimitExceeded");
   const refused = openApi(limit);
-  expect<unknown>(await failureOf(openGroup(refused.api, rules, refused.clock, never))).toBe(limit);
+  const error: unknown = await failureOf(openGroup(refused.api, rules, refused.clock, never));
+  expect(error).toBe(limit);
 });

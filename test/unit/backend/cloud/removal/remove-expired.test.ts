@@ -98,7 +98,8 @@ test.each([
   ["a time limit", new ClusterError("deadline-passed", "It took too long.")],
 ])("%s ends it at once", async (_, reason) => {
   const cloud = openCloud([cluster(1, "old", expired)], []);
-  expect<unknown>(await failureOf(clean(cloud, AbortSignal.abort(reason)))).toBe(reason);
+  const error: unknown = await failureOf(clean(cloud, AbortSignal.abort(reason)));
+  expect(error).toBe(reason);
   expect([cloud.machinesLeft(), cloud.told]).toEqual([[idOf(1)], []]);
 });
 
@@ -106,7 +107,8 @@ test("a bug is not taken for a refusal", async () => {
   const { machine, group } = cluster(1, "old", expired);
   const bug = new TypeError("x is not a function");
   const cloud = scriptedCloud([machine], [group], ({ action }) => (action === "TerminateInstances" ? bug : undefined));
-  expect<unknown>(await failureOf(clean(cloud))).toBe(bug);
+  const error: unknown = await failureOf(clean(cloud));
+  expect(error).toBe(bug);
 });
 
 test("machines and groups that only look like a cluster's are left alone, and named", async () => {
