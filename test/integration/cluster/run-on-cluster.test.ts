@@ -9,6 +9,7 @@ import { keepLastRecord } from "../../../src/cluster/connections/last-record.ts"
 import { runOnCluster } from "../../../src/cluster/run-on-cluster.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+import type { Checkout } from "../../../src/platform/checkout/checkout.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
 import { creationFiles } from "../../../src/system/files/creation-folder.ts";
@@ -38,6 +39,7 @@ interface Given {
   /** `ran` is the file that the command writes. */
   readonly answer: (signal: AbortSignal, ran: string) => Promise<ClusterRecord>;
   readonly node?: string;
+  readonly checkout?: Checkout;
   /** A server with other keys than the usual one. */
   readonly own?: OpensshServer;
   /** How the command ends. */
@@ -85,7 +87,7 @@ describe.skipIf(opensshLack !== undefined)(
       };
     }
 
-    async function run({ known, answer, node, own, end = "exit 7" }: Given): Promise<Ran> {
+    async function run({ known, answer, node, own, end = "exit 7", checkout }: Given): Promise<Ran> {
       await using scratch = await scratchFolder();
       const root = join(scratch.path, "cluster-e2e", "cloud", "us-west-2");
       const directoryOf = ({ creationId }: ClusterRecord): string => join(root, `demo-${creationId}`);
@@ -118,7 +120,7 @@ describe.skipIf(opensshLack !== undefined)(
             login: { name: undefined, password: undefined },
             variables: {},
             hasTestEnvironment: false,
-            checkout: undefined,
+            checkout,
             fetches: [],
             isTerminal: false,
           },
@@ -140,6 +142,8 @@ describe.skipIf(opensshLack !== undefined)(
 
     const never = (inner: AbortSignal): Promise<never> =>
       new Promise((_resolve, reject) => inner.addEventListener("abort", () => reject(inner.reason)));
+    const connectionsTo = async (to: OpensshServer): Promise<number> =>
+      (await to.log()).split("Connection from ").length - 1;
     /** Resolves when sshd has written down one more connection. */
     const nextConnection = async (to: OpensshServer): Promise<void> => {
       const before = (await to.log()).length;
@@ -271,8 +275,19 @@ describe.skipIf(opensshLack !== undefined)(
 
     test("a connection that fails is reported as such once the cluster is known to exist", async () => {
       const foreign = clusterAt(hold.other!.port);
+      const before = await connectionsTo(hold.other!);
       const changed = await run({ known: foreign, answer: async () => foreign });
       expect(changed).toMatchObject({ status: { id: "host-key-changed" }, times: 0, wasConnecting: true });
+      // One by ssh, and one to find out why it failed.
+      expect((await connectionsTo(hold.other!)) - before).toBe(2);
+    });
+
+    test("a checkout is sent only to a cluster that is known to exist", async () => {
+      const known = clusterAt(server().port);
+      const before = await connectionsTo(server());
+      const ran = await run({ known, answer: () => Promise.reject(gone), checkout: {} as Checkout });
+      expect(ran).toMatchObject({ status: gone, times: 0, wasConnecting: false });
+      expect(await connectionsTo(server())).toBe(before);
     });
 
     test("an interrupt ends the wait for both", async () => {
