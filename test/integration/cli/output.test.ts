@@ -2,7 +2,9 @@
 import { expect, test } from "bun:test";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { commandHelp } from "../../../src/cli/help/help.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { example, greet } from "./example-program.ts";
 import { runExample, runOnTerminal, runShell, startExample } from "./start-example.ts";
 
 // Shows R87.
@@ -176,6 +178,15 @@ test.each([
   expect(exitCode).toBe(0);
   // The result begins a line, also after an answer without a line break.
   expect(shown).toEndWith(`\r\n${meaning}\r\n`);
+});
+
+test.each([
+  [60, 60],
+  [200, 100],
+])("on a terminal of %d columns, help is %d columns wide", async (columns, width) => {
+  const { shown, exitCode } = await runOnTerminal(["greet", "--help"], {}, {}, columns);
+  expect(exitCode).toBe(0);
+  expect(shown.replaceAll("\r\n", "\n")).toBe(commandHelp(example, greet, width));
 });
 
 test("on a terminal, progress is drawn live, and its final lines stay", async () => {

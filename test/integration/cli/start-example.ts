@@ -74,11 +74,12 @@ export async function runShell(line: string, own: Readonly<Record<string, string
   return await follow(Bun.spawn(["bash", "-c", line], { stdin: "pipe", stdout: "pipe", stderr: "pipe", env })).ended();
 }
 
-/** Runs it on a terminal of 60 columns. `typed` maps an output to the input that follows it. */
+/** Runs it on a terminal. `typed` maps an output to the input that follows it. */
 export async function runOnTerminal(
   argv: readonly string[],
   typed: Readonly<Record<string, string>> = {},
   own: Readonly<Record<string, string>> = {},
+  cols = 60,
 ): Promise<Pick<Ended, "exitCode" | "signal"> & { readonly shown: string }> {
   const shown: string[] = [];
   const answers = new Map(Object.entries(typed));
@@ -86,7 +87,7 @@ export async function runOnTerminal(
   const child = Bun.spawn([process.execPath, program, ...argv], {
     env: environment({ TERM: "xterm-256color", ...own }),
     terminal: {
-      cols: 60,
+      cols,
       rows: 24,
       data: (terminal, bytes) => {
         shown.push(Buffer.from(bytes).toString());

@@ -74,8 +74,13 @@ async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFact
 
 async function checkInotify(platform: NodeJS.Platform): Promise<Outcome> {
   if (platform !== "linux") return skip("Not checked: the engine runs in a virtual machine.");
-  const limit = Number(await readFile(inotifyFile, "utf8").catch(() => "NaN"));
-  if (Number.isNaN(limit)) return skip(`Not checked: cannot read ${inotifyFile}.`);
+  return judgeInotify(await readFile(inotifyFile, "utf8").catch(() => undefined));
+}
+
+/** `instances` is the content of the kernel's file; undefined if it can't be read. */
+export function judgeInotify(instances: string | undefined): Outcome {
+  if (instances === undefined) return skip(`Not checked: cannot read ${inotifyFile}.`);
+  const limit = Number(instances);
   if (limit >= usualInotifyInstances) return pass(`${limit} instances per user`);
   return warn(
     `${limit} inotify instances per user are enough for only about ${Math.floor(limit / 6)} nodes.`,

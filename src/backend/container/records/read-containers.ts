@@ -148,8 +148,7 @@ function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeC
     role: parseRole(texts.role),
     index: parseIndex(texts.index),
   };
-  const reach =
-    texts.reach === undefined ? "direct" : (["direct", "published"] as const).find((one) => one === texts.reach);
+  const reach = (["direct", "published"] as const).find((one) => one === texts.reach);
   const known = complete({ kind: "label", names: labelNames, texts }, required, { reach });
   if (typeof known === "string") return known;
   if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id)) return "its id is malformed";

@@ -56,6 +56,7 @@ interface SavedVolume extends Part {
 export interface SavedNode extends SavedImage {
   readonly image: string;
   readonly address: string;
+  readonly counts: Counts;
   readonly settings: NodeSettings;
   /** Absent if its volumes were empty. */
   readonly volume: string | undefined;
@@ -108,7 +109,7 @@ function completeNodes({ images, volumes }: Pick<SavedSnapshot, "images" | "volu
     if (name === undefined || address === undefined || settings === undefined) return undefined;
     return volume === undefined && volumeKilobytes > 0
       ? undefined
-      : { ...image, image: name, address, settings, volume };
+      : { ...image, image: name, address, counts, settings, volume };
   });
   const complete = nodes.filter((node) => node !== undefined);
   return complete.length === nodes.length ? complete : undefined;

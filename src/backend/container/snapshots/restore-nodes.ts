@@ -53,7 +53,7 @@ function launchPlan(engine: Engine, { system }: RestorePlan, node: SavedNode): L
   const { role: _, index: __, ...labels } = node.labels;
   return {
     clusterId: node.clusterId,
-    counts: node.counts ?? { master: 0, agent: 0, public_agent: 0 },
+    counts: node.counts,
     options: node.settings,
     image: node.image,
     reach: node.reach,

@@ -78,6 +78,8 @@ test.each([
   ["podman machine", { distribution: { distribution: "fedora", variant: "coreos" } }, "virtual-machine"],
   ["a service of this machine", { hostname: hostname(), kernel: release() }, "here"],
   ["a service elsewhere", { hostname: "elsewhere", kernel: "6.1.0-28-amd64" }, "elsewhere"],
+  ["a service elsewhere with this machine's name", { hostname: hostname(), kernel: "6.1.0-far" }, "elsewhere"],
+  ["a service elsewhere with this machine's kernel", { hostname: "elsewhere", kernel: release() }, "elsewhere"],
 ])("where a Podman runs that is asked through %s is told by what it says of its machine", (_, host, location) => {
   expect(podmanWith({ serviceIsRemote: true, ...host }).location as string).toBe(location);
 });
@@ -159,6 +161,36 @@ test.each([
   ["", "Alpine Linux"],
 ])("on a Mac, a Docker at %j runs in a virtual machine", async (address, system) => {
   expect(await reachFromMac(address, system)).toBe("published");
+});
+
+test("on a Mac, a Docker that can't tell its address runs in a virtual machine", async () => {
+  const ask: Engine["ask"] = async ({ accepts }) => {
+    if (accepts?.("unknown command: docker context") !== true) throw new Error("docker context failed");
+    return Promise.resolve("");
+  };
+  const facts = docker.readFacts({ OperatingSystem: "Alpine Linux" });
+  expect(await findReach({ ...engine(docker), ask }, facts, "darwin", neverAborted)).toBe("published");
+});
+
+test.each([
+  ["127.0.0.1", "direct"],
+  ["fd00::1 127.0.0.1", "direct"],
+  ["", "direct"],
+])("on Linux, a Docker whose bridge has the address %j is on this machine", async (gateway, reach) => {
+  const ask: Engine["ask"] = async ({ accepts }) => {
+    if (gateway === "" && accepts?.("no such network") !== true) throw new Error("docker network failed");
+    return Promise.resolve(`${gateway} `);
+  };
+  const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
+  expect(await findReach({ ...engine(docker), ask }, facts, "linux", neverAborted)).toBe(reach as "direct");
+});
+
+test("on Linux, a Docker whose bridge is none of this machine's is refused plainly", async () => {
+  const asking = { ...engine(docker), ask: async () => Promise.resolve("192.0.2.1 ") };
+  const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
+  expect((await failureOf(findReach(asking, facts, "linux", neverAborted))).message).toBe(
+    "Docker runs on another machine: the address of its bridge, 192.0.2.1, is not an address of this machine.",
+  );
 });
 
 test.each(["ssh://me@far.example", "tcp://192.0.2.1:2376", "https://far.example:2376"])(

@@ -44,6 +44,11 @@ test.each([
       cause: "runtime",
     },
   ],
+  [
+    "a builder on a terminal, a step of 60 characters",
+    `Step 2/3 : RUN ${"x".repeat(56)}\r\n  E: Unable to locate package nothing \r\n`,
+    { reason: "E: Unable to locate package nothing", step: `RUN ${"x".repeat(56)}`, cause: "unknown" },
+  ],
   ["nothing at all", "", { reason: undefined, step: undefined, cause: "unknown" }],
 ] as const)("of %s the reason, the step and the cause are told", (_, output, expected) => {
   expect(readBuildFailure(output)).toEqual(expected);

@@ -5,8 +5,14 @@ import { obtainNodeImage } from "../../../../../src/backend/container/launch/nod
 import { ClusterError } from "../../../../../src/errors.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { recordingProgress } from "../../../../support/recording-progress.ts";
 
-const image = { name: "nodes:1", isPresent: false, containerfile: "FROM debian:12\n" };
+const own = { name: "nodes:1", isPresent: false };
+const image = { ...own, containerfile: "FROM debian:12\n" };
+
+type EngineRequest = Parameters<Engine["ask"]>[0];
+const engineWith = (ask: (request: EngineRequest) => Promise<string>): Engine =>
+  ({ kind: engineKinds.docker, ask }) as unknown as Engine;
 
 /** An engine whose builds print this and fail. */
 const failing = (output: string): Engine =>
@@ -44,23 +50,57 @@ test("an image that the engine already has is neither built nor pulled", async (
 });
 
 test.each([
-  [image.containerfile, "Build the node image", ["build", "--force-rm", "--tag=nodes:1", "-"]],
-  [undefined, "Pull the node image", ["pull", "nodes:1"]],
-])("an image with the recipe %j is obtained in the step %j", async (containerfile, title, words) => {
-  const [titles, commands]: [string[], unknown[]] = [[], []];
-  const engine = {
-    kind: engineKinds.docker,
-    ask: async (request: { readonly words: readonly string[] }) => void commands.push(request.words),
-  } as unknown as Engine;
-  const progress = {
-    ...silentProgress,
-    start: (...given: Parameters<typeof silentProgress.start>) => {
-      titles.push(given[0]);
-      return silentProgress.start(...given);
-    },
+  [image, "Build the node image", { words: ["build", "--force-rm", "--tag=nodes:1", "-"], stdin: "FROM debian:12\n" }],
+  [own, "Pull the node image", { words: ["pull", "nodes:1"], stdin: undefined }],
+])("the image %j is obtained in the step %j", async (wanted, title, { words, stdin }) => {
+  const commands: EngineRequest[] = [];
+  const ask = async (request: EngineRequest): Promise<string> => {
+    commands.push(request);
+    request.onOutput?.(`Step 1/2 : ${"x".repeat(60)}\n`);
+    request.onOutput?.("\n");
+    request.onOutput?.("Step 2/2\n ---> 0123\n\n");
+    return Promise.resolve("");
   };
-  const { name, isPresent } = image;
-  const wanted = containerfile === undefined ? { name, isPresent } : image;
-  await obtainNodeImage(engine, wanted, progress, new AbortController().signal);
-  expect([titles, commands]).toEqual([[title], [words]]);
+  const { progress, steps, updates } = recordingProgress();
+  const details: string[] = [];
+  const detail = (level: number, text: string): void => void details.push(`-${"v".repeat(level)}: ${text}`);
+  await obtainNodeImage(engineWith(ask), wanted, { ...progress, detail }, new AbortController().signal);
+  expect(steps).toEqual([`${title} nodes:1: done`]);
+  expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
+  expect(commands[0]?.stdin?.toString()).toBe(stdin);
+  expect(updates).toEqual([`Step 1/2 : ${"x".repeat(49)}`, "---> 0123"]);
+  expect(details[2]).toBe("-vvv: Step 2/2\n ---> 0123");
+});
+
+test("an image that can't be pulled is an error with the engine's message, and the step has failed", async () => {
+  const { progress, steps } = recordingProgress();
+  const ask = async (): Promise<string> => {
+    throw new ClusterError("engine-failed", "docker pull failed: denied.", { facts: { status: 1 } });
+  };
+  const failure = await failureOf(obtainNodeImage(engineWith(ask), own, progress, new AbortController().signal));
+  expect(failure).toMatchObject({
+    id: "image-not-found",
+    message: "There is no image nodes:1: docker pull failed: denied.",
+    hint: "Run docker images to see the images on this machine.",
+    facts: { status: 1, image: "nodes:1" },
+  });
+  expect(steps).toEqual(["Pull the node image nodes:1: failed"]);
+});
+
+test.each([image, own])("a failure of another kind is shown as it is: %j", async (wanted) => {
+  const slow = new ClusterError("deadline-passed", "docker exceeded its limit of 1200 s.");
+  const ask = async (): Promise<string> => Promise.reject(slow);
+  expect(await failureOf(obtainNodeImage(engineWith(ask), wanted, silentProgress, new AbortController().signal))).toBe(
+    slow,
+  );
+});
+
+test("an interrupt is not explained as a failed build", async () => {
+  const interrupted = new AbortController();
+  const ask = async (): Promise<string> => {
+    interrupted.abort(new Error("interrupted"));
+    throw new ClusterError("engine-failed", "docker build failed.");
+  };
+  const failure = await failureOf(obtainNodeImage(engineWith(ask), image, silentProgress, interrupted.signal));
+  expect(failure.message).toBe("interrupted");
 });

@@ -43,6 +43,7 @@ test.each([
     "its label cluster-e2e.creation-id is malformed",
     { Config: { Labels: { ...labels, [labelNames.creationId]: "x/../../../.ssh" } } },
   ],
+  ["its label cluster-e2e.reach is malformed", { Config: { Labels: { ...labels, [labelNames.reach]: "elsewhere" } } }],
   ["its label cluster-e2e.role is missing, its label cluster-e2e.index is missing", { Config: { Labels: shared } }],
 ])("a container is left alone when %s", (why, change) => {
   const shown = "Name" in change ? change.Name.slice(1) : "cluster-e2e-default-master_0";
@@ -57,6 +58,29 @@ test("a container in a network that only has the right name is left alone", () =
     `network ${name}: its name is not the name of its cluster's network`,
     "container cluster-e2e-default-master_0: it is not in the network of the cluster in its labels",
   ]);
+});
+
+const mount = { Type: "volume", Name: "a1b2-c.d_e", Destination: "/var/lib/docker" };
+
+test("a node's volumes are those whose names and paths can be words of a command", () => {
+  const foreign = [
+    { ...mount, Type: "bind", Name: undefined },
+    { ...mount, Name: "--privileged" },
+    { ...mount, Name: "/etc" },
+    { ...mount, Name: "" },
+    { ...mount, Name: ["a1b2"] },
+    { ...mount, Destination: "relative" },
+    { ...mount, Destination: "/a:/b" },
+    { ...mount, Destination: "/" },
+    { ...mount, Destination: ["/a"] },
+    "volume",
+    null,
+  ];
+  const read = (mounts: unknown) =>
+    readContainers({ containers: [{ ...container, Mounts: mounts }], networks: [network] }).containers[0]?.volumes;
+  expect(read([...foreign, mount])).toEqual([{ name: "a1b2-c.d_e", path: "/var/lib/docker" }]);
+  for (const one of foreign) expect(read([one])).toEqual([]);
+  expect(read("none")).toEqual([]);
 });
 
 test("what the engine tells in no known form is nobody's", () => {

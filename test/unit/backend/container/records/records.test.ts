@@ -90,14 +90,21 @@ test("reads a cluster back from labels, its nodes in order, at their own address
 });
 
 test("where ports are published, they are the way in, and the node has no public address", () => {
-  const ports = { "22/tcp": [{ HostPort: "32768" }], "80/tcp": [{ HostPort: "32769" }], "443/tcp": null };
+  const ports = {
+    "22/tcp": [{ HostPort: "32768" }],
+    "80/tcp": [{ HostPort: "32769" }],
+    "443/tcp": [{ HostPort: "32770" }],
+  };
   const [node] = read(container({ ports, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
   expect(node).toMatchObject({
     publicAddress: undefined,
     privateAddress: "172.18.0.2",
     ssh: { host: "127.0.0.1", port: 32768 },
-    web: { host: "127.0.0.1", httpPort: 32769, httpsPort: 0 },
+    web: { host: "127.0.0.1", httpPort: 32769, httpsPort: 32770 },
   });
+  const none = { ...ports, "80/tcp": null, "443/tcp": [] };
+  const [closed] = read(container({ ports: none, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
+  expect(closed!.web).toEqual({ host: "127.0.0.1", httpPort: 0, httpsPort: 0 });
   const [early] = read(container({ ports: {}, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
   expect(early!.ssh.host).toBe("");
 });
@@ -146,9 +153,11 @@ test("a network alone is a cluster without nodes", () => {
   expect(clusters).toMatchObject([{ id: "default", creationId: first, state: "incomplete", nodes: [] }]);
 });
 
-test("two creations of one id are two clusters", () => {
+test("two creations of one id are two clusters, the older one first", () => {
   const clusters = read(container({}), container({ creationId: second }));
   expect(clusters.map(({ creationId }) => creationId)).toEqual([first, second]);
+  const older = { ...container({ creationId: second }), Created: "2025-12-31T00:00:00Z" };
+  expect(read(container({}), older).map(({ creationId }) => creationId)).toEqual([second, first]);
 });
 
 test("what a create that was cut short never started is over, and what it started runs", () => {

@@ -10,12 +10,12 @@ import { clusterId, creationId, SnapshotEngine } from "./snapshot-engine.ts";
 
 const never = new AbortController().signal;
 
-async function openCluster() {
+async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0] = {}) {
   const folder = await scratchFolder();
   const root = join(folder.path, "docker");
   const { progress, steps } = recordingProgress();
   const clock = { now: () => 0, sleep: async () => {} };
-  const memory = new SnapshotEngine();
+  const memory = new SnapshotEngine(given);
   const { engine, containers, images, changes } = memory;
   const directory = join(root, `${clusterId}-${creationId}`);
   const cluster = { id: clusterId, creationId, directory } as ClusterRecord;
@@ -59,6 +59,26 @@ test("a snapshot saves every node, and a restore replaces them all at their addr
   expect(existsSync(cluster.lock)).toBeFalse();
 });
 
+test("a snapshot holds what is in the nodes' volumes, and helpers with the nodes' rights copy it there and back", async () => {
+  await using cluster = await openCluster({ hasVolumes: true });
+  await cluster.create("installed");
+  expect(await cluster.list()).toMatchObject([{ sizeBytes: 2 * (1_500 + 4 * 1024), isComplete: true }]);
+  expect(cluster.memory.volumes.size).toBe(2);
+  await cluster.restore("installed");
+  const helpers = cluster.memory.runs.filter((words) => words.includes("--entrypoint=/bin/sh"));
+  expect(helpers).toHaveLength(4);
+  for (const words of helpers)
+    expect(words).toEqual(expect.arrayContaining(["--privileged", ...cluster.memory.engine.kind.systemWords]));
+  await cluster.delete("installed");
+  expect([cluster.images.size, cluster.memory.volumes.size]).toEqual([0, 0]);
+});
+
+test("what the engine permits is tested with the image of a node, even of the only one", async () => {
+  await using cluster = await openCluster({ agents: 0 });
+  await cluster.create("installed");
+  expect(cluster.memory.runs.map((words) => words.at(-1))).toEqual(["cd".repeat(32)]);
+});
+
 test("a name can't be used twice, and an unknown name is not found", async () => {
   await using cluster = await openCluster();
   await cluster.create("installed");
@@ -95,6 +115,13 @@ test("a save that fails leaves no images, and the nodes continue", async () => {
   expect(cluster.steps).toEqual(["Save file systems: failed"]);
 });
 
+test("a save of which a part is lost is an error, and leaves nothing", async () => {
+  await using cluster = await openCluster();
+  cluster.memory.ignored = /^tag .*agent/;
+  expect(await failureOf(cluster.create("installed"))).toMatchObject({ id: "snapshot-unusable" });
+  expect([cluster.images.size, cluster.steps]).toEqual([0, ["Save file systems: failed"]]);
+});
+
 test("a snapshot that lacks a node is not restored, and can be made again under its name", async () => {
   await using cluster = await openCluster();
   await cluster.create("installed");
@@ -104,8 +131,11 @@ test("a snapshot that lacks a node is not restored, and can be made again under 
   const before = [...cluster.containers.keys()];
   expect(await failureOf(cluster.restore("installed"))).toMatchObject({ id: "snapshot-unusable" });
   expect([...cluster.containers.keys()]).toEqual(before);
+  cluster.changes.length = 0;
   await cluster.create("installed");
   expect(await cluster.list()).toMatchObject([{ name: "installed", isComplete: true }]);
+  // The rest of it goes first: the new snapshot must not contain any of it.
+  expect(cluster.changes.indexOf("untag")).toBeLessThan(cluster.changes.indexOf("commit"));
 });
 
 test("nodes that can't be removed are left as they are, and the restore says which", async () => {

@@ -8,15 +8,18 @@ const volumes = [{ name: "a1b2", path: "/var/lib/docker" }];
 
 test("the helper gets the node's own volumes and no folder of this machine", async () => {
   const commands: (readonly string[])[] = [];
-  const engine = {
-    change: async ({ words }: { readonly words: readonly string[] }) => {
-      commands.push(words);
-      return Promise.resolve("4");
-    },
-  } as unknown as Engine;
+  const limits: (number | undefined)[] = [];
+  const change: Engine["change"] = async ({ words, limitMs }) => {
+    commands.push(words);
+    if (words[0] === "run") limits.push(limitMs);
+    return Promise.resolve("4");
+  };
+  const engine = { change } as unknown as Engine;
   await saveVolumes(engine, { ...node, imageId: "image", volumes }, { snapshot: "installed", rights: [] });
   const saved = { ...node, image: "image", volume: "saved" } as unknown as SavedNode;
   await refillVolumes(engine, { volumes }, { node: saved, rights: [] });
+  // To copy much takes longer than what engines do otherwise.
+  expect(limits).toEqual([1_800_000, 1_800_000]);
   const mounts = commands.flat().filter((word) => /^--(?:volume|mount)/.test(word));
   expect(mounts).toEqual([
     "--volume=a1b2:/cluster-e2e-node/var/lib/docker:ro",
@@ -45,4 +48,10 @@ test.each([
   );
   expect(saved).toBe(kilobytes);
   expect(commands.includes("volume rm")).toBe(isRemoved);
+});
+
+test("a node whose volumes were empty gets none of them back", async () => {
+  const change = async (): Promise<string> => Promise.reject(new Error("nothing is to be copied"));
+  const saved = { ...node, image: "image", volume: undefined } as unknown as SavedNode;
+  await refillVolumes({ change } as unknown as Engine, { volumes }, { node: saved, rights: [] });
 });

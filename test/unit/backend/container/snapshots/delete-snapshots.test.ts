@@ -1,24 +1,60 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { deleteAllSnapshots } from "../../../../../src/backend/container/snapshots/delete-snapshots.ts";
+import { deleteAllSnapshots, removeImages } from "../../../../../src/backend/container/snapshots/delete-snapshots.ts";
 
-/** Deletes the snapshots on an engine that has these images without a name, all of them in use. */
-async function deleteWith(images: readonly string[]) {
-  const engine = {
-    kind: engineKinds.docker,
-    ask: async ({ words }: { readonly words: readonly string[] }) =>
-      words.includes("--filter=dangling=true") ? images.join("\n") : "",
-    change: async () => "",
-  } as unknown as Engine;
-  const time = { nowMs: 0 };
-  const clock = { now: () => time.nowMs, sleep: async (ms: number) => void (time.nowMs += ms) };
-  return deleteAllSnapshots(engine, { creationId: "0123456789abcdef" }, clock, new AbortController().signal);
+interface Given {
+  /** Images without a name, all of them in use. */
+  readonly images: readonly string[];
+  /** When the engine no longer has them. */
+  readonly untilMs?: number;
+  readonly fails?: boolean;
 }
 
-test.each([
-  [[], undefined],
-  [["1".repeat(64), "2".repeat(64)], "Left behind: 2 images of its snapshots."],
-])("with the images %j, it says what is left: %p", async (images, left) => {
-  expect(await deleteWith(images)).toEqual(left as string);
+/** Deletes all snapshots. Resolves with what is left, and the time that it took. */
+async function deleteWith({ images, untilMs = Infinity, fails = false }: Given) {
+  const time = { nowMs: 0 };
+  const ask: Engine["ask"] = async ({ words }) => {
+    if (fails) throw new Error("docker images failed");
+    return words.includes("--filter=dangling=true") && time.nowMs < untilMs ? images.join("\n") : "";
+  };
+  const engine = { kind: engineKinds.docker, ask, change: async () => "" } as unknown as Engine;
+  const clock = { now: () => time.nowMs, sleep: async (ms: number) => void (time.nowMs += ms) };
+  const name = { creationId: "0123456789abcdef" };
+  return [await deleteAllSnapshots(engine, name, clock, new AbortController().signal), time.nowMs];
+}
+
+const images = ["1".repeat(64), "2".repeat(64)];
+
+test.each<[string, Given, string | undefined, number]>([
+  ["are none", { images: [] }, undefined, 0],
+  ["are gone after two pauses", { images, untilMs: 600 }, undefined, 600],
+  ["stay", { images }, "Left behind: 2 images of its snapshots.", 15_000],
+  ["can't be listed", { images, fails: true }, "Left behind: snapshots (docker images failed).", 15_000],
+])("if images of snapshots %s, that is what is left after some seconds", async (_, given, left, ms) => {
+  expect(await deleteWith(given)).toEqual([left, ms]);
+});
+
+test("images go one at a time, children before parents; some are gone or in use, and those in use are left", async () => {
+  const [parent, child, used, gone] = ["1".repeat(64), "2".repeat(64), "3".repeat(64), "4".repeat(64)] as const;
+  const left = new Set<string>([parent, child, used, gone]);
+  const running = { now: 0, most: 0 };
+  const messageOf = (id: string): string | undefined => {
+    if (id === parent && left.has(child)) return "image has dependent child images";
+    if (id === used) return "image is in use by a container";
+    return id === gone ? "no such image" : undefined;
+  };
+  const change: Engine["change"] = async ({ words, accepts }) => {
+    running.most = Math.max(running.most, ++running.now);
+    await Bun.sleep(0);
+    running.now -= 1;
+    const id = words.at(-1) ?? "";
+    const message = messageOf(id);
+    if (message !== undefined && accepts?.(`Error: ${message}`) !== true) throw new Error(message);
+    if (message === undefined || id === gone) left.delete(id);
+    return "";
+  };
+  const engine = { kind: engineKinds.docker, ask: async () => [...left].join("\n"), change } as unknown as Engine;
+  expect(await removeImages(engine, "0123456789abcdef", new AbortController().signal)).toEqual([used]);
+  expect([[...left], running.most]).toEqual([[used], 1]);
 });

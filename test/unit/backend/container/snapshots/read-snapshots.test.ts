@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
-import { toSnapshots } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
+import { createdAt, toSnapshots } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
 import { hostileTexts } from "../../../../support/hostile-text.ts";
 
 const creationId = "0123456789abcdef";
@@ -53,7 +53,22 @@ test("an image or volume whose name is not that of its labels is left alone", ()
   expect(toSnapshots([{ ...image(), RepoTags: ["registry.example.com/innocent:1"] }], [])).toEqual([]);
 });
 
-test("snapshots are sorted by age", () => {
+test("a snapshot without a readable size of its volumes has none, and a node that was published is so again", () => {
+  const changed = image({ volumeSize: "much", reach: "published" });
+  expect(toSnapshots([changed], [])[0]!.nodes).toMatchObject([
+    { volumeKilobytes: 0, volume: undefined, reach: "published" },
+  ]);
+});
+
+test("snapshots are sorted by age; one without images has no age, and comes first", () => {
+  const [onlyVolume] = toSnapshots([], [volume]);
+  expect(createdAt(onlyVolume!)).toBeUndefined();
+  const draft = {
+    ...volume,
+    Name: volume.Name.replace("installed", "z"),
+    Labels: labelled({ ...part, snapshot: "z" }),
+  };
+  expect(toSnapshots([image()], [volume, draft]).map(({ name }) => name)).toEqual(["z", "installed"]);
   const later = { ...image({ snapshot: "a" }, "a"), Created: "2026-01-02T00:00:00Z" };
   expect(toSnapshots([later, image()], [volume]).map(({ name }) => name)).toEqual(["installed", "a"]);
 });

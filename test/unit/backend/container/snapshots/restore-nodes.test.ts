@@ -25,7 +25,7 @@ const saved = (index: number, address: string): SavedNode =>
   }) as unknown as SavedNode;
 
 /** An engine that gives containers these addresses, by the node's index. */
-function engineWith(addresses: readonly string[]) {
+function engineWith(addresses: readonly string[], grantsAddresses = false) {
   const started: string[] = [];
   const starting = { now: 0, most: 0 };
   const describe = (index: number) => ({
@@ -48,7 +48,7 @@ function engineWith(addresses: readonly string[]) {
     },
   });
   const engine = {
-    kind: { ...engineKinds.docker, grantsAddresses: false },
+    kind: { ...engineKinds.docker, grantsAddresses },
     ask: async ({ words }: { readonly words: readonly string[] }) =>
       words[0] === "ps"
         ? addresses.map((_, index) => idOf(index)).join("\n")
@@ -73,11 +73,24 @@ const restore = (engine: Engine, nodes: readonly SavedNode[]) =>
     new AbortController().signal,
   );
 
-test("nodes start one after the other, in the order of their addresses, since the engine assigns these in turn", async () => {
-  const { engine, started, starting } = engineWith(["172.18.0.10", "172.18.0.9"]);
-  await restore(engine, [saved(0, "172.18.0.10"), saved(1, "172.18.0.9")]);
-  expect(started).toEqual([idOf(1), idOf(0)]);
-  expect(starting.most).toBe(1);
+test.each([
+  ["172.18.0.10", "172.18.0.9"],
+  ["172.18.1.2", "172.18.0.9"],
+  ["172.19.0.2", "172.18.255.9"],
+])(
+  "nodes start one after the other, %s after %s, since the engine assigns addresses in turn",
+  async (later, sooner) => {
+    const { engine, started, starting } = engineWith([later, sooner]);
+    await restore(engine, [saved(0, later), saved(1, sooner)]);
+    expect(started).toEqual([idOf(1), idOf(0)]);
+    expect(starting.most).toBe(1);
+  },
+);
+
+test("nodes of an engine that grants addresses start at once", async () => {
+  const { engine, starting } = engineWith(["10.89.0.2", "10.89.0.3"], true);
+  await restore(engine, [saved(0, "10.89.0.2"), saved(1, "10.89.0.3")]);
+  expect(starting.most).toBe(2);
 });
 
 test("a node that gets another address than in the snapshot is an error that names it", async () => {

@@ -28,7 +28,7 @@ async function save(failing: string) {
     defer: (words: readonly string[]) => ({
       run: async () => {
         commands.push(words[0] ?? "");
-        return { status: failing === "unpause" ? 1 : 0, stderr: "no such container" };
+        return { status: failing === "unpause" ? 1 : 0, stderr: "no such container\n" };
       },
     }),
   } as unknown as Engine;

@@ -8,6 +8,8 @@ type Labels = Readonly<Record<string, string>>;
 
 interface Container {
   readonly labels: Labels;
+  /** The name of its volume, if it has one. */
+  readonly volume: string | undefined;
   readonly address: string;
   status: string;
 }
@@ -16,7 +18,6 @@ export const clusterId = "default";
 export const creationId = "0123456789abcdef";
 const network = `cluster-e2e-${clusterId}-${creationId}`;
 const own: Labels = { [labelNames.clusterId]: clusterId, [labelNames.creationId]: creationId };
-const counts: Labels = { [labelNames.counts]: "master=1 agent=1 public_agent=0" };
 
 const valueOf = (words: readonly string[], option: string): string =>
   words.find((word) => word.startsWith(`${option}=`))?.slice(option.length + 1) ?? "";
@@ -28,10 +29,17 @@ export class SnapshotEngine {
   readonly containers = new Map<string, Container>();
   /** The labels of each image, by its name. */
   readonly images = new Map<string, Labels>();
+  /** The labels of each volume of a snapshot, by its name. */
+  readonly volumes = new Map<string, Labels>();
   /** All commands that change something. */
   readonly changes: string[] = [];
+  /** The words of all containers that run a command and end. */
+  readonly runs: (readonly string[])[] = [];
   /** The command that fails. */
   failing = "";
+  /** Commands that have no effect. */
+  ignored: RegExp | undefined;
+  readonly #counts: Labels;
   readonly engine = {
     kind: engineKinds.podman,
     option: "",
@@ -42,12 +50,14 @@ export class SnapshotEngine {
     }),
   } as unknown as Engine;
 
-  constructor() {
+  constructor({ agents = 1, hasVolumes = false } = {}) {
+    this.#counts = { [labelNames.counts]: `master=1 agent=${agents} public_agent=0` };
     const settings = { [labelNames.settings]: JSON.stringify({ volumes: [] }) };
-    for (const [place, role] of ["master", "agent"].entries()) {
+    for (const [place, role] of ["master", "agent"].slice(0, 1 + agents).entries()) {
       const node = { [labelNames.role]: role, [labelNames.index]: "0" };
-      const labels = { ...own, ...counts, ...settings, ...node };
-      this.containers.set(idOf(place), { labels, address: `10.89.0.${place + 2}`, status: "running" });
+      const labels = { ...own, ...this.#counts, ...settings, ...node };
+      const volume = hasVolumes ? `volume-${place}` : undefined;
+      this.containers.set(idOf(place), { labels, volume, address: `10.89.0.${place + 2}`, status: "running" });
     }
   }
 
@@ -55,7 +65,12 @@ export class SnapshotEngine {
     const [command = "", next] = words;
     if (command === "info") return JSON.stringify({ host: { cgroupVersion: "v2" }, version: { Version: "4.9.3" } });
     if (command === "ps") return [...this.containers.keys()].join("\n");
+    const networkFacts = { id: "ab".repeat(32), name: network, labels: { ...own, ...this.#counts } };
     if (command === "network") return next === "ls" ? network : JSON.stringify([networkFacts]);
+    if (command === "volume")
+      return next === "ls"
+        ? [...this.volumes.keys()].join("\n")
+        : JSON.stringify([...this.volumes].map(describeVolume));
     if (command === "container") return JSON.stringify([...this.containers].map(describeContainer));
     if (command === "images") return words.includes("--filter=dangling=true") ? "" : this.#imageIds().join("\n");
     if (command === "image") return JSON.stringify([...this.images].map(describeImage));
@@ -69,6 +84,8 @@ export class SnapshotEngine {
   async #change(words: readonly string[]): Promise<string> {
     const [command = "", ...rest] = words;
     this.changes.push(command);
+    if (command === "run") this.runs.push(rest);
+    if (this.ignored?.test(words.join(" ")) === true) return "";
     if (command === this.failing) throw new ClusterError("engine-failed", "It failed.");
     const [first = "", second = ""] = rest;
     const last = rest.at(-1) ?? "";
@@ -79,22 +96,30 @@ export class SnapshotEngine {
     if (command === "tag") this.images.set(second, this.images.get(first) ?? {});
     if (command === "untag") this.images.delete(first);
     if (command === "rm") this.containers.delete(last);
+    if (command === "volume" && first === "create") this.volumes.set(last, labelsOf(rest));
+    if (command === "volume" && first === "rm") this.volumes.delete(last);
     if (command === "start") this.containers.get(first)!.status = "running";
-    return command === "create" ? this.#create(rest) : "";
+    if (command === "create") return this.#create(rest);
+    // The size of what a helper has copied.
+    return command === "run" ? "4\n" : "";
   }
 
   #create(words: readonly string[]): string {
     const id = idOf(this.containers.size + 7);
-    const labels = toLabels(words.flatMap((word) => /^--label=(.*)$/s.exec(word)?.[1] ?? []));
-    this.containers.set(id, { labels, address: valueOf(words, "--ip"), status: "created" });
+    const labels = labelsOf(words);
+    const volume = this.volumes.size > 0 ? `new-${id}` : undefined;
+    this.containers.set(id, { labels, volume, address: valueOf(words, "--ip"), status: "created" });
     return id;
   }
 }
 
 const idOf = (place: number): string => `c${place}`.padEnd(64, "0");
-const networkFacts = { id: "ab".repeat(32), name: network, labels: { ...own, ...counts } };
+const labelsOf = (words: readonly string[]): Labels =>
+  toLabels(words.flatMap((word) => /^--label=(.*)$/s.exec(word)?.[1] ?? []));
 
-const describeContainer = ([id, { labels, address, status }]: readonly [string, Container]) => ({
+const describeVolume = ([name, labels]: readonly [string, Labels]) => ({ Name: name, Labels: labels });
+
+const describeContainer = ([id, { labels, volume, address, status }]: readonly [string, Container]) => ({
   Id: id,
   Name: `cluster-e2e-${clusterId}-${labels[labelNames.role]}_0`,
   Image: "cd".repeat(32),
@@ -102,6 +127,7 @@ const describeContainer = ([id, { labels, address, status }]: readonly [string, 
   State: { Status: status, ExitCode: 0, OOMKilled: false, Error: "" },
   Config: { Labels: labels },
   NetworkSettings: { Networks: { [network]: { IPAddress: address } }, Ports: {} },
+  Mounts: volume === undefined ? [] : [{ Type: "volume", Name: volume, Destination: "/var/lib/docker" }],
 });
 
 const describeImage = ([name, labels]: readonly [string, Labels], place: number) => ({

@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { createNode, launchNodes, type LaunchPlan } from "../../../../../src/backend/container/launch/launch.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+
+const plan: LaunchPlan = {
+  clusterId: "own",
+  counts: { master: 1, agent: 1, public_agent: 0 },
+  options: { volumes: [] },
+  image: "nodes:1",
+  reach: "direct",
+  network: "cluster-e2e-own-0123456789abcdef",
+  labels: { clusterId: "own", creationId: "0123456789abcdef" },
+  system: { words: ["--tty"], command: ["/bin/sh", "-c", "exec /sbin/init"] },
+};
+const node = { role: "public_agent", index: 2 } as const;
+
+/** An engine that answers with an id. */
+function recordingEngine() {
+  const commands: (readonly string[])[] = [];
+  const change: Engine["change"] = async ({ words }) => {
+    commands.push(words);
+    return Promise.resolve("1".repeat(64));
+  };
+  return { commands, engine: { kind: engineKinds.docker, option: "", change } as unknown as Engine };
+}
+
+/** The words that create a node, without its labels. */
+async function createWords(change: Partial<LaunchPlan>): Promise<readonly string[]> {
+  const { commands, engine } = recordingEngine();
+  await createNode(engine, { ...plan, ...change }, node);
+  return commands.flat().filter((word) => !word.startsWith("--label="));
+}
+
+const usual = [
+  "create",
+  "--name=cluster-e2e-own-public_agent_2",
+  "--hostname=public-agent-2",
+  "--network=cluster-e2e-own-0123456789abcdef",
+  "--network-alias=public-agent-2",
+  "--user=0:0",
+  "--entrypoint=/bin/sh",
+  "--tty",
+];
+const rest = ["nodes:1", "-c", "exec /sbin/init"];
+
+test.each<[string, Partial<LaunchPlan>, readonly string[]]>([
+  ["without options", {}, []],
+  [
+    "whose ports are published",
+    { reach: "published" },
+    ["--publish=127.0.0.1::22", "--publish=127.0.0.1::80", "--publish=127.0.0.1::443"],
+  ],
+  [
+    "with limits and volumes",
+    { options: { volumes: ["/a:/b"], memory: "2g", cpus: "1.5" } },
+    ["--volume=/a:/b", "--memory=2g", "--cpus=1.5"],
+  ],
+])("a node %s is created with what it needs and nothing else", async (_, change, more) => {
+  expect(await createWords(change)).toEqual([...usual, ...more, ...rest]);
+});
+
+test("a node that is restored gets its address", async () => {
+  expect(await createWords({ address: "10.89.0.3" })).toEqual([
+    ...usual.slice(0, 5),
+    "--ip=10.89.0.3",
+    ...usual.slice(5),
+    ...rest,
+  ]);
+});
+
+test("after an interrupt, no node starts", async () => {
+  const { commands, engine } = recordingEngine();
+  const interrupted = new AbortController();
+  const identityOf = async (): Promise<Uint8Array> => {
+    interrupted.abort(new Error("interrupted"));
+    return Promise.resolve(new Uint8Array());
+  };
+  const launch = { plan, first: { role: "master", index: 0, id: "f" } as const, identityOf, onStart: () => {} };
+  expect((await failureOf(launchNodes(engine, launch, interrupted.signal))).message).toBe("interrupted");
+  expect(commands.map(([command]) => command)).not.toContain("start");
+});
