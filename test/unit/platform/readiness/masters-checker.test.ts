@@ -35,6 +35,7 @@ const failing = (error: Error) => async (): Promise<never> => {
 test.each([
   ["is not there yet", async () => ({ status: 22, stdout: "" })],
   ["is something else", async () => ({ status: 0, stdout: "<html>" })],
+  ["is incomplete", async () => ({ status: 0, stdout: "-----BEGIN CERTIFICATE-----\nMIIB" })],
   ["is lost", failing(new ClusterError("connection-failed", "It is gone.", { transient: true }))],
   ["takes too long", failing(new ClusterError("deadline-passed", "Too slow."))],
 ])("a certificate authority that %s is waited for", async (_, read) => {
