@@ -39,7 +39,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
   const problems = new Problems("", flagNames(program));
   const invocation = { cwd, environment };
   const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
-  const format = values["output"];
+  const { output: format, verbose } = values;
   const confirm = async (question: string): Promise<boolean> => {
     asked.push(question);
     return answer === true;
@@ -62,7 +62,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     },
     stdin: { confirm },
     isTerminal: { stdin: answer !== undefined, stdout: false, stderr: answer !== undefined },
-    verbosity: 0,
+    verbosity: typeof verbose === "number" ? verbose : 0,
     runtimeVariables: [],
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
     failuresExitWith: () => {},
