@@ -19,3 +19,9 @@ test.each([
   expect(failure.message).toMatch(text);
   expect(failure.hint).toMatch(/export/i);
 });
+
+test("an interruption while the file is read is no failure of the file", async () => {
+  const signal = AbortSignal.abort(new Error("interrupted"));
+  const setting = { driver: cloudDriver, backend: {}, nowMs: 0, signal };
+  expect((await failureOf(runCommandLine("import nowhere.json", setting))).message).toBe("interrupted");
+});
