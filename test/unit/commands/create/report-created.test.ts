@@ -37,7 +37,10 @@ test("says what the nodes do, when they end, what they cost, how long it took an
 
 test("says nothing of an end, of costs and of waiting where there is none", () => {
   const { told } = report({}, { wait: true });
-  expect(told).toEqual(["The installation has started: 0 masters, 0 agents, 0 public agents.", "Phases: Launch 1.3 s."]);
+  expect(told).toEqual([
+    "The installation has started: 0 masters, 0 agents, 0 public agents.",
+    "Phases: Launch 1.3 s.",
+  ]);
 });
 
 test("the next command names a place that is not the default", () => {
