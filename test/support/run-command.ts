@@ -29,7 +29,8 @@ interface CommandSetting {
   /** The answer to every question; undefined if there is no terminal to ask on. */
   readonly answer?: boolean;
   readonly isStdoutTerminal?: boolean;
-  readonly signal?: AbortSignal;
+  /** Whether the command is interrupted before it begins. */
+  readonly isInterrupted?: boolean;
 }
 
 /** Runs a command of a driver's program in this process, with the test's backend. Throws usage errors. */
@@ -56,7 +57,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     programName: program.name,
     nameFlags: flagNames(program),
     clock: setting.clock ?? { now: () => nowMs, sleep: async () => {} },
-    signal: setting.signal ?? new AbortController().signal,
+    signal: setting.isInterrupted === true ? AbortSignal.abort(new Error("interrupted")) : new AbortController().signal,
     progress: {
       ...silentProgress,
       timings: () => [{ title: "Launch", ms: 1_250 }],
