@@ -26,7 +26,7 @@ const instance = (id: string, given: TagValues, launchTime = "2026-01-01T00:00:0
 });
 const own = (given: TagValues): Instance => instance("i-0123456789abcdef0", given);
 
-function watch(answers: readonly (readonly Instance[])[]) {
+function watch(answers: readonly (readonly Instance[])[], machineIds = ["i-0123456789abcdef0"]) {
   const rest = [...answers];
   const clock = { nowMs: 0 };
   const api = {
@@ -37,7 +37,7 @@ function watch(answers: readonly (readonly Instance[])[]) {
   const watching = {
     clusterId: "default",
     creationId,
-    machineIds: ["i-0123456789abcdef0"],
+    machineIds,
     place: { region: "us-west-2", root: "/" },
     launchedMs: 0,
     withoutAddress: new Map<string, number>(),
@@ -106,4 +106,43 @@ test("one that never gets the tags that it was given is told after two minutes",
 test("an older instance to which somebody has copied the tags takes no node's place", async () => {
   const { look } = watch([[instance("i-00000000000000bad", tags, "2020-01-01T00:00:00Z"), own(tags)]]);
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
+});
+
+// Shows R97.
+test.each([
+  ["launched a moment earlier", true, { launchTime: "2025-12-31T23:59:59Z" }],
+  ["launched at the same time with a smaller creation id", true, {}],
+  ["launched at the same time with a larger creation id", false, { creationId: "fedcba9876543210" }],
+  ["launched a moment later", false, { launchTime: "2026-01-01T00:00:01Z" }],
+  ["that is ending", false, { launchTime: "2025-12-31T23:59:59Z", state: "shutting-down" }],
+  ["past its deadline", false, { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2025-12-31T23:59:59Z" }],
+  ["just at its deadline", true, { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2026-01-01T00:00:00Z" }],
+] as const)("a creation yields to another of its id, %s: %p", async (_, isTaken, changes) => {
+  const other = {
+    creationId: "0000000000000000",
+    launchTime: "2026-01-01T00:00:00Z",
+    state: "running" as const,
+    ...changes,
+  };
+  const deadline = "expiresAt" in other ? { expiresAt: other.expiresAt } : {};
+  const theirs = (id: string, index: string, launchTime: string): Instance => ({
+    ...instance(id, { ...tags, creationId: other.creationId, indexBase: index, ...deadline }, launchTime),
+    State: { Name: other.state },
+  });
+  // Of several machines, the oldest counts.
+  const late = "2026-01-01T00:10:00Z";
+  const mine = instance("i-0123456789abcdef2", { ...tags, indexBase: "1" }, late);
+  const seen = [theirs("i-00000001", "1", late), theirs("i-00000002", "0", other.launchTime), own(tags), mine];
+  const { look, clock } = watch([seen], ["i-0123456789abcdef0", "i-0123456789abcdef2"]);
+  clock.nowMs = Date.parse("2026-01-01T00:00:00Z");
+  if (isTaken) expect((await failureOf(look())).id).toBe("cluster-exists");
+  else expect((await look())?.nodes).toHaveLength(2);
+});
+
+test("machines may be invisible for two minutes after the launch", async () => {
+  const { look, clock } = watch([[]]);
+  clock.nowMs = 119_999;
+  expect(await look()).toBeUndefined();
+  clock.nowMs = 120_000;
+  expect((await failureOf(look())).message).toContain("still does not list it");
 });
