@@ -14,7 +14,6 @@ import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
 import { creationFiles } from "../../../src/system/files/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
-import { failureOf } from "../../support/failure-of.ts";
 import { freePort } from "../../support/free-port.ts";
 import { opensshLack, type OpensshServer, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -288,25 +287,6 @@ describe.skipIf(opensshLack !== undefined)(
       const ran = await run({ known, answer: () => Promise.reject(gone), checkout: {} as Checkout });
       expect(ran).toMatchObject({ status: gone, times: 0, wasConnecting: false });
       expect(await connectionsTo(server())).toBe(before);
-    });
-
-    test("an interrupt ends the wait for both", async () => {
-      const stop = new AbortController();
-      const asked = Promise.withResolvers<void>();
-      const work = {
-        backend: { name: "cloud" as const, place: undefined },
-        clusterId: "demo",
-        find: (inner: AbortSignal): Promise<never> => {
-          asked.resolve();
-          return never(inner);
-        },
-        request: {} as never,
-      };
-      const runtime = { environment: {}, clock: systemClock, progress: silentProgress, onConnecting: () => {} };
-      const ended = failureOf(runOnCluster(work, runtime, stop.signal));
-      await asked.promise;
-      stop.abort(new Error("interrupted"));
-      expect((await ended).message).toBe("interrupted");
     });
   },
 );

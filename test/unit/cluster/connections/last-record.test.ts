@@ -90,13 +90,13 @@ test("other files are none", () => {
 });
 
 /** Writes such a record into the folder of its creation. */
-async function keep(directory: string, change: object): Promise<void> {
-  const creationId = directory.slice(-16);
-  await mkdir(dirname(directory), { recursive: true });
-  await beginCreation(directory, "demo", creationId);
-  await endCreation(directory, "finished");
+async function keep(own: string, change: object): Promise<void> {
+  const creationId = own.slice(-16);
+  await mkdir(dirname(own), { recursive: true });
+  await beginCreation(own, "demo", creationId);
+  await endCreation(own, "finished");
   const text = JSON.stringify({ schemaVersion: 1, cluster: { ...cluster, ...change, creationId } });
-  await writeFile(creationFiles(directory).lastRecord, text, { mode: 0o600 });
+  await writeFile(creationFiles(own).lastRecord, text, { mode: 0o600 });
 }
 
 test.each([

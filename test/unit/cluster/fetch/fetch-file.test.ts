@@ -15,8 +15,13 @@ async function* chunks(archive: Uint8Array): AsyncGenerator<Uint8Array, void, un
   yield archive;
 }
 
+interface End {
+  readonly status: number;
+  readonly stderr?: string;
+}
+
 /** Fetches a file from a node that sends this archive and ends like this. Only root may read the file. */
-async function fetchFrom(archive: Uint8Array, status: number, stderr: string, folder: string) {
+async function fetchFrom(archive: Uint8Array, { status, stderr = "" }: End, folder: string) {
   const run = async ({ receive, sudo }: RemoteCommand) => {
     if (sudo !== true) return { status: 2, stdout: "", stderr: "tar: ./a: Permission denied\n" };
     await receive?.(chunks(archive));
@@ -27,22 +32,22 @@ async function fetchFrom(archive: Uint8Array, status: number, stderr: string, fo
 }
 
 test.each([
-  ["a file that only root may read", 0, ""],
-  ["a log that grows meanwhile", 1, "tar: ./a: file changed as we read it\n"],
-])("%s is fetched", async (_, status, stderr) => {
+  ["a file that only root may read", { status: 0 }],
+  ["a log that grows meanwhile", { status: 1, stderr: "tar: ./a: file changed as we read it\n" }],
+])("%s is fetched", async (_, end) => {
   await using folder = await scratchFolder();
-  expect(await fetchFrom(whole, status, stderr, folder.path)).toEqual({ files: 1, bytes: 5 });
+  expect(await fetchFrom(whole, end, folder.path)).toEqual({ files: 1, bytes: 5 });
   expect(await readFile(join(folder.path, "a"), "utf8")).toBe("hello");
 });
 
 test.each([
-  ["tar fails", whole, 2, "tar: first\ntar: ./b: Cannot open\n", "tar: ./b: Cannot open."],
-  ["the shell says a whole sentence", whole, 255, "There is no folder.\n", "There is no folder."],
-  ["tar is killed", whole.subarray(0, 100), 137, "", "the archive is incomplete."],
-  ["nothing is said", whole, 2, "", "tar exited with 2."],
-])("if %s, nothing is kept, and the reason is shown", async (_, archive, status, stderr, reason) => {
+  ["tar fails", whole, { status: 2, stderr: "tar: first\ntar: ./b: Cannot open\n" }, "tar: ./b: Cannot open."],
+  ["the shell says a whole sentence", whole, { status: 255, stderr: "There is no folder.\n" }, "There is no folder."],
+  ["tar is killed", whole.subarray(0, 100), { status: 137 }, "the archive is incomplete."],
+  ["nothing is said", whole, { status: 2 }, "tar exited with 2."],
+])("if %s, nothing is kept, and the reason is shown", async (_, archive, end, reason) => {
   await using folder = await scratchFolder();
-  const failure = await failureOf(fetchFrom(archive, status, stderr, folder.path));
+  const failure = await failureOf(fetchFrom(archive, end, folder.path));
   expect(failure).toMatchObject({ id: "transfer-failed", facts: { node: "master_0", remote: "/a" } });
   expect(failure.message).toBe(`Cannot fetch /a from master_0: ${reason}`);
   expect(failure.hint).toStartWith("Nothing was written.");

@@ -13,7 +13,7 @@ const ssh = { host: "127.0.0.1", port: 1, user: "root" };
 const nodes = [
   { id: "i-0", role: "master", index: 0, state: "running", ssh },
   { id: "i-1", role: "agent", index: 0, state: "running", ssh },
-] as readonly NodeRecord[];
+] as unknown as readonly NodeRecord[];
 
 interface Given {
   readonly console?: readonly NamedText[];

@@ -120,7 +120,7 @@ test("what a script does now is shown line by line, however its output is cut", 
       ["stderr", "now: an error\n"],
       ["stdout", "w: starting"],
       ["stdout", " Docker\n"],
-      ["stdout", `${"x".repeat(10_000)}`],
+      ["stdout", "x".repeat(10_000)],
       ["stdout", "\nnow: done\nnow: cut off"],
     ],
     { status: 0 },
@@ -132,12 +132,12 @@ test("what a script does now is shown line by line, however its output is cut", 
 const many = Array.from({ length: 30 }, (_, index) => `line ${index}`);
 
 test.each([
-  ["its own message", "now: x\n", "failed: no space.\ncleanup\n", "no space", ["failed: no space.", "cleanup"]],
-  ["the last line of its errors", "now: x\nout\n", "err\n", "err", ["err"]],
-  ["the last line of its output", "first\nlast\nnow: x\n", "", "last", ["first", "last", "now: x"]],
-  ["its status", "now: x\n\n", "", "it exited with status 3", ["now: x"]],
-  ["the last of many lines", `${many.join("\n")}\n`, "", "line 29", many.slice(10)],
-])("a script that fails is reported with %s", async (_, stdout, stderr, reason, output) => {
+  ["its own message", ["now: x\n", "failed: no space.\ncleanup\n"], "no space", ["failed: no space.", "cleanup"]],
+  ["the last line of its errors", ["now: x\nout\n", "err\n"], "err", ["err"]],
+  ["the last line of its output", ["first\nlast\nnow: x\n", ""], "last", ["first", "last", "now: x"]],
+  ["its status", ["now: x\n\n", ""], "it exited with status 3", ["now: x"]],
+  ["the last of many lines", [`${many.join("\n")}\n`, ""], "line 29", many.slice(10)],
+] as const)("a script that fails is reported with %s", async (_, [stdout, stderr], reason, output) => {
   const { ended } = await runScript([], { status: 3, stdout, stderr });
   expect(ended).toMatchObject({ id: "install-failed", message: `master_0 could not be prepared: ${reason}.` });
   expect(ended).toMatchObject({ facts: { status: 3, output } });
