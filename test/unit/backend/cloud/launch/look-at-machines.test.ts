@@ -107,3 +107,28 @@ test("an older instance to which somebody has copied the tags takes no node's pl
   const { look } = watch([[instance("i-00000000000000bad", tags, "2020-01-01T00:00:00Z"), own(tags)]]);
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
 });
+
+const [smaller, larger] = ["0000000000000000", "fedcba9876543210"] as const;
+const expiring = (at: string) => ({ expiresAt: at });
+
+// All look at an own machine that was launched at midnight.
+test.each<[string, string, string, object, boolean]>([
+  ["was launched earlier", larger, "2025-12-31T23:59:59Z", {}, true],
+  ["was launched at the same moment, and has a smaller id", smaller, "2026-01-01T00:00:00Z", {}, true],
+  ["was launched at the same moment, and has a larger id", larger, "2026-01-01T00:00:00Z", {}, false],
+  ["was launched later, and has a smaller id", smaller, "2026-01-01T00:00:01Z", {}, false],
+  ["is just at its deadline", larger, "2025-12-31T23:59:59Z", expiring("1970-01-01T00:00:00Z"), true],
+  ["is past its deadline", larger, "2025-12-31T23:59:59Z", expiring("1969-12-31T23:59:59Z"), false],
+])("another creation of the same id that %s holds the id: %p", async (_, other, launchTime, more, holds) => {
+  const found = instance("i-0123456789abcdef1", { ...tags, ...more, creationId: other }, launchTime);
+  const { look } = watch([[own(tags), found]]);
+  if (holds) expect((await failureOf(look())).id).toBe("cluster-exists");
+  else expect((await look())?.creationId).toBe(creationId);
+});
+
+test("a creation is as old as its first machine", async () => {
+  const other = { ...tags, creationId: larger };
+  const late = instance("i-0123456789abcdef1", other, "2026-01-01T00:00:09Z");
+  const early = instance("i-0123456789abcdef2", { ...other, role: "agent" }, "2025-12-31T23:59:59Z");
+  expect((await failureOf(watch([[own(tags), late, early]]).look())).id).toBe("cluster-exists");
+});
