@@ -109,21 +109,32 @@ test("an older instance to which somebody has copied the tags takes no node's pl
 });
 
 const [smaller, larger] = ["0000000000000000", "fedcba9876543210"] as const;
-const expiring = (at: string) => ({ expiresAt: at });
+const [before, midnight, after] = ["2025-12-31T23:59:59Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"] as const;
 
-// All look at an own machine that was launched at midnight.
-test.each<[string, string, string, object, boolean]>([
-  ["was launched earlier", larger, "2025-12-31T23:59:59Z", {}, true],
-  ["was launched at the same moment, and has a smaller id", smaller, "2026-01-01T00:00:00Z", {}, true],
-  ["was launched at the same moment, and has a larger id", larger, "2026-01-01T00:00:00Z", {}, false],
-  ["was launched later, and has a smaller id", smaller, "2026-01-01T00:00:01Z", {}, false],
-  ["is just at its deadline", larger, "2025-12-31T23:59:59Z", expiring("1970-01-01T00:00:00Z"), true],
-  ["is past its deadline", larger, "2025-12-31T23:59:59Z", expiring("1969-12-31T23:59:59Z"), false],
-])("another creation of the same id that %s holds the id: %p", async (_, other, launchTime, more, holds) => {
-  const found = instance("i-0123456789abcdef1", { ...tags, ...more, creationId: other }, launchTime);
-  const { look } = watch([[own(tags), found]]);
-  if (holds) expect((await failureOf(look())).id).toBe("cluster-exists");
-  else expect((await look())?.creationId).toBe(creationId);
+interface Other {
+  readonly id: string;
+  readonly launched: string;
+  readonly expiresAt?: string;
+}
+
+/** The own machine was launched at midnight; the API's clock stands at the beginning of 1970. */
+const lookBeside = async ({ id, launched, ...more }: Other) =>
+  watch([[own(tags), instance("i-0123456789abcdef1", { ...tags, ...more, creationId: id }, launched)]]).look();
+
+test.each<[string, Other]>([
+  ["was launched earlier", { id: larger, launched: before }],
+  ["was launched at the same moment, and has a smaller id", { id: smaller, launched: midnight }],
+  ["is just at its deadline", { id: larger, launched: before, expiresAt: "1970-01-01T00:00:00Z" }],
+])("another creation of the same id that %s holds the id", async (_, other) => {
+  expect((await failureOf(lookBeside(other))).id).toBe("cluster-exists");
+});
+
+test.each<[string, Other]>([
+  ["was launched at the same moment, and has a larger id", { id: larger, launched: midnight }],
+  ["was launched later, and has a smaller id", { id: smaller, launched: after }],
+  ["is past its deadline", { id: larger, launched: before, expiresAt: "1969-12-31T23:59:59Z" }],
+])("another creation of the same id that %s doesn't hold the id", async (_, other) => {
+  expect((await lookBeside(other))?.creationId).toBe(creationId);
 });
 
 test("a creation is as old as its first machine", async () => {
