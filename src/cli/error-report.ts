@@ -9,7 +9,7 @@ export interface ErrorReport {
   readonly exitCode: number;
   /** For stderr: what happened, how to fix it, the log, the id. Neither coloured nor masked. */
   readonly text: string;
-  /** For JSON. Not masked. */
+  /** For JSON, which leaves out undefined values. Not masked. */
   readonly data: Readonly<Record<string, unknown>>;
   /** Stacks of the error and its causes, indented, for -vv and the log. */
   readonly stack: string;
@@ -36,8 +36,8 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
     data: {
       id: summary.id,
       message: summary.message,
-      ...(summary.hint === undefined ? {} : { hint: summary.hint }),
-      ...(circumstances.logPath === undefined ? {} : { log: circumstances.logPath }),
+      hint: summary.hint,
+      log: circumstances.logPath,
       facts: summary.facts,
     },
     stack: indented(`  ${stackOf(thrown, 0)}`),

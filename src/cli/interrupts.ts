@@ -50,7 +50,7 @@ export class Interrupts {
   }
 
   get interruption(): Interrupted | undefined {
-    const reason: unknown = this.signal.aborted ? this.signal.reason : undefined;
+    const reason: unknown = this.signal.reason;
     return reason instanceof Interrupted ? reason : undefined;
   }
 

@@ -36,7 +36,7 @@ export class OutputWriter implements Output {
   /** Writes the JSON object if the format is JSON. `error` describes the command's failure. */
   finish(error: Readonly<Record<string, unknown>> | undefined): void {
     if (!this.isJson) return;
-    const data = { schemaVersion: 1, ...this.#given[0]?.data, ...(error === undefined ? {} : { error }) };
+    const data = { schemaVersion: 1, ...this.#given[0]?.data, error };
     this.#parts.write(`${printableJson(this.#parts.maskData(data))}\n`);
   }
 }

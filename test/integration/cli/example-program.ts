@@ -14,7 +14,7 @@ const password = option(text, { flag: "--password", summary: "A password", secre
 
 const since = option(choice(["always", "now"]), { flag: "--since", summary: "Who came when", default: "always" });
 
-const greet = defineCommand({
+export const greet = defineCommand({
   name: "greet",
   summary: "Greets people",
   description: "",

@@ -11,7 +11,7 @@ import { untilVisible } from "../api/visibility.ts";
 /** The number of machines that one request accepts. */
 const chunkSize = 500;
 
-/** Terminates machines. Retries those that the API doesn't know yet; those that have already ended do no harm. */
+/** Terminates machines. Retries those that the API doesn't know yet; those that have already ended do no harm. Without ids, sends nothing. */
 export async function terminate(
   api: CloudApi,
   ids: readonly string[],
@@ -44,15 +44,15 @@ export async function endLaunches(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const known = launches.flatMap((launch) => launch.machineIds ?? []);
-  const endKnown = known.length === 0 ? [] : [terminate(api, known, clock, signal).then(() => known)];
+  const endKnown = terminate(api, known, clock, signal).then(() => known);
   const endLearnt = launches
     .filter((launch) => launch.machineIds === undefined)
     .map(async (launch) => {
       const ids = await learnMachines(api, launch, signal);
-      if (ids.length > 0) await terminate(api, ids, clock, signal);
+      await terminate(api, ids, clock, signal);
       return ids;
     });
-  const results = await Promise.allSettled([...endKnown, ...endLearnt]);
+  const results = await Promise.allSettled([endKnown, ...endLearnt]);
   const failure = results.find((result) => result.status === "rejected");
   if (failure !== undefined) throw failure.reason;
   return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));

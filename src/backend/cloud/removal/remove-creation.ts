@@ -77,7 +77,7 @@ async function awaitEnd(
     const { machines } = readMachines(instances);
     const own = machines.filter((machine) => isOf(machine, remains) && machine.state !== "ended").map(({ id }) => id);
     const strays = own.filter((id) => !told.has(id));
-    if (strays.length > 0) await terminate(api, strays, clock, inner);
+    await terminate(api, strays, clock, inner);
     for (const id of strays) told.add(id);
     const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
     const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");

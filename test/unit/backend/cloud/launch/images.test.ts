@@ -1,26 +1,110 @@
+/** Which image is launched, and what is said if there is none. */
 import { expect, test } from "bun:test";
+import type { Image } from "@aws-sdk/client-ec2";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { findImage } from "../../../../../src/backend/cloud/launch/images.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 
-const api = { region: "us-west-2", call: async () => Promise.resolve({ Images: [] }) } as unknown as CloudApi;
-const find = async (chosen?: { readonly id: string; readonly user: string }) =>
-  failureOf(findImage(api, "centos-7", chosen, new AbortController().signal));
+const never = new AbortController().signal;
 
-test("if the region has no image of a distribution, the nearest ones are suggested", async () => {
-  const failure = await find();
-  expect(failure).toMatchObject({
-    id: "image-not-found",
-    message: expect.stringMatching(/^There is no image of centos-7 \(".+", owner \d+\) in region us-west-2\.$/),
-    hint: "Choose `linuxDistribution rocky-8 or almalinux-8`, another `region`, or pass an image with `image` and `sshUser`.",
+function openApi(Images: readonly Image[]) {
+  const requests: unknown[] = [];
+  const call = async (_: string, request: unknown): Promise<unknown> => {
+    requests.push(request);
+    return { Images };
+  };
+  return { api: { region: "us-west-2", call } as unknown as CloudApi, requests };
+}
+
+const image = (id: string, CreationDate: string | undefined, more: Partial<Image> = {}): Image => ({
+  ImageId: id,
+  Name: `name of ${id}`,
+  ...(CreationDate !== undefined && { CreationDate }),
+  ...more,
+});
+const own = { id: "ami-00000009", user: "me" };
+
+test("the newest available image of the distribution's owner is launched, even if it is deprecated", async () => {
+  const images = [
+    image("ami-0", undefined),
+    image("ami-1", "2024-01-01T00:00:00Z"),
+    image("ami-2", "2025-06-01T00:00:00Z"),
+  ];
+  const { api, requests } = openApi(images);
+  expect(await findImage(api, "debian-12", undefined, never)).toEqual({
+    id: "ami-2",
+    name: "name of ami-2",
+    user: "admin",
+    rootDevice: "/dev/sda1",
+    leastGigabytes: 0,
+    knowsMetadata2: true,
   });
-  expect(failure.facts).not.toHaveProperty("image");
+  expect(requests).toEqual([
+    {
+      Owners: ["136693071363"],
+      IncludeDeprecated: true,
+      Filters: [
+        { Name: "name", Values: ["debian-12-amd64-*"] },
+        { Name: "architecture", Values: ["x86_64"] },
+        { Name: "root-device-type", Values: ["ebs"] },
+        { Name: "virtualization-type", Values: ["hvm"] },
+        { Name: "state", Values: ["available"] },
+      ],
+    },
+  ]);
 });
 
-test("if the user's own image doesn't exist, no distribution is suggested", async () => {
-  expect(await find({ id: "ami-0123456789abcdef0", user: "admin" })).toMatchObject({
-    message: "There is no image ami-0123456789abcdef0 in region us-west-2.",
-    hint: "Choose another `linuxDistribution`, another `region`, or pass an image with `image` and `sshUser`.",
-    facts: { image: "ami-0123456789abcdef0" },
-  });
+test("the volume of the image's root device sets the least size", async () => {
+  const BlockDeviceMappings = [
+    { DeviceName: "/dev/sdb", Ebs: { VolumeSize: 500 } },
+    { DeviceName: "/dev/xvda", Ebs: { VolumeSize: 80 } },
+  ];
+  const { api } = openApi([image("ami-1", undefined, { RootDeviceName: "/dev/xvda", BlockDeviceMappings })]);
+  const found = await findImage(api, "debian-12", undefined, never);
+  expect([found.rootDevice, found.leastGigabytes]).toEqual(["/dev/xvda", 80]);
+});
+
+test.each([
+  ["centos-7", false, undefined, false],
+  ["centos-7", false, "v2.0", true],
+  ["debian-12", false, undefined, true],
+  // For the user's own image, only what the API says counts.
+  ["debian-12", true, undefined, false],
+  ["debian-12", true, "v2.0", true],
+] as const)("%s, own image: %p, metadata %p: version 2 alone is enough: %p", async (name, isOwn, support, expected) => {
+  const { api } = openApi([image(own.id, undefined, support === undefined ? {} : { ImdsSupport: support })]);
+  const found = await findImage(api, name, isOwn ? own : undefined, never);
+  expect(found.knowsMetadata2).toBe(expected);
+});
+
+test("the user's own image is asked for by its id, and logged in to as the given user", async () => {
+  const { api, requests } = openApi([image(own.id, undefined)]);
+  expect(await findImage(api, "no-such", own, never)).toMatchObject({ id: own.id, user: "me" });
+  expect(requests).toEqual([{ ImageIds: [own.id], IncludeDeprecated: true }]);
+});
+
+test.each([
+  [
+    "a distribution",
+    undefined,
+    'There is no image of debian-12 ("debian-12-amd64-*", owner 136693071363) in region us-west-2.',
+    "Choose `linuxDistribution debian-13 or debian-11`, another `region`, or pass an image with `image` and `sshUser`.",
+  ],
+  [
+    "the user",
+    own,
+    "There is no image ami-00000009 in region us-west-2.",
+    "Choose another `linuxDistribution`, another `region`, or pass an image with `image` and `sshUser`.",
+  ],
+])("a missing image of %s is named, with what to choose instead", async (_, chosen, message, hint) => {
+  const error = await failureOf(findImage(openApi([]).api, "debian-12", chosen, never));
+  expect([error.id, error.message, error.hint]).toEqual(["image-not-found", message, hint]);
+  expect(error.facts?.["image"]).toBe(chosen?.id);
+  expect("image" in error.facts!).toBe(chosen !== undefined);
+});
+
+test("an unknown distribution is an error that lists the known ones", async () => {
+  const error = await failureOf(findImage(openApi([]).api, "beos-5", undefined, never));
+  expect([error.id, error.message]).toEqual(["bad-usage", 'No images are known for the distribution "beos-5".']);
+  expect(error.hint).toContain("debian-12");
 });

@@ -26,7 +26,7 @@ const instance = (id: string, given: TagValues, launchTime = "2026-01-01T00:00:0
 });
 const own = (given: TagValues): Instance => instance("i-0123456789abcdef0", given);
 
-function watch(answers: readonly (readonly Instance[])[]) {
+function watch(answers: readonly (readonly Instance[])[], machineIds = ["i-0123456789abcdef0"]) {
   const rest = [...answers];
   const clock = { nowMs: 0 };
   const api = {
@@ -37,7 +37,7 @@ function watch(answers: readonly (readonly Instance[])[]) {
   const watching = {
     clusterId: "default",
     creationId,
-    machineIds: ["i-0123456789abcdef0"],
+    machineIds,
     place: { region: "us-west-2", root: "/" },
     launchedMs: 0,
     withoutAddress: new Map<string, number>(),
@@ -108,38 +108,41 @@ test("an older instance to which somebody has copied the tags takes no node's pl
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
 });
 
-const [smaller, larger] = ["0000000000000000", "fedcba9876543210"] as const;
-const [before, midnight, after] = ["2025-12-31T23:59:59Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"] as const;
-
-interface Other {
-  readonly id: string;
-  readonly launched: string;
-  readonly expiresAt?: string;
-}
-
-/** The own machine was launched at midnight; the API's clock stands at the beginning of 1970. */
-const lookBeside = async ({ id, launched, ...more }: Other) =>
-  watch([[own(tags), instance("i-0123456789abcdef1", { ...tags, ...more, creationId: id }, launched)]]).look();
-
-test.each<[string, Other]>([
-  ["was launched earlier", { id: larger, launched: before }],
-  ["was launched at the same moment, and has a smaller id", { id: smaller, launched: midnight }],
-  ["is just at its deadline", { id: larger, launched: before, expiresAt: "1970-01-01T00:00:00Z" }],
-])("another creation of the same id that %s holds the id", async (_, other) => {
-  expect((await failureOf(lookBeside(other))).id).toBe("cluster-exists");
+// Shows R97.
+test.each([
+  ["launched a moment earlier", true, { launchTime: "2025-12-31T23:59:59Z" }],
+  ["launched at the same time with a smaller creation id", true, {}],
+  ["launched at the same time with a larger creation id", false, { creationId: "fedcba9876543210" }],
+  ["launched a moment later", false, { launchTime: "2026-01-01T00:00:01Z" }],
+  ["that is ending", false, { launchTime: "2025-12-31T23:59:59Z", state: "shutting-down" }],
+  ["past its deadline", false, { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2025-12-31T23:59:59Z" }],
+  ["just at its deadline", true, { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2026-01-01T00:00:00Z" }],
+] as const)("a creation yields to another of its id, %s: %p", async (_, isTaken, changes) => {
+  const other = {
+    creationId: "0000000000000000",
+    launchTime: "2026-01-01T00:00:00Z",
+    state: "running" as const,
+    ...changes,
+  };
+  const deadline = "expiresAt" in other ? { expiresAt: other.expiresAt } : {};
+  const theirs = (id: string, index: string, launchTime: string): Instance => ({
+    ...instance(id, { ...tags, creationId: other.creationId, indexBase: index, ...deadline }, launchTime),
+    State: { Name: other.state },
+  });
+  // Of several machines, the oldest counts.
+  const late = "2026-01-01T00:10:00Z";
+  const mine = instance("i-0123456789abcdef2", { ...tags, indexBase: "1" }, late);
+  const seen = [theirs("i-00000001", "1", late), theirs("i-00000002", "0", other.launchTime), own(tags), mine];
+  const { look, clock } = watch([seen], ["i-0123456789abcdef0", "i-0123456789abcdef2"]);
+  clock.nowMs = Date.parse("2026-01-01T00:00:00Z");
+  if (isTaken) expect((await failureOf(look())).id).toBe("cluster-exists");
+  else expect((await look())?.nodes).toHaveLength(2);
 });
 
-test.each<[string, Other]>([
-  ["was launched at the same moment, and has a larger id", { id: larger, launched: midnight }],
-  ["was launched later, and has a smaller id", { id: smaller, launched: after }],
-  ["is past its deadline", { id: larger, launched: before, expiresAt: "1969-12-31T23:59:59Z" }],
-])("another creation of the same id that %s doesn't hold the id", async (_, other) => {
-  expect((await lookBeside(other))?.creationId).toBe(creationId);
-});
-
-test("a creation is as old as its first machine", async () => {
-  const other = { ...tags, creationId: larger };
-  const late = instance("i-0123456789abcdef1", other, "2026-01-01T00:00:09Z");
-  const early = instance("i-0123456789abcdef2", { ...other, role: "agent" }, "2025-12-31T23:59:59Z");
-  expect((await failureOf(watch([[own(tags), late, early]]).look())).id).toBe("cluster-exists");
+test("machines may be invisible for two minutes after the launch", async () => {
+  const { look, clock } = watch([[]]);
+  clock.nowMs = 119_999;
+  expect(await look()).toBeUndefined();
+  clock.nowMs = 120_000;
+  expect((await failureOf(look())).message).toContain("still does not list it");
 });

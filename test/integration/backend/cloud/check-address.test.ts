@@ -1,0 +1,92 @@
+/** How this machine's public address is found out, and what is said if it can't be. */
+import { expect, test } from "bun:test";
+import { cloudAdmission } from "../../../../src/backend/cloud/admission/cloud-admission.ts";
+import { checkAddress } from "../../../../src/backend/cloud/launch/check-address.ts";
+import { resolveCreation } from "../../../../src/backend/cloud/launch/resolve-creation.ts";
+import { whyUnreachableText } from "../../../../src/backend/cloud/launch/why-unreachable.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { freePort } from "../../../support/free-port.ts";
+import { scriptedCloud } from "../../../support/scripted-cloud.ts";
+
+const never = new AbortController().signal;
+
+/** Runs a task with an environment whose address service answers like this. */
+async function withAnswer<Result>(
+  { status = 200, text }: { readonly status?: number; readonly text: string },
+  task: (environment: { readonly CLUSTER_CHECK_ADDRESS_URL: string }) => Promise<Result>,
+): Promise<Result> {
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(text, { status }) });
+  return await task({ CLUSTER_CHECK_ADDRESS_URL: server.url.href });
+}
+
+test.each(["192.0.2.7", "2001:db8::7"])("the answer %s is the address", async (address) => {
+  const text = ` ${address}\n`;
+  expect(await withAnswer({ text }, async (environment) => checkAddress(environment, never))).toBe(address);
+});
+
+test.each([
+  [200, "<html>Log in first</html>"],
+  [503, "192.0.2.7\n"],
+])("an answer with status %d and %p is an error that names the service and the option", async (status, text) => {
+  const error = await withAnswer({ status, text }, async (environment) => failureOf(checkAddress(environment, never)));
+  expect(error).toMatchObject({
+    id: "machine-not-set-up",
+    hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
+  });
+  expect(error.message).toMatch(/^Cannot find out this machine's public address from http:\/\/127\.0\.0\.1:\d+\/: /);
+  expect(error.message).toEndWith(`: it answered with status ${status} and without an address.`);
+});
+
+test("a service that does not answer is named, and admit asks for the address instead", async () => {
+  const environment = { CLUSTER_CHECK_ADDRESS_URL: `http://127.0.0.1:${await freePort()}` };
+  const error = await failureOf(checkAddress(environment, never));
+  expect([error.id, error.message]).toEqual(["machine-not-set-up", expect.stringContaining("(ECONNREFUSED).")]);
+  const { admit } = cloudAdmission(scriptedCloud([], []).api, environment);
+  const cluster = { id: "default", creationId: "0123456789abcdef", directory: "" };
+  const refused = await failureOf(admit(cluster, { range: undefined, openPorts: [] }, never));
+  expect([refused.message, refused.hint]).toEqual([
+    error.message,
+    "Pass this machine's public address to the admit command.",
+  ]);
+});
+
+test("an interrupt is not taken for a failure of the service", async () => {
+  const reason = new Error("interrupted");
+  const asked = withAnswer({ text: "" }, async (environment) => checkAddress(environment, AbortSignal.abort(reason)));
+  const error: unknown = await failureOf(asked);
+  expect(error).toBe(reason);
+});
+
+test.each([
+  ["a range that does not contain the address", "192.0.2.7", ["198.51.100.0/24", "203.0.113.9/32"], true],
+  ["a range that contains it", "192.0.2.7", ["192.0.2.0/24"], false],
+  ["any range, if the address is not known", "?", ["198.51.100.0/24"], false],
+])("nodes that let in %s", async (_, text, cidrs, isExplained) => {
+  const why = await withAnswer({ text }, async (environment) => whyUnreachableText(environment, cidrs, never));
+  expect(why).toBe(
+    isExplained
+      ? "This machine's public address is now 192.0.2.7, but the cluster allows only 198.51.100.0/24, 203.0.113.9/32."
+      : undefined,
+  );
+});
+
+test.each([
+  ["given", ["198.51.100.9"], ["198.51.100.9/32"]],
+  ["not given", [], ["192.0.2.7/32"]],
+])("if ranges are %s, %p may reach the nodes", async (_, adminCidrs, expected) => {
+  const request = {
+    distribution: "debian-12",
+    options: { instanceType: "m5.large", customTags: [], adminCidrs },
+    needsCgroups1: false,
+  };
+  const { api } = scriptedCloud([], []);
+  const answers = {
+    Images: [{ ImageId: "ami-1" }],
+    Subnets: [{ SubnetId: "subnet-1", State: "available" }],
+  };
+  const quick = { ...api, call: async () => answers as never };
+  const resolved = await withAnswer({ text: "192.0.2.7" }, async (environment) =>
+    resolveCreation(quick, request, environment, never),
+  );
+  expect(resolved.cidrs).toEqual(expected);
+});

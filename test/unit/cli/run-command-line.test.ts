@@ -1,0 +1,153 @@
+import { expect, test } from "bun:test";
+import { EventEmitter } from "node:events";
+import { tmpdir } from "node:os";
+import { Writable } from "node:stream";
+import { defineCommand } from "../../../src/cli/command.ts";
+import type { Command, Program } from "../../../src/cli/command.ts";
+import type { ProcessLike } from "../../../src/cli/process-like.ts";
+import { runCommandLine } from "../../../src/cli/run-command-line.ts";
+import { ClusterError } from "../../../src/errors.ts";
+
+/** A program whose only command, `work`, does what the test says. */
+function programOf(parts: Partial<Pick<Command, "check" | "run">>): Program {
+  const work = defineCommand({
+    name: "work",
+    summary: "Works",
+    description: "",
+    positionals: {},
+    options: {},
+    examples: [],
+    run: async () => {},
+    ...parts,
+  });
+  return { name: "example", summary: "", commands: [work], licenses: () => Promise.resolve("") };
+}
+
+/** A stream that accepts each text only after other work had its turn, as a slow reader does. */
+const slowStream = (texts: string[], failure?: Error): Writable =>
+  new Writable({
+    decodeStrings: false,
+    write: (text: string, _encoding, settle) =>
+      void setImmediate(() => {
+        if (failure === undefined) texts.push(text);
+        settle(failure);
+      }),
+  });
+
+interface Settings {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdoutFailure?: Error;
+}
+
+/** A process that runs a program. `printed` is stdout and stderr at the time of the call. */
+function openProcess({ env = {}, stdoutFailure }: Settings = {}) {
+  const [stdout, stderr, kills]: [string[], string[], unknown[]] = [[], [], []];
+  const printed = () => ({ stdout: stdout.join(""), stderr: stderr.join("") });
+  const host = Object.assign(new EventEmitter(), {
+    argv: [],
+    env: { CI: "true", ...env },
+    cwd: tmpdir,
+    pid: 4711,
+    exitCode: undefined as number | undefined,
+    kill: (_: number, signal: string) => kills.push({ signal, ...printed() }),
+    stdout: slowStream(stdout, stdoutFailure),
+    stderr: slowStream(stderr),
+  });
+  const run = async (program: Program, argv: readonly string[] = ["work"]) => {
+    await runCommandLine(program, argv, host as unknown as ProcessLike);
+    return { exitCode: host.exitCode, kills, ...printed() };
+  };
+  return { host, run };
+}
+
+test.each([
+  [["--"], "COMMAND: required"],
+  [["--", "work"], "--: cannot be combined with anything else"],
+  [["-"], "-: cannot be combined with anything else"],
+  [["-x"], "-x: no such option"],
+  [["-x", "--", "y"], "-x: no such option"],
+  [["work-"], '"work-": no such command; did you mean work?'],
+])("%j runs no command", async (argv, problem) => {
+  const { exitCode, stdout, stderr } = await openProcess().run(programOf({}), argv);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+  expect(stderr).toBe(`Error: ${problem}\nSee example --help\n[bad-usage]\n`);
+});
+
+const wrongFile = new ClusterError("bad-usage", "The file is wrong", { hint: "Look at it." });
+const noAnswer = new ClusterError("machine-not-set-up", "No answer");
+
+test.each([
+  ["--one: wrong", undefined, "Error: --one: wrong\nSee example work --help\n[bad-usage]\n"],
+  [undefined, wrongFile, "Error: The file is wrong\nLook at it.\n[bad-usage]\n"],
+  [
+    "--one: wrong",
+    wrongFile,
+    "Error: 2 problems:\n  --one: wrong\n  The file is wrong\nSee example work --help\n[bad-usage]\n",
+  ],
+  ["--one: wrong", noAnswer, "Error: --one: wrong\nSee example work --help\n[bad-usage]\n"],
+])("after a check that finds %p and throws %p, the command doesn't run", async (problem, error, printed) => {
+  const ran: string[] = [];
+  const program = programOf({
+    check: (_, problems) => {
+      if (problem !== undefined) problems.add(problem);
+      if (error !== undefined) throw error;
+    },
+    run: async () => void ran.push("work"),
+  });
+  const { exitCode, stderr } = await openProcess().run(program);
+  expect({ exitCode, stderr, ran }).toEqual({ exitCode: 2, stderr: printed, ran: [] });
+});
+
+test("variables that control the runtime are named to the command, and taken from its environment", async () => {
+  const env = { BUN_OPTIONS: "--smol", BUN_BE_BUN: "", KEPT: "yes" };
+  const program = programOf({
+    run: async (_, { environment, runtimeVariables, output }) =>
+      output.result({ text: `${runtimeVariables.join()} ${Object.keys(environment).join()}`, data: {} }),
+  });
+  expect((await openProcess({ env }).run(program)).stdout).toBe("BUN_OPTIONS CI,KEPT\n");
+});
+
+test("without -v no details are printed, also if the command has no -v", async () => {
+  const program = programOf({ run: async (_, { progress }) => progress.detail(1, "a detail") });
+  expect(await openProcess().run(program)).toMatchObject({ exitCode: 0, stderr: "" });
+});
+
+test.each([
+  ["ends well", (): number => 0],
+  [
+    "fails because of it",
+    (): number => {
+      throw new Error("a consequence");
+    },
+  ],
+])("an uncaught error is reported even if the command %s", async (_, end) => {
+  const { host, run } = openProcess();
+  const work: Command["run"] = async () => {
+    host.emit("uncaughtException", new Error("the cause"));
+    return end();
+  };
+  const { exitCode, stderr } = await run(programOf({ run: work }));
+  expect(exitCode).toBe(70);
+  expect(stderr).toContain("Error: Internal error in example: Error: the cause\n");
+});
+
+test("a command that finishes just as it is interrupted ends by the signal, with its whole result", async () => {
+  const { host, run } = openProcess();
+  const work: Command["run"] = async (_, { output }) => {
+    output.result({ text: "the result", data: {} });
+    host.emit("SIGTERM");
+  };
+  const { exitCode, kills } = await run(programOf({ run: work }));
+  const stderr = "Interrupted: cleaning up (interrupt again to stop at once)\n";
+  expect([exitCode, kills]).toEqual([143, [{ signal: "SIGTERM", stdout: "the result\n", stderr }]]);
+});
+
+test("if the result is lost, that is reported before the program ends by a signal", async () => {
+  const { host, run } = openProcess({ stdoutFailure: Object.assign(new Error("disk full"), { code: "ENOSPC" }) });
+  const work: Command["run"] = async (_, { output }) => {
+    output.result({ text: "the result", data: {} });
+    host.emit("SIGTERM");
+  };
+  const { kills } = await run(programOf({ run: work }));
+  expect(kills).toEqual([{ signal: "SIGTERM", stdout: "", stderr: expect.stringMatching(/\n\[output-lost\]\n$/) }]);
+});

@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import { OutputWriter } from "../../../../src/cli/terminal/output-writer.ts";
+import { Masker } from "../../../../src/system/masker.ts";
+
+function openWriter(format: string) {
+  const masker = new Masker();
+  masker.hide("hunter22");
+  const texts: string[] = [];
+  const writer = new OutputWriter({
+    format,
+    mask: (text) => masker.text(text),
+    maskData: (data) => masker.data(data),
+    write: (text) => void texts.push(text),
+  });
+  return { writer, written: () => texts.join("") };
+}
+
+const data = { clusterId: "one", password: "hunter22" };
+
+test.each([
+  ["ready", "ready\n"],
+  ["ready\n", "ready\n"],
+  ["\nready", "\nready\n"],
+  ["", ""],
+  ["hunter22 \x1b]0;title\x07", "*** \uFFFD]0;title\uFFFD\n"],
+])("the result %j is printed as %j", (text, printed) => {
+  const { writer, written } = openWriter("text");
+  writer.result({ text, data });
+  writer.finish({ id: "bug" });
+  expect(written()).toBe(printed);
+});
+
+test("JSON is printed once, at the end, and names the error if there is one", () => {
+  const { writer, written } = openWriter("json");
+  writer.result({ text: "ready", data });
+  expect(written()).toBe("");
+  writer.finish(undefined);
+  expect(written()).toEndWith("}\n");
+  expect(JSON.parse(written())).toEqual({ schemaVersion: 1, clusterId: "one", password: "***" });
+
+  const failed = openWriter("json");
+  failed.writer.finish({ id: "bug", message: "hunter22" });
+  expect(JSON.parse(failed.written())).toEqual({ schemaVersion: 1, error: { id: "bug", message: "***" } });
+});
+
+test("a result that is written twice is a bug", () => {
+  const { writer } = openWriter("json");
+  writer.result({ text: "one", data });
+  expect(() => writer.result({ text: "two", data })).toThrow("twice");
+});
