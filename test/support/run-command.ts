@@ -14,6 +14,8 @@ interface CommandRun {
   /** Notes and warnings, in order. */
   readonly told: readonly string[];
   readonly asked: readonly string[];
+  /** The exit code that the command asked for in case it fails. */
+  readonly failureExitCode: number | undefined;
 }
 
 interface CommandSetting {
@@ -26,6 +28,9 @@ interface CommandSetting {
   readonly environment?: Readonly<Record<string, string>>;
   /** The answer to every question; undefined if there is no terminal to ask on. */
   readonly answer?: boolean;
+  readonly isStdoutTerminal?: boolean;
+  /** Whether the command is interrupted before it begins. */
+  readonly isInterrupted?: boolean;
 }
 
 /** Runs a command of a driver's program in this process, with the test's backend. Throws usage errors. */
@@ -36,20 +41,23 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
   const command = program.commands.find((each) => each.name === name);
   if (command === undefined) throw new Error(`no command ${name}`);
   const [results, told, asked]: [Result[], string[], string[]] = [[], [], []];
+  const failure: { exitCode: number | undefined } = { exitCode: undefined };
   const problems = new Problems("", flagNames(program));
   const invocation = { cwd, environment };
   const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
-  const format = values["output"];
+  const { output: format, verbose } = values;
   const confirm = async (question: string): Promise<boolean> => {
     asked.push(question);
     return answer === true;
   };
+  // Whoever is asked for a secret goes away.
+  const readSecret = (prompt: string) => Promise.reject(new Error(`no answer to ${prompt}`));
   const context = {
     ...invocation,
     programName: program.name,
     nameFlags: flagNames(program),
     clock: setting.clock ?? { now: () => nowMs, sleep: async () => {} },
-    signal: new AbortController().signal,
+    signal: setting.isInterrupted === true ? AbortSignal.abort(new Error("interrupted")) : new AbortController().signal,
     progress: {
       ...silentProgress,
       timings: () => [{ title: "Launch", ms: 1_250 }],
@@ -60,15 +68,20 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
       format: typeof format === "string" ? format : "text",
       result: (result: Result) => void results.push(result),
     },
-    stdin: { confirm },
-    isTerminal: { stdin: answer !== undefined, stdout: false, stderr: answer !== undefined },
-    verbosity: 0,
+    stdin: { confirm, readSecret },
+    isTerminal: {
+      stdin: answer !== undefined,
+      stdout: setting.isStdoutTerminal === true,
+      stderr: answer !== undefined,
+    },
+    verbosity: typeof verbose === "number" ? verbose : 0,
     runtimeVariables: [],
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
-    failuresExitWith: () => {},
+    failuresExitWith: (exitCode: number) => void (failure.exitCode = exitCode),
   } as unknown as Context;
   await command.check?.(values, problems, context);
   problems.throwIfAny();
   const status = (await command.run(values, context)) ?? 0;
-  return { status, stdout: results[0]?.text ?? "", data: results[0]?.data, told, asked };
+  const [result] = results;
+  return { status, stdout: result?.text ?? "", data: result?.data, told, asked, failureExitCode: failure.exitCode };
 }

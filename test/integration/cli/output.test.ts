@@ -4,8 +4,9 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { commandHelp } from "../../../src/cli/help/help.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { until } from "../../support/until.ts";
 import { example, greet } from "./example-program.ts";
-import { runExample, runOnTerminal, runShell, startExample } from "./start-example.ts";
+import { runExample, runOnTerminal, runShell, runShellOnTerminal, startExample, startShell } from "./start-example.ts";
 
 // Shows R87.
 test("results go to stdout, everything else to stderr", async () => {
@@ -166,6 +167,53 @@ test("on a terminal, the prompt for a secret doesn't echo it", async () => {
 });
 
 test.each([
+  ["ends", "; stty -a", "hunter22\n"],
+  ["is interrupted", " || stty -a", "\x03"],
+])("a terminal echoes again after a prompt for a secret %s", async (_, after, answer) => {
+  const line = `trap : INT; $EXAMPLE secret${after}`;
+  const { shown } = await runShellOnTerminal(line, { "Password: ": answer, "\r\n": "\x04" });
+  expect(shown).toMatch(/[^-]\becho\b/);
+});
+
+test("a prompt for a secret can be interrupted", async () => {
+  const { shown, signal } = await runOnTerminal(["secret"], { "Password: ": "\x03" });
+  expect(signal).toBe("SIGINT");
+  expect(shown).toContain(" Interrupted by SIGINT\r\n[interrupted]");
+});
+
+test("a secret has up to 64 KB", async () => {
+  const script = (bytes: number): string => `head -c ${bytes} /dev/zero | tr '\\0' x | $EXAMPLE secret`;
+  const [longest, longer] = await Promise.all([runShell(script(65_536)), runShell(script(65_537))]);
+  expect(longest).toMatchObject({ exitCode: 0, stderr: "the secret is ***, 65536 long\n" });
+  expect(longer).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("longer than 65536 bytes") });
+});
+
+test("stdin that can't be read is named", async () => {
+  expect((await runShell("$EXAMPLE secret </")).stderr).toContain("EISDIR");
+});
+
+/** How often a process has asked the system to read something. */
+async function readsOf(pid: number): Promise<number> {
+  return Number(/^syscr: (\d+)$/m.exec(await readFile(`/proc/${pid}/io`, "utf8"))?.[1]);
+}
+
+// A parent, such as a program on Node, may have set this mode.
+test.skipIf(Bun.which("perl") === null || process.platform !== "linux")(
+  "an answer on a non-blocking stdin is waited for",
+  async () => {
+    const line = `exec perl -MFcntl -e 'fcntl(STDIN, F_SETFL, O_NONBLOCK); exec @ARGV' $EXAMPLE ask`;
+    const running = startShell(line);
+    await running.until("Go on?");
+    // It tries to read again and again.
+    const first = await readsOf(running.child.pid);
+    await until("further reads", async () => (await readsOf(running.child.pid)) > first + 2);
+    await running.child.stdin.write("y\n");
+    await running.child.stdin.end();
+    expect(await running.ended()).toMatchObject({ exitCode: 0, stdout: "going on\n" });
+  },
+);
+
+test.each([
   ["y\n", "going on"],
   [" YES \n", "going on"],
   ["n\n", "staying"],
@@ -178,6 +226,7 @@ test.each([
   expect(exitCode).toBe(0);
   // The result begins a line, also after an answer without a line break.
   expect(shown).toEndWith(`\r\n${meaning}\r\n`);
+  expect(shown.split("\r\n")).toHaveLength(3);
 });
 
 test.each([

@@ -70,9 +70,15 @@ function follow(child: Bun.Subprocess<"pipe", "pipe", "pipe">): Running {
 
 /** Runs one line of shell, in which `$EXAMPLE` is the program. */
 export async function runShell(line: string, own: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const env = environment({ ...own, EXAMPLE: `${process.execPath} ${program}` });
-  return await follow(Bun.spawn(["bash", "-c", line], { stdin: "pipe", stdout: "pipe", stderr: "pipe", env })).ended();
+  return await startShell(line, own).ended();
 }
+
+export function startShell(line: string, own: Readonly<Record<string, string>> = {}): Running {
+  const env = environment({ ...own, EXAMPLE: `${process.execPath} ${program}` });
+  return follow(Bun.spawn(["bash", "-c", line], { stdin: "pipe", stdout: "pipe", stderr: "pipe", env }));
+}
+
+type Shown = Pick<Ended, "exitCode" | "signal"> & { readonly shown: string };
 
 /** Runs it on a terminal. `typed` maps an output to the input that follows it. */
 export async function runOnTerminal(
@@ -80,11 +86,25 @@ export async function runOnTerminal(
   typed: Readonly<Record<string, string>> = {},
   own: Readonly<Record<string, string>> = {},
   cols = 60,
-): Promise<Pick<Ended, "exitCode" | "signal"> & { readonly shown: string }> {
+): Promise<Shown> {
+  return await onTerminal([process.execPath, program, ...argv], typed, own, cols);
+}
+
+/** Runs one line of shell on a terminal, in which `$EXAMPLE` is the program. */
+export async function runShellOnTerminal(line: string, typed: Readonly<Record<string, string>>): Promise<Shown> {
+  return await onTerminal(["bash", "-c", line], typed, { EXAMPLE: `${process.execPath} ${program}` }, 60);
+}
+
+async function onTerminal(
+  command: readonly string[],
+  typed: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+  cols: number,
+): Promise<Shown> {
   const shown: string[] = [];
   const answers = new Map(Object.entries(typed));
   const { promise: allShown, resolve } = Promise.withResolvers<void>();
-  const child = Bun.spawn([process.execPath, program, ...argv], {
+  const child = Bun.spawn([...command], {
     env: environment({ TERM: "xterm-256color", ...own }),
     terminal: {
       cols,

@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
+import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
 import { vmDriver } from "../../../src/bin/vm-driver.ts";
 import type { Backend } from "../../../src/model/backend.ts";
 import type { CopyRequest } from "../../../src/model/creation.ts";
+import { ClusterError } from "../../../src/errors.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
@@ -18,6 +20,12 @@ test.each([
   ["--variant oss --enable-selinux-enforcing --linux-distribution debian-12", "--enable-selinux-enforcing: "],
 ])("create %s is rejected before anything is opened", async (words, problem) => {
   expect((await rejected(words)).message).toContain(problem);
+});
+
+test("SELinux may be enforced where the distribution has it", async () => {
+  const words = "create --variant oss --enable-selinux-enforcing --linux-distribution centos-7 /nowhere/a.sh";
+  const failure = await failureOf(runCommandLine(words, { driver: cloudDriver, backend: {}, nowMs: 0 }));
+  expect(failure.message).not.toContain("--enable-selinux-enforcing");
 });
 
 /** Runs `create --from` with the cluster `default`, of which a copy can only be planned. */
@@ -39,6 +47,14 @@ test("the plan of a copy names both clusters, and needs no password", async () =
   const { stdout, data } = await copy("--dry-run --wait");
   expect(stdout.split(/ {2,}/)).toEqual(["Cluster", "second"]);
   expect(data).toEqual({ plan: { cluster: "second", from: "default:installed" } });
+});
+
+test("a dash as the superuser's password asks for it, if it is needed", async () => {
+  const gone = new ClusterError("snapshot-not-found", "It is gone.");
+  const failureWith = (words: string) => failureOf(copy(words, { planCopy: () => Promise.reject(gone) }));
+  expect((await failureWith("--wait --superuser-password -")).message).toBe("no answer to Superuser password: ");
+  expect((await failureWith("--wait --superuser-password secret")).message).toBe("It is gone.");
+  expect((await failureWith("--wait --superuser-password - --dry-run")).message).toBe("It is gone.");
 });
 
 test("a copy fails where there are none, and before anything is created", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
+import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
@@ -12,7 +13,11 @@ async function openClusters(ids: readonly string[], snapshots: readonly string[]
   const record = (id: string) => ({ ...exampleCluster([], "oss"), id, directory: `${folder.path}/${id}` });
   const backend = {
     root: folder.path,
-    ...(snapshots.length > 0 && { snapshots: { list: async () => snapshots.map((name) => ({ name })) } as never }),
+    ...(snapshots.length > 0 && {
+      snapshots: {
+        list: async ({ id }: ClusterRecord) => snapshots.map((name) => ({ name: `${id}:${name}` })),
+      } as never,
+    }),
     list: async () => [...standing].map(record),
     find: async (id: string) => (standing.has(id) ? record(id) : undefined),
     findInOtherPlaces: async () => ({ places: [], unreachable: [] }),
@@ -45,7 +50,7 @@ test("--all asks first, names every cluster, and removes nothing without a yes",
 test("--yes asks nothing", async () => {
   await using clusters = await openClusters(["one"]);
   const ran = await clusters.run("destroy --all --yes");
-  expect(ran).toMatchObject({ status: 0, stdout: "one", asked: [] });
+  expect(ran).toMatchObject({ status: 0, stdout: "one", asked: [], told: [] });
   expect(clusters.standing.size).toBe(0);
 });
 
@@ -58,14 +63,23 @@ test("the snapshots that would be lost are named first", async () => {
   await using clusters = await openClusters(["one"], ["installed", "ready"]);
   const refused = await clusters.run("destroy -c one", false);
   expect(refused).toMatchObject({ status: 1, told: ["Nothing was removed."] });
-  expect(refused.asked).toEqual(["Remove cluster one and its snapshots: installed, ready?"]);
+  expect(refused.asked).toEqual(["Remove cluster one and its snapshots: one:installed, one:ready?"]);
   const all = await clusters.run("destroy --all", false);
-  expect(all.asked).toEqual(["Remove the cluster: one, and their snapshots: installed, ready?"]);
+  expect(all.asked).toEqual(["Remove the cluster: one, and their snapshots: one:installed, one:ready?"]);
   const unasked = await failureOf(clusters.run("destroy -c one"));
-  expect(unasked).toMatchObject({ id: "bad-usage", facts: { cluster: "one", snapshots: ["installed", "ready"] } });
+  expect(unasked).toMatchObject({
+    id: "bad-usage",
+    facts: { cluster: "one", snapshots: ["one:installed", "one:ready"] },
+  });
   expect([...clusters.standing]).toEqual(["one"]);
   expect(await clusters.run("destroy -c one", true)).toMatchObject({ status: 0, stdout: "one" });
   expect(clusters.standing.size).toBe(0);
+});
+
+test("--all names the snapshots of every cluster", async () => {
+  await using clusters = await openClusters(["one", "two"], ["installed"]);
+  const { asked } = await clusters.run("destroy --all", false);
+  expect(asked[0]).toEndWith(", and their snapshots: one:installed, two:installed?");
 });
 
 test("a cluster without snapshots is removed without a question, and its snapshots with --yes", async () => {

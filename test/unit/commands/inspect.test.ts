@@ -1,10 +1,13 @@
 import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
 import { programFor } from "../../../src/commands/program.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../support/install-example.ts";
+import { creationFiles } from "../../../src/system/files/creation-folder.ts";
 import { runCommandLine } from "../../support/run-command.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const master = {
@@ -30,8 +33,8 @@ const cluster: ClusterRecord = {
   maximumCost: 0.72,
 };
 
-const inspect = (record: ClusterRecord) =>
-  runCommandLine("inspect -c example", { driver: cloudDriver, backend: { find: async () => record }, nowMs });
+const inspect = (record: ClusterRecord, words = "") =>
+  runCommandLine(`inspect -c example${words}`, { driver: cloudDriver, backend: { find: async () => record }, nowMs });
 
 /** Label and value, or the cells of a node's line. */
 const linesOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
@@ -42,8 +45,10 @@ test("shows time left, cost, and each node with its addresses", async () => {
   expect(lines.find(([label]) => label === "State")![1]).toStartWith("running (");
   expect(lines).toContainEqual(["Region", "us-west-2"]);
   expect(lines).toContainEqual(["Time left", "1 h 30 min (ends 2026-01-01T13:30:00.000Z)"]);
-  expect(lines.find(([label]) => label === "Cost at most")![1]).toStartWith("$0.72");
+  expect(lines).toContainEqual(["Cost at most", "$0.72, storage and addresses extra"]);
+  expect(lines).toContainEqual(["Web UI", "http://192.0.2.1/"]);
   expect(lines).toContainEqual(["SSH key", "not on this machine: the cluster was created elsewhere"]);
+  expect(lines).toContainEqual(["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID"]);
   expect(lines).toContainEqual(["master_0", "running", "192.0.2.1", "10.0.0.1", "admin", "i-0"]);
   expect(lines).toContainEqual(["agent_0", "running", "–", "–", "admin", "i-1"]);
 });
@@ -58,8 +63,19 @@ test("what a cluster does not have is left out, and a key that is elsewhere is n
   expect(labels).not.toContain("Time left");
   expect(labels).not.toContain("Cost at most");
   expect(stdout).not.toContain("/nowhere");
+  expect(linesOf(stdout)).toContainEqual(["Web UI", "no master has an address yet"]);
   expect(data).toMatchObject({ cluster: { sshKey: { isHere: false } } });
   expect(data!["cluster"]).not.toHaveProperty("webUi");
+});
+
+test("where the key is, its path is shown, and ssh can be configured", async () => {
+  await using folder = await scratchFolder();
+  const path = creationFiles(folder.path).privateKey;
+  await writeFile(path, "the private key");
+  const own = { ...cluster, directory: folder.path };
+  expect(linesOf((await inspect(own)).stdout)).toContainEqual(["SSH key", path]);
+  const { stdout } = await inspect(own, " --output ssh-config");
+  expect(stdout).toStartWith("Host master_0\n  HostName 192.0.2.1\n");
 });
 
 test("only programs whose clusters end by themselves speak of the time left", () => {

@@ -52,6 +52,12 @@ test("where there is no cluster, nothing is printed, and a note says where there
   expect((await list("", { list: async () => [], place: undefined }, containerDriver)).told).toEqual(["No clusters."]);
 });
 
+test("where there is no cluster anywhere, the note names no place", async () => {
+  const place = { kind: "region", name: "us-west-2", option: "--cloud-region" };
+  const listEverywhere = async () => ({ clusters: [], unreachable: [] });
+  expect((await list(" --all-regions", { listEverywhere, place })).told).toEqual(["No clusters."]);
+});
+
 test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
   const unreachable = [{ place: "eu-west-1", reason: "it does not answer" }];
   const listEverywhere = async () => ({ clusters: [cluster, timeless], unreachable });

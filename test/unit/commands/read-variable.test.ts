@@ -15,7 +15,16 @@ async function read(contents: string): Promise<readonly string[]> {
 
 // Shows R107.
 test("each line of a file is a variable; values are taken as they are", async () => {
-  const lines = ["\uFEFF# for the tests", "A=1", "", "URL=https://x/?a=b#c", `QUOTED="it's $HOME" `, "EMPTY=", "A=2"];
+  const lines = [
+    "\uFEFF# for the tests",
+    "A=1",
+    "",
+    "\t ",
+    "URL=https://x/?a=b#c",
+    `QUOTED="it's $HOME" `,
+    "EMPTY=",
+    "A=2",
+  ];
   const expected = ["A: 1", "URL: https://x/?a=b#c", `QUOTED: "it's $HOME" `, "EMPTY: ", "A: 2"];
   expect(await read(lines.join("\n"))).toEqual(expected);
   expect(await read(lines.join("\r\n"))).toEqual(expected);
@@ -30,6 +39,10 @@ test("all wrong lines of a file are named, and none is repeated", async () => {
   expect(message).toContain("own.env, line 3: ");
   expect(message).toContain("own.env, line 4: a value cannot contain a NUL byte");
   expect(message).not.toContain("sec");
+});
+
+test("a single wrong line is enough", async () => {
+  expect(await failureOf(read("A=1\nB C=2\n"))).toBeInstanceOf(BadValue);
 });
 
 test("a file that can't be read is named", async () => {

@@ -52,3 +52,29 @@ test("two files can't be fetched to the same place", async () => {
   expect(id).toBe("bad-usage");
   expect(message).toEndWith("--fetch: two of them have the same local path, /tmp/x");
 });
+
+/** What `run` says before it has found the cluster, in a backend that cannot find any. */
+const failureOfRun = (words: string) =>
+  failureOf(
+    runCommandLine(`run ${words} true`, {
+      driver: containerDriver,
+      backend: { find: () => Promise.reject(new ClusterError("cluster-not-found", "There is none.")) },
+      nowMs: 0,
+    }),
+  );
+
+test("what is no node is refused before the cluster is looked for", async () => {
+  const { id, message } = await failureOfRun("--node master_x");
+  expect(id).toBe("bad-usage");
+  expect(message).toStartWith('--node: "master_x" is not a node');
+  expect((await failureOfRun("--node master_0")).message).toBe("There is none.");
+});
+
+test("files that are fetched to different places are no problem", async () => {
+  expect((await failureOfRun("--fetch a:x --fetch b:y")).message).toBe("There is none.");
+});
+
+test("a dash as the password asks for it", async () => {
+  expect((await failureOfRun("--login-pw -")).message).toBe("no answer to Login password: ");
+  expect((await failureOfRun("--login-pw secret")).message).toBe("There is none.");
+});

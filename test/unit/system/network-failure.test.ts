@@ -19,5 +19,5 @@ test.each([
 
 test("a request that takes too long has a code, too", () => {
   const error = new DOMException("late", "TimeoutError");
-  expect(networkFailure(error)).toMatchObject({ code: "ETIMEDOUT", transient: true });
+  expect(networkFailure(error)).toMatchObject({ code: "ETIMEDOUT", transient: true, isTls: false });
 });

@@ -44,6 +44,10 @@ test("5000 hostile texts: JSON is harmless on a terminal and keeps every value e
   }
 });
 
+test("JSON is indented for people", () => {
+  expect(printableJson({ id: "\x1b", nodes: [1] })).toBe('{\n  "id": "\\u001b",\n  "nodes": [\n    1\n  ]\n}');
+});
+
 test.each([
   ["lines and tabs stay", "a\tb\nc\n", "a\tb\nc\n"],
   ["a DOS line break becomes a newline", "a\r\nb", "a\nb"],

@@ -39,10 +39,10 @@ test("paths are read from the folder in which the command was given", async () =
   await mkdir(join(folder.path, "work"));
   await mkdir(join(folder.path, "genconf"));
   await writeFile(join(folder.path, "genconf", "ip-detect"), "#!/bin/sh\n");
-  const words = "--extra-config extra.yaml --workspace-dir work --genconf-dir genconf".split(" ");
+  const words = "--extra-config extra.yaml --workspace-dir work --genconf-dir genconf --masters 3".split(" ");
   const { values, problems } = await parsed(words, folder.path);
   expect(problems).toEqual([]);
-  expect(values).toMatchObject({ extraConfig: { a: 1 }, workspaceDir: join(folder.path, "work") });
+  expect(values).toMatchObject({ masters: 3, extraConfig: { a: 1 }, workspaceDir: join(folder.path, "work") });
 });
 
 test.each([

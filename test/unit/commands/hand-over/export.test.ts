@@ -25,13 +25,14 @@ async function openCluster(age?: string) {
   const environment = { PATH: folder.path };
   return {
     folder: folder.path,
-    run: async (words: string) =>
+    run: async (words: string, setting: { readonly isStdoutTerminal?: boolean } = {}) =>
       runCommandLine(`export -c example${words}`, {
         driver: cloudDriver,
         backend,
         nowMs: 0,
         cwd: folder.path,
         environment,
+        ...setting,
       }),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
@@ -40,6 +41,15 @@ async function openCluster(age?: string) {
 test("without a file, the export is printed", async () => {
   await using cluster = await openCluster();
   expect(JSON.parse((await cluster.run("")).stdout)).toMatchObject({ region: "us-west-2" });
+});
+
+test("a key is not shown on a terminal", async () => {
+  await using cluster = await openCluster('while read -r line; do echo "<$line>"; done');
+  const failure = await failureOf(cluster.run("", { isStdoutTerminal: true }));
+  expect(failure).toMatchObject({ id: "bad-usage", message: expect.stringContaining("stdout is a terminal") });
+  for (const words of [" --output-file nightly.json", " --recipient age1one"]) {
+    expect(await cluster.run(words, { isStdoutTerminal: true })).toMatchObject({ status: 0 });
+  }
 });
 
 test("a file that is written can be read by its owner alone", async () => {

@@ -19,3 +19,8 @@ test.each([
   expect(failure.message).toMatch(text);
   expect(failure.hint).toMatch(/export/i);
 });
+
+test("an interruption while the file is read is no failure of the file", async () => {
+  const setting = { driver: cloudDriver, backend: {}, nowMs: 0, isInterrupted: true };
+  expect((await failureOf(runCommandLine("import nowhere.json", setting))).message).toBe("interrupted");
+});

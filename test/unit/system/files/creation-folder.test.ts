@@ -23,6 +23,10 @@ test("a folder's name tells which creation it is, and is made of nothing else", 
   }
 });
 
+test("ids that nobody parsed are a bug that names them", () => {
+  expect(() => creationDirectory("/root", "..", "x")).toThrow('["..","x"]');
+});
+
 function attempt(make: () => string): string | undefined {
   try {
     return make();

@@ -3,6 +3,7 @@ import { mkdir, symlink, unlink, writeFile } from "node:fs/promises";
 import { unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { listFiles } from "../../../../src/system/files/list-files.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 /** A folder with these files and links, inside a boundary. */
@@ -50,4 +51,12 @@ test("something that is no file, and a file that vanishes meanwhile, are problem
     `${join(tree.root, "fifo")} is neither a file nor a folder.`,
   ]);
   await unlink(join(tree.root, "fifo"));
+});
+
+test("a bug of the caller is no problem of a file", async () => {
+  await using tree = await makeTree(["b"]);
+  const bug = (): never => {
+    throw new TypeError("a bug");
+  };
+  expect(await failureOf(tree.list(bug))).toBeInstanceOf(TypeError);
 });

@@ -1,148 +1,123 @@
-/** Admission while others change the same security group. */
 import { expect, test } from "bun:test";
-import type { IpPermission } from "@aws-sdk/client-ec2";
+import type { Instance, IpPermission, SecurityGroup } from "@aws-sdk/client-ec2";
 import { cloudAdmission } from "../../../../../src/backend/cloud/admission/cloud-admission.ts";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { groupName, toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
-import { refusal } from "../../../../support/scripted-cloud.ts";
 
 const never = new AbortController().signal;
-const creation = { clusterId: "nightly", creationId: "0123456789abcdef" };
-const cluster = { id: "nightly", creationId: creation.creationId, directory: "" };
-const groupId = "sg-0123456789abcdef0";
-const itself: IpPermission = { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: groupId }] };
-const open = (port: number, CidrIp: string): IpPermission => ({
-  IpProtocol: "tcp",
-  FromPort: port,
-  ToPort: port,
-  IpRanges: [{ CidrIp }],
-});
+const creationId = "0123456789abcdef";
+const ownId = "sg-0123456789abcdef0";
+const tagsOf = (clusterId: string) =>
+  toTags(clusterId, { clusterId, creationId, role: "master", variant: "oss", sshUser: "admin" }, []);
 
-interface World {
-  /** The rules that each look at the group sees; the last one stays. */
-  readonly rules: readonly (readonly IpPermission[])[];
-  /** The codes with which changes are refused, in turn; later ones succeed. */
+const machine: Instance = {
+  InstanceId: "i-0123456789abcdef0",
+  State: { Name: "running" },
+  SecurityGroups: [{ GroupId: ownId, GroupName: "cluster-e2e-own" }],
+  Tags: tagsOf("own"),
+};
+const ssh = (range: string): IpPermission => ({
+  IpProtocol: "tcp",
+  FromPort: 22,
+  ToPort: 22,
+  IpRanges: [{ CidrIp: range }],
+});
+const group: SecurityGroup = {
+  GroupId: ownId,
+  GroupName: "cluster-e2e-own",
+  IpPermissions: [{ IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: ownId }] }, ssh("192.0.2.0/24")],
+  Tags: tagsOf("own"),
+};
+
+interface Account {
+  readonly instances?: readonly Instance[];
+  readonly groups?: readonly SecurityGroup[];
+  /** The codes with which the API refuses the first changes, in turn. */
   readonly refusals?: readonly string[];
-  readonly state?: "running" | "terminated";
-  readonly clusterOfMachine?: string;
-  readonly groupOfMachine?: string;
 }
 
-function openAdmission(world: World) {
-  const { rules, refusals = [], state = "running", clusterOfMachine = "nightly" } = world;
-  const changes: { readonly action: string; readonly permissions: readonly IpPermission[] }[] = [];
-  let looks = 0;
-  const tags = { ...creation, clusterId: clusterOfMachine, role: "master", variant: "oss", sshUser: "admin" };
-  const Instances = [
-    {
-      InstanceId: "i-00000001",
-      State: { Name: state },
-      SecurityGroups: [{ GroupId: groupId, GroupName: world.groupOfMachine ?? groupName(clusterOfMachine) }],
-      Tags: toTags("x", tags, []),
-    },
-  ];
-  const call = async (
-    action: string,
-    input: { readonly IpPermissions?: readonly IpPermission[] },
-  ): Promise<unknown> => {
-    if (action === "DescribeInstances") return { Reservations: [{ Instances }] };
-    if (action === "DescribeSecurityGroups") {
-      const IpPermissions = rules[Math.min(looks, rules.length - 1)];
-      looks += 1;
-      const GroupName = groupName("nightly");
-      return { SecurityGroups: [{ GroupId: groupId, GroupName, Tags: toTags("x", creation, []), IpPermissions }] };
-    }
-    changes.push({ action, permissions: input.IpPermissions ?? [] });
-    const code = refusals[changes.length - 1];
-    if (code !== undefined) throw refusal(code);
-    return { Return: true };
+/** The admission of the cluster `own`, and the groups that the API was asked to change. */
+function openAdmission({ instances = [machine], groups = [group], refusals = [] }: Account) {
+  const left = [...refusals];
+  const changed: (string | undefined)[] = [];
+  const call = async (action: string, input: { readonly GroupId?: string }): Promise<object> => {
+    if (action === "DescribeInstances") return Promise.resolve({ Reservations: [{ Instances: instances }] });
+    if (action === "DescribeSecurityGroups") return Promise.resolve({ SecurityGroups: groups });
+    changed.push(input.GroupId);
+    const code = left.shift();
+    if (code !== undefined) throw new ClusterError("cloud-failed", `${action} failed.`, { facts: { code } });
+    return {};
   };
   const admission = cloudAdmission({ region: "us-west-2", call } as unknown as CloudApi, {});
-  const portsOf = ({ permissions }: (typeof changes)[number]) => permissions.map(({ FromPort }) => FromPort);
-  return { admission, changes, asked: () => changes.map(portsOf) };
+  const cluster = { id: "own", creationId, directory: "/nowhere" };
+  return {
+    changed,
+    admit: async () => admission.admit(cluster, { range: "198.51.100.7", openPorts: [80] }, never),
+    remove: async (range: string) => admission.remove(cluster, range, never),
+  };
 }
 
-const office = "192.0.2.0/24";
-const request = { range: office, openPorts: [80, 443] };
 const duplicate = "InvalidPermission.Duplicate";
 const missing = "InvalidPermission.NotFound";
 
-test("if somebody else admits the range at the same time, only what is still missing is added", async () => {
-  const rules = [[itself], [itself, open(22, office), open(80, "198.51.100.0/24")]];
-  const { admission, asked, changes } = openAdmission({ rules, refusals: [duplicate] });
-  expect(await admission.admit(cluster, request, never)).toBe(office);
-  expect(asked()).toEqual([[22, 80, 443], [80]]);
-  expect(changes[1]?.permissions).toEqual([open(80, office)]);
+test("a range that somebody else admits meanwhile is admitted at the third attempt, and not tried a fourth time", async () => {
+  const second = openAdmission({ refusals: [duplicate, duplicate] });
+  expect([await second.admit(), second.changed.length]).toEqual(["198.51.100.7/32", 3]);
+  const third = openAdmission({ refusals: [duplicate, duplicate, duplicate] });
+  expect((await failureOf(third.admit())).message).toBe("AuthorizeSecurityGroupIngress failed.");
+  expect(third.changed).toHaveLength(3);
 });
 
-test("a rule that keeps being there is an error after three tries, and another refusal at once", async () => {
-  const stuck = openAdmission({ rules: [[itself]], refusals: Array(9).fill(duplicate) });
-  expect((await failureOf(stuck.admission.admit(cluster, request, never))).facts).toMatchObject({ code: duplicate });
-  expect(stuck.changes).toHaveLength(3);
-  const denied = openAdmission({ rules: [[itself]], refusals: Array(9).fill("UnauthorizedOperation") });
-  expect((await failureOf(denied.admission.admit(cluster, request, never))).id).toBe("not-permitted");
-  expect(denied.changes).toHaveLength(1);
+test("a range of which somebody else removes rules meanwhile is removed at the third attempt", async () => {
+  const opened = openAdmission({ refusals: [missing, missing] });
+  expect([await opened.remove("192.0.2.0/24"), opened.changed.length]).toEqual(["192.0.2.0/24", 3]);
 });
 
-test("nothing is requested for a range that is admitted already", async () => {
-  const { admission, changes } = openAdmission({ rules: [[itself, open(22, office)]] });
-  expect(await admission.admit(cluster, request, never)).toBe(office);
-  expect(changes).toEqual([]);
+test("a range whose rules are still there after the third attempt is not reported as removed", async () => {
+  const opened = openAdmission({ refusals: [missing, missing, missing] });
+  expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe("RevokeSecurityGroupIngress failed.");
+  expect(opened.changed).toHaveLength(3);
 });
 
-const full = [itself, open(22, office), open(80, office)];
-
-test("if somebody else removes a rule at the same time, the others are removed, or all are gone", async () => {
-  const some = openAdmission({ rules: [full, [itself, open(80, office)]], refusals: [missing] });
-  expect(await some.admission.remove(cluster, office, never)).toBe(office);
-  expect(some.asked()).toEqual([[22, 80], [80]]);
-  const none = openAdmission({ rules: [full, [itself]], refusals: [missing] });
-  expect(await none.admission.remove(cluster, office, never)).toBe(office);
-  expect(none.changes).toHaveLength(1);
-});
-
-test("a range whose rules are still there after three tries is not reported as removed", async () => {
-  const { admission, changes } = openAdmission({ rules: [full], refusals: Array(9).fill(missing) });
-  expect((await failureOf(admission.remove(cluster, office, never))).facts).toMatchObject({ code: missing });
-  expect(changes).toHaveLength(3);
-});
-
-test("a removal that is refused for another reason is an error", async () => {
-  const { admission, changes } = openAdmission({ rules: [full], refusals: Array(9).fill("UnauthorizedOperation") });
-  expect((await failureOf(admission.remove(cluster, office, never))).id).toBe("not-permitted");
-  expect(changes).toHaveLength(1);
+test("a removal that fails for another reason is an error, because the range is still admitted", async () => {
+  const opened = openAdmission({ refusals: ["UnauthorizedOperation"] });
+  expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe("RevokeSecurityGroupIngress failed.");
 });
 
 test.each([
-  ["nothing is", [itself], "No address is admitted to it."],
-  ["others are", [...full, open(22, "198.51.100.7/32")], `These ranges are admitted: ${office}, 198.51.100.7/32`],
-])("a range that is not admitted cannot be removed; the error says whether %s", async (_, rules, hint) => {
-  const { admission, changes } = openAdmission({ rules: [rules] });
-  const error = await failureOf(admission.remove(cluster, "203.0.113.9", never));
-  expect([error.id, error.message, error.hint]).toEqual([
-    "bad-usage",
-    '203.0.113.9/32 is not admitted to cluster "nightly".',
+  [group, "These ranges are admitted: 192.0.2.0/24", ["192.0.2.0/24"]],
+  [{ ...group, IpPermissions: group.IpPermissions!.slice(0, 1) }, "No address is admitted to it.", []],
+])("to remove a range that is not admitted is an error with those that are: %#", async (found, hint, ranges) => {
+  expect(await failureOf(openAdmission({ groups: [found] }).remove("198.51.100.7"))).toMatchObject({
+    id: "bad-usage",
+    message: '198.51.100.7/32 is not admitted to cluster "own".',
     hint,
-  ]);
-  expect(changes).toEqual([]);
+    facts: { cluster: "own", ranges },
+  });
 });
 
-test.each([
-  ["have ended", { state: "terminated" }],
-  ["belong to another cluster", { clusterOfMachine: "weekly", groupOfMachine: groupName("nightly") }],
-  ["are in another group by name", { groupOfMachine: "default" }],
-] as const)("a cluster whose machines %s has no group of its own", async (_, world) => {
-  const { admission } = openAdmission({ rules: [full], ...world });
-  expect(await failureOf(admission.list(cluster, never))).toMatchObject({ id: "cluster-not-found" });
+const otherId = "sg-0000000000000000f";
+
+test("of several groups with the cluster's tags, only the one that its machines use is changed", async () => {
+  const copied = { ...group, GroupId: otherId };
+  const foreign = { ...group, GroupName: "cluster-e2e-other", Tags: tagsOf("other") };
+  const opened = openAdmission({ groups: [copied, foreign, group] });
+  await opened.admit();
+  expect(opened.changed).toEqual([ownId]);
 });
 
-test.each([
-  ["0.0.0.0/0", "0.0.0.0/0"],
-  ["::/0", "::/0"],
-])("everyone is admitted only by %s", async (range, expected) => {
-  const { admission } = openAdmission({ rules: [full] });
-  expect(await admission.admit(cluster, { ...request, range }, never)).toBe(expected);
-  const error = await failureOf(admission.admit(cluster, { ...request, range: "2001:db8::1/0" }, never));
-  expect([error.id, error.message]).toEqual(["bad-usage", '"2001:db8::1/0" contains every address.']);
+test.each<[string, Account]>([
+  ["has only a machine that has ended", { instances: [{ ...machine, State: { Name: "terminated" } }] }],
+  ["has only another cluster's machine", { instances: [{ ...machine, Tags: tagsOf("other") }] }],
+  [
+    "has only a machine in a group of another name",
+    { instances: [{ ...machine, SecurityGroups: [{ GroupId: ownId, GroupName: "default" }] }] },
+  ],
+  ["has another id", { groups: [{ ...group, GroupId: otherId }] }],
+])("a group that %s isn't the cluster's own, and isn't changed", async (_, account) => {
+  const opened = openAdmission(account);
+  expect((await failureOf(opened.admit())).id).toBe("cluster-not-found");
+  expect(opened.changed).toEqual([]);
 });

@@ -1,0 +1,7 @@
+/** Defers a command, says so, and waits for its own end. */
+import { deferCommand } from "../../../../src/system/processes/deferred-command.ts";
+
+const [file = ""] = process.argv.slice(2);
+deferCommand(["/bin/sh", "-c", 'echo done >"$0"', file], {});
+console.log("deferred");
+await Bun.sleep(600_000);
