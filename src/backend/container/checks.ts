@@ -54,7 +54,7 @@ async function judge(facts: ContainerFacts): Promise<Outcome> {
  * Reports what interrupted creates left behind, clusters without a running container, snapshots that nobody can
  * restore, and things that only look like ours.
  */
-function leftoversCheck(facts: ContainerFacts, signal: AbortSignal): Check {
+export function leftoversCheck(facts: ContainerFacts, signal: AbortSignal): Check {
   return checkOfEngine("leftovers", facts, async (_, engine) => {
     const [root, inventory] = await Promise.all([facts.root(), facts.inventory()]);
     const snapshots = await readSnapshots(engine, "all", signal);

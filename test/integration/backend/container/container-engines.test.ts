@@ -76,6 +76,24 @@ test.each([
   expect(await machine.choose()).toBe(expected);
 });
 
+test.each([
+  ["docker", { docker, podman }, "docker"],
+  ["docker", { docker: podman, podman }, "podman"],
+  ["podman", { docker, podman }, "podman"],
+] as const)(
+  "the engine that is named is used, and a docker that is Podman's counts as Podman: %#",
+  async (...given) => {
+    const [named, programs, expected] = given;
+    await using machine = await openMachine(programs);
+    expect(await machine.choose(named)).toBe(expected);
+  },
+);
+
+test.skipIf(process.getuid?.() !== 0)("root's Podman is used without asking it first, which takes long", async () => {
+  await using machine = await openMachine({ podman: "exit 1" });
+  expect(await machine.choose("podman")).toBe("podman");
+});
+
 test("if docker is another program and Podman is missing, the error says both", async () => {
   await using machine = await openMachine({ docker: containerd });
   const error = await failureOf(machine.choose());
@@ -133,6 +151,22 @@ test.each([
   await using machine = await openMachine(programs);
   const others = await findInOtherEngines({ kind: engineKinds.docker }, "a", machine.runtime, neverAborted);
   expect(others).toEqual({ places: [], unreachable: [] });
+});
+
+/** A Docker that has a network with these labels and this name. */
+const dockerWithNetwork = (name: string): string => {
+  const labels = { "cluster-e2e.cluster-id": "a", "cluster-e2e.creation-id": "0123456789abcdef" };
+  const network = JSON.stringify([{ Id: "1".repeat(64), Name: name, Labels: labels }]);
+  return `case "$1 $2" in "network ls") echo ${"1".repeat(64)} ;; "network inspect") echo '${network}' ;; ps*) ;; *) ${docker} ;; esac`;
+};
+
+test.each([
+  ["has it", "cluster-e2e-a-0123456789abcdef", ["docker"]],
+  ["has only something like it", "another-network", []],
+])("if no cluster is found and another engine %s, the engines that have it are %j", async (_, name, places) => {
+  await using machine = await openMachine({ docker: dockerWithNetwork(name), podman });
+  const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
+  expect(others).toEqual({ places, unreachable: [] });
 });
 
 test("an abort ends the search in other engines", async () => {

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { engineCheck } from "../../../../src/backend/container/checks.ts";
+import { engineCheck, leftoversCheck } from "../../../../src/backend/container/checks.ts";
 import type { ContainerFacts } from "../../../../src/backend/container/checks/facts.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 
 /** What the check says about an engine of this version. */
@@ -33,3 +34,94 @@ test.each([
   expect(text).toStartWith(`warn: ${engineKinds[name].title} ${version} is older than ${least}`);
   expect(text).toContain(engineKinds[name].advice.install);
 });
+
+const creationIds = ["0123456789abcdef", "fedcba9876543210"] as const;
+const networks = creationIds.map((creationId, place) => ({
+  clusterId: `cluster-${place}`,
+  creationId,
+  counts: undefined,
+  variant: undefined,
+  distribution: undefined,
+}));
+const containers = networks.map(({ clusterId, creationId }) => ({
+  clusterId,
+  creationId,
+  id: creationId,
+  role: "master",
+  index: 0,
+  status: "running",
+  reach: "direct",
+  createdAt: undefined,
+}));
+
+interface Saved {
+  readonly creationId: string;
+  readonly nodes?: number;
+  readonly hasImage?: boolean;
+  readonly hasVolume?: boolean;
+}
+
+/** What the check says about the snapshot `installed` of a cluster, in an engine with two clusters. */
+async function foundOf(
+  { creationId, nodes = 1, hasImage = true, hasVolume = true }: Saved,
+  option = "--engine docker",
+) {
+  const place = creationIds.findIndex((each) => each === creationId);
+  const labels = {
+    [labelNames.clusterId]: place === -1 ? "gone" : `cluster-${place}`,
+    [labelNames.creationId]: creationId,
+    [labelNames.snapshot]: "installed",
+    [labelNames.role]: "master",
+    [labelNames.index]: "0",
+    [labelNames.counts]: `master=${nodes} agent=0 public_agent=0`,
+    [labelNames.settings]: '{"volumes": []}',
+    [labelNames.address]: "172.18.0.2",
+  };
+  const tag = `localhost/cluster-e2e-snapshot:${creationId}-installed-master_0`;
+  const image = { RepoTags: [tag], Created: "2026-01-01T00:00:00Z", Config: { Labels: labels } };
+  const volume = { Name: `cluster-e2e-snapshot-${creationId}-installed-master_0`, Labels: labels };
+  const answers: Readonly<Record<string, string>> = {
+    "images --quiet": hasImage ? "1".repeat(64) : "",
+    "image inspect": JSON.stringify([image]),
+    "volume ls": hasVolume ? volume.Name : "",
+    "volume inspect": JSON.stringify([volume]),
+  };
+  const ask = async ({ words }: { readonly words: readonly string[] }) => answers[words.slice(0, 2).join(" ")] ?? "";
+  const facts = {
+    engine: async () => ({ kind: engineKinds.docker, option, ask }),
+    told: async () => ({}),
+    root: async () => "/nowhere",
+    inventory: async () => ({ networks, containers, abandoned: new Set(), foreignResources: [] }),
+  };
+  const check = leftoversCheck(facts as unknown as ContainerFacts, new AbortController().signal);
+  return outcomeText(await check.run(new AbortController().signal));
+}
+
+test.each(creationIds)("a complete snapshot of the cluster of creation %s is no remainder", async (creationId) => {
+  expect(await foundOf({ creationId })).toBe("pass: None");
+});
+
+test.each([
+  ["--engine docker", "cluster-container snapshot --cluster-id cluster-1 --engine docker delete installed"],
+  ["", "cluster-container snapshot --cluster-id cluster-1 delete installed"],
+])("an incomplete snapshot is reported with the command that deletes it: engine option %j", async (option, command) => {
+  expect(await foundOf({ creationId: creationIds[1], nodes: 2 }, option)).toBe(
+    `warn: The snapshot "installed" of cluster "cluster-1" is incomplete. → ${command}`,
+  );
+});
+
+const image = "docker image rm localhost/cluster-e2e-snapshot:00000000000000c1-installed-master_0";
+const volume = "docker volume rm cluster-e2e-snapshot-00000000000000c1-installed-master_0";
+
+test.each([
+  ["images and volumes", {}, `${image}; ${volume}`],
+  ["images", { hasVolume: false }, image],
+  ["volumes", { hasImage: false }, volume],
+])(
+  "a snapshot that has outlived its cluster is reported with the commands that remove its %s",
+  async (_, parts, remedy) => {
+    expect(await foundOf({ creationId: "00000000000000c1", ...parts })).toBe(
+      `warn: The snapshot "installed" of cluster "gone" has outlived it. → ${remedy}`,
+    );
+  },
+);

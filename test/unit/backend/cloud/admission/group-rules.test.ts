@@ -38,6 +38,16 @@ test("ranges are listed with their ports, without what is not a range", () => {
   ]);
 });
 
+test.each<[IpPermission]>([
+  [{ IpProtocol: "-1", FromPort: 0, ToPort: 65_535 }],
+  [{ IpProtocol: "tcp" }],
+  [{ IpProtocol: "tcp", FromPort: 22 }],
+  [{ IpProtocol: "tcp", ToPort: 22 }],
+])("a rule %j is listed as one for all ports", (rule) => {
+  const range = "192.0.2.0/24";
+  expect(admittedRanges({ rules: [{ ...rule, IpRanges: [{ CidrIp: range }] }] })).toEqual([{ range, ports: ["all"] }]);
+});
+
 test("a new range gets the single TCP ports of the others", () => {
   expect(admittedPorts(group)).toEqual([22, 80]);
   expect(admittedPorts({ rules: group.rules.slice(0, 1) })).toEqual([]);

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
-import { askJson, type Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { askJson, type Engine, openEngine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
 const answering = (text: string): Engine => ({ kind: engineKinds.docker, ask: async () => text }) as unknown as Engine;
@@ -19,4 +23,17 @@ test.each([
     id: "machine-not-set-up",
     message: `The output of "docker info" is not that of Docker: ${shown}.`,
   });
+});
+
+test("of output that a node can make as long as it likes, only the end is kept", async () => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, "docker");
+  await writeFile(program, "#!/bin/sh\nhead -c 1000000 /dev/zero | tr '\\0' x\necho the end\n");
+  await chmod(program, 0o755);
+  const environment = { PATH: `${folder.path}:/usr/bin:/bin` };
+  const engine = openEngine(engineKinds.docker, "", { environment, progress: silentProgress });
+  const logs = await engine.ask({ words: ["logs"], keptCharacters: 100 }, signal);
+  expect(logs).toEndWith("xthe end");
+  expect(logs.length).toBeWithin(99, 300_000);
+  expect(await engine.ask({ words: ["logs"] }, signal)).toHaveLength(1_000_007);
 });

@@ -22,7 +22,10 @@ function engineOf({ bridge, allows, failure = "engine-failed" }: ScriptedEngine,
   const engine: Engine = {
     kind,
     option: "",
-    ask: async () => Promise.resolve(bridge),
+    ask: async ({ accepts }) => {
+      if (bridge === "" && accepts?.("no such network") !== true) throw new Error("docker network failed");
+      return Promise.resolve(bridge);
+    },
     defer: () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
     change: async ({ words }) => {
       tried.push(words.join(" "));

@@ -15,10 +15,10 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
   defer: () => ({ run: async () => Promise.reject(new Error("Nothing may be changed")) }),
 });
 
-const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean) =>
+const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: { readonly nodeImage?: string } = {}) =>
   resolveCreation(
     engine(cgroupVersion),
-    { distribution: "debian-12", options: { volumes: [] }, needsCgroups1, imagePreparation: undefined },
+    { distribution: "debian-12", options: { volumes: [], ...image }, needsCgroups1, imagePreparation: undefined },
     "linux",
     new AbortController().signal,
   );
@@ -32,4 +32,11 @@ test("a machine with cgroups 2 is refused before anything is created if the plat
   expect(error.hint).toContain("almalinux-8");
   expect((await resolve("1", true)).distribution).toBe("debian-12");
   expect((await resolve("2", false)).distribution).toBe("debian-12");
+});
+
+test("a cluster of the user's own image is recorded with the image in place of a distribution", async () => {
+  expect(await resolve("2", false, { nodeImage: "registry.example.com/nodes:7" })).toMatchObject({
+    distribution: "image registry.example.com/nodes:7",
+    image: { name: "registry.example.com/nodes:7", isPresent: false },
+  });
 });

@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
+import { clusterConsoleOutput } from "../../../../../src/backend/cloud/records/console-output.ts";
+import { ClusterError } from "../../../../../src/errors.ts";
+import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
+
+/** The console output of one machine, whose API refuses requests for the latest output with this code. */
+async function outputs(code: string) {
+  const call = async (_: string, { Latest }: { readonly Latest?: true }): Promise<object> => {
+    if (Latest === true) throw new ClusterError("cloud-failed", "Refused.", { facts: { code } });
+    return Promise.resolve({ Output: Buffer.from("booted\n").toString("base64") });
+  };
+  const cluster = { nodes: [{ id: "i-1", role: "agent", index: 0, state: "running" }] } as unknown as ClusterRecord;
+  return clusterConsoleOutput({ call } as unknown as CloudApi, cluster, new AbortController().signal);
+}
+
+test("a machine of an older type shows what it buffered earlier", async () => {
+  expect(await outputs("UnsupportedOperation")).toEqual([{ name: "agent_0.console.txt", text: "booted\n" }]);
+});
+
+test("a machine whose output may not be read is left out, and not asked for again", async () => {
+  expect(await outputs("UnauthorizedOperation")).toEqual([]);
+});

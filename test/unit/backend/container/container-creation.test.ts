@@ -1,0 +1,114 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ContainerCreation, type ContainerPlan } from "../../../../src/backend/container/container-creation.ts";
+import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { defaultDistribution } from "../../../../src/backend/container/launch/distributions.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const creationId = "0123456789abcdef";
+
+interface Given {
+  /** Called with each command that changes something. */
+  readonly onChange?: (command: string) => void | Promise<void>;
+  readonly distribution?: string;
+  readonly nodeImage?: string;
+}
+
+/** A creation on an engine that has the image and allows everything. */
+async function openCreation({ onChange, distribution = defaultDistribution, nodeImage }: Given) {
+  const folder = await scratchFolder();
+  const changes: string[] = [];
+  const change: Engine["change"] = async ({ words }) => {
+    const command = words.slice(0, words[0] === "network" ? 2 : 1).join(" ");
+    await onChange?.(command);
+    changes.push(command);
+    return "1".repeat(64);
+  };
+  const engine = { kind: engineKinds.docker, option: "", ask: async () => "", change } as unknown as Engine;
+  const facts = { ...engineKinds.docker.readFacts({}), cgroupVersion: "2" } as const;
+  const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
+  const plan = {
+    engine,
+    root: folder.path,
+    request: {
+      clusterId: "own",
+      variant: "oss",
+      distribution,
+      options,
+      counts: { master: 1, agent: 0, public_agent: 0 },
+    },
+    resolved: {
+      kind: engine.kind,
+      facts,
+      reach: "direct",
+      distribution: "debian-12",
+      image: { name: "nodes:1", isPresent: true },
+    },
+    hasLeftovers: false,
+  } as unknown as ContainerPlan;
+  const { progress, told } = recordingProgress();
+  const creation = new ContainerCreation(plan, { environment: {}, clock: systemClock, progress });
+  return {
+    creation,
+    changes,
+    told,
+    rights: join(folder.path, ".rights"),
+    claim: async (signal = new AbortController().signal) =>
+      creation.claim({ creationId, directory: join(folder.path, "own") }, signal),
+    [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
+  };
+}
+
+test.each([
+  [{}, ["Nodes run debian-12, the default under cgroups 2."]],
+  [{ distribution: "debian-12" }, []],
+  [{ nodeImage: "nodes:1" }, []],
+])("the default distribution is named if it is used: with %j", async (given, told) => {
+  await using opened = await openCreation(given);
+  await opened.claim();
+  expect(opened.told).toEqual(told);
+});
+
+test("after an interrupt, neither a network nor a container is created", async () => {
+  await using opened = await openCreation({});
+  expect((await failureOf(opened.claim(AbortSignal.abort(new Error("interrupted"))))).message).toBe("interrupted");
+  expect([opened.changes, opened.creation.describeRemains()]).toEqual([[], undefined]);
+  const interrupted = new AbortController();
+  await using late = await openCreation({ onChange: () => interrupted.abort(new Error("interrupted")) });
+  expect((await failureOf(late.claim(interrupted.signal))).message).toBe("interrupted");
+  expect(late.changes).not.toContain("create");
+  expect(late.creation.describeRemains()).toContain("Containers and a network may be left.");
+});
+
+test("a claim that fails doesn't end before its last request has", async () => {
+  const [failed, trial] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const onChange = async (command: string): Promise<void> => {
+    if (command === "run") return trial.promise;
+    failed.resolve();
+    throw new ClusterError("capacity-lacking", "no subnet is left");
+  };
+  await using opened = await openCreation({ onChange });
+  const ended: string[] = [];
+  const claim = failureOf(opened.claim()).finally(() => ended.push("claim"));
+  await failed.promise;
+  await Bun.sleep(0);
+  ended.push("trial");
+  trial.resolve();
+  expect(await claim).toMatchObject({ message: "no subnet is left" });
+  expect(ended).toEqual(["trial", "claim"]);
+});
+
+test("if a node can't be reached, what the engine permits is tested again next time", async () => {
+  await using opened = await openCreation({});
+  await writeFile(opened.rights, "{}");
+  await opened.creation.whyUnreachable();
+  expect(existsSync(opened.rights)).toBeFalse();
+  await opened.creation.whyUnreachable();
+});
