@@ -64,7 +64,9 @@ async function receive(
   const { status, stderr } = await run(connection, command, { limit, signal });
   // GNU tar exits with 1 if a file changed while it was read, such as a log. The archive is complete even so.
   if (status > 1 || outcome.unpacked === undefined) {
-    throw new ArchiveProblem(lastLine(stderr) || (outcome.cutOff?.message ?? `tar exited with ${status}`));
+    // The session's script ends its messages with a period, like the error that quotes them.
+    const reason = lastLine(stderr).replace(/\.$/, "");
+    throw new ArchiveProblem(reason || (outcome.cutOff?.message ?? `tar exited with ${status}`));
   }
   return outcome.unpacked;
 }

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
@@ -72,11 +73,20 @@ async function readAuthority(
   try {
     const connection = await connections.connect(node, signal);
     const { status, stdout } = await connection.run({ argv, limitMs: 30_000 }, signal);
-    return status === 0 && stdout.includes("-----BEGIN CERTIFICATE-----") ? stdout : undefined;
+    return status === 0 && isCertificate(stdout) ? stdout : undefined;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed")) return undefined;
     throw error;
+  }
+}
+
+/** A web server that has just started may send a page, or half of the file. */
+function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).raw.length > 0;
+  } catch {
+    return false;
   }
 }
 

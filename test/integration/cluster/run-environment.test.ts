@@ -1,7 +1,7 @@
 /** `run` on a node that lacks the folder of the platform's tests. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
@@ -13,7 +13,8 @@ import { wireKey } from "../../support/ssh-options.ts";
 const installed = layouts.map((layout) => layout.testsFolder).find((folder) => existsSync(folder));
 const lack = opensshLack ?? (installed === undefined ? undefined : `${installed} exists here`);
 
-async function run(hasTestEnvironment: boolean) {
+/** Runs a command, and then fetches these paths from the node. */
+async function run(hasTestEnvironment: boolean, remotes: readonly string[] = []) {
   await using scratch = await scratchFolder();
   await using server = await startOpensshServer([]);
   const directory = join(scratch.path, "state");
@@ -23,10 +24,12 @@ async function run(hasTestEnvironment: boolean) {
   await createKnownHosts(files.knownHosts).pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
   const program = join(import.meta.dir, "run-on-node-program.ts");
   const words = ['echo "hosts: $MASTER_HOSTS"'];
-  const request = JSON.stringify({ directory, port: server.port, words, fetches: [], hasTestEnvironment });
+  const fetches = remotes.map((remote, index) => ({ remote, local: join(scratch.path, "fetched", String(index)) }));
+  const request = JSON.stringify({ directory, port: server.port, words, fetches, hasTestEnvironment });
   const child = Bun.spawn([process.execPath, program, request], { stdio: ["ignore", "pipe", "pipe"] });
   const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { status: await child.exited, stdout, stderr };
+  const fetched = await readdir(join(scratch.path, "fetched")).catch(() => []);
+  return { status: await child.exited, stdout, stderr, fetched };
 }
 
 describe.skipIf(lack !== undefined)(`a node without the platform's tests (${lack ?? "here"})`, () => {
@@ -35,10 +38,18 @@ describe.skipIf(lack !== undefined)(`a node without the platform's tests (${lack
       status: 255,
       stdout: "",
       stderr: `The folder ${layouts[0].testsFolder} does not exist on this node. Install the platform first.\n`,
+      fetched: [],
     });
   }, 30_000);
 
+  test("can still be asked for files by absolute paths", async () => {
+    const { status, stderr, fetched } = await run(true, ["/etc/hostname", "report.xml"]);
+    expect({ status, fetched }).toEqual({ status: 255, fetched: ["0"] });
+    const reason = `The folder ${layouts[0].testsFolder} does not exist on this node.`;
+    expect(stderr).toEndWith(`Warning: Cannot fetch report.xml from master_0: ${reason}\n`);
+  }, 30_000);
+
   test("runs other commands without the environment's variables", async () => {
-    expect(await run(false)).toEqual({ status: 0, stdout: "hosts: \n", stderr: "" });
+    expect(await run(false)).toEqual({ status: 0, stdout: "hosts: \n", stderr: "", fetched: [] });
   }, 30_000);
 });

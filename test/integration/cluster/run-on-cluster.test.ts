@@ -9,11 +9,11 @@ import { keepLastRecord } from "../../../src/cluster/connections/last-record.ts"
 import { runOnCluster } from "../../../src/cluster/run-on-cluster.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+import type { Checkout } from "../../../src/platform/checkout/checkout.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
 import { creationFiles } from "../../../src/system/files/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
-import { failureOf } from "../../support/failure-of.ts";
 import { freePort } from "../../support/free-port.ts";
 import { opensshLack, type OpensshServer, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -35,8 +35,14 @@ interface Ran {
 interface Given {
   /** What this machine knows; undefined: nothing. */
   readonly known: ClusterRecord | undefined;
-  readonly answer: (signal: AbortSignal) => Promise<ClusterRecord>;
+  /** `ran` is the file that the command writes. */
+  readonly answer: (signal: AbortSignal, ran: string) => Promise<ClusterRecord>;
   readonly node?: string;
+  readonly checkout?: Checkout;
+  /** A server with other keys than the usual one. */
+  readonly own?: OpensshServer;
+  /** How the command ends. */
+  readonly end?: string;
 }
 
 describe.skipIf(opensshLack !== undefined)(
@@ -80,7 +86,7 @@ describe.skipIf(opensshLack !== undefined)(
       };
     }
 
-    async function run({ known, answer, node }: Given): Promise<Ran> {
+    async function run({ known, answer, node, own, end = "exit 7", checkout }: Given): Promise<Ran> {
       await using scratch = await scratchFolder();
       const root = join(scratch.path, "cluster-e2e", "cloud", "us-west-2");
       const directoryOf = ({ creationId }: ClusterRecord): string => join(root, `demo-${creationId}`);
@@ -89,10 +95,9 @@ describe.skipIf(opensshLack !== undefined)(
         await mkdir(directory, { recursive: true });
         const files = creationFiles(directory);
         const pin = createKnownHosts(files.knownHosts);
-        await writeFile(files.privateKey, server().loginKey.privateKey, { mode: 0o600 });
-        for (const each of cluster.nodes) {
-          await pin.pin("127.0.0.1", each.ssh.port, wireKey(server().firstHostKey.publicKey));
-        }
+        const { loginKey, firstHostKey } = own?.port === cluster.nodes[0]!.ssh.port ? own : server();
+        await writeFile(files.privateKey, loginKey.privateKey, { mode: 0o600 });
+        for (const each of cluster.nodes) await pin.pin("127.0.0.1", each.ssh.port, wireKey(firstHostKey.publicKey));
         return { ...cluster, directory };
       };
       if (known !== undefined) await keepLastRecord(await prepare(known));
@@ -105,16 +110,16 @@ describe.skipIf(opensshLack !== undefined)(
           clusterId: "demo",
           find: async (inner) => {
             asking.signal = inner;
-            return prepare(await answer(inner));
+            return prepare(await answer(inner, file));
           },
           request: {
-            words: [`echo ran >>${file}; exit 7`],
+            words: [`echo ran >>${file}; ${end}`],
             missingFolderHint: "",
             node,
             login: { name: undefined, password: undefined },
             variables: {},
             hasTestEnvironment: false,
-            checkout: undefined,
+            checkout,
             fetches: [],
             isTerminal: false,
           },
@@ -136,6 +141,8 @@ describe.skipIf(opensshLack !== undefined)(
 
     const never = (inner: AbortSignal): Promise<never> =>
       new Promise((_resolve, reject) => inner.addEventListener("abort", () => reject(inner.reason)));
+    const connectionsTo = async (to: OpensshServer): Promise<number> =>
+      (await to.log()).split("Connection from ").length - 1;
     /** Resolves when sshd has written down one more connection. */
     const nextConnection = async (to: OpensshServer): Promise<void> => {
       const before = (await to.log()).length;
@@ -193,19 +200,42 @@ describe.skipIf(opensshLack !== undefined)(
     });
 
     // Without the answer, silent masters would be given up after 15 s.
-    test("a cluster that is gone is reported at once if its addresses are silent", async () => {
-      const met = Promise.withResolvers<void>();
-      await using silent = createServer(() => met.resolve()).listen(0, "127.0.0.1");
-      await once(silent, "listening");
-      const cluster = clusterAt((silent.address() as AddressInfo).port);
-      const [node] = cluster.nodes;
-      const known = { ...cluster, nodes: [node!, { ...node!, id: "i-2", index: 1 }] };
-      const answer = async (): Promise<never> => {
-        await met.promise;
-        throw gone;
+    test.each([
+      ["reported at once as gone", () => Promise.reject(gone), { status: gone, times: 0, wasConnecting: false }],
+      [
+        "used at once at its new address",
+        async () => clusterAt(server().port),
+        { status: 7, times: 1, wasConnecting: true },
+      ],
+    ])(
+      "a cluster whose known addresses are silent is %s",
+      async (_what, found, expected) => {
+        const met = Promise.withResolvers<void>();
+        await using silent = createServer(() => met.resolve()).listen(0, "127.0.0.1");
+        await once(silent, "listening");
+        const cluster = clusterAt((silent.address() as AddressInfo).port);
+        const [node] = cluster.nodes;
+        const known = { ...cluster, nodes: [node!, { ...node!, id: "i-2", index: 1 }] };
+        const answer = async (): Promise<ClusterRecord> => {
+          await met.promise;
+          return found();
+        };
+        expect(await run({ known, answer })).toMatchObject(expected);
+      },
+      10_000,
+    );
+
+    test("a command that has begun is never run again, even if another cluster has the id now", async () => {
+      await using own = await startOpensshServer([]);
+      const known = clusterAt(own.port);
+      const answer = async (_inner: AbortSignal, ran: string): Promise<ClusterRecord> => {
+        await until("the command runs", () => existsSync(ran));
+        return clusterAt(server().port, "fedcba9876543210");
       };
-      expect(await run({ known, answer })).toMatchObject({ status: gone, times: 0, wasConnecting: false });
-    }, 10_000);
+      const { status, times } = await run({ known, answer, own, end: `kill -KILL ${own.pid} $PPID` });
+      expect(status).toMatchObject({ id: "connection-failed" });
+      expect(times).toBe(1);
+    });
 
     test.each([
       ["another creation of the same id", "fedcba9876543210"],
@@ -244,27 +274,19 @@ describe.skipIf(opensshLack !== undefined)(
 
     test("a connection that fails is reported as such once the cluster is known to exist", async () => {
       const foreign = clusterAt(hold.other!.port);
+      const before = await connectionsTo(hold.other!);
       const changed = await run({ known: foreign, answer: async () => foreign });
       expect(changed).toMatchObject({ status: { id: "host-key-changed" }, times: 0, wasConnecting: true });
+      // One by ssh, and one to find out why it failed.
+      expect((await connectionsTo(hold.other!)) - before).toBe(2);
     });
 
-    test("an interrupt ends the wait for both", async () => {
-      const stop = new AbortController();
-      const asked = Promise.withResolvers<void>();
-      const work = {
-        backend: { name: "cloud" as const, place: undefined },
-        clusterId: "demo",
-        find: (inner: AbortSignal): Promise<never> => {
-          asked.resolve();
-          return never(inner);
-        },
-        request: {} as never,
-      };
-      const runtime = { environment: {}, clock: systemClock, progress: silentProgress, onConnecting: () => {} };
-      const ended = failureOf(runOnCluster(work, runtime, stop.signal));
-      await asked.promise;
-      stop.abort(new Error("interrupted"));
-      expect((await ended).message).toBe("interrupted");
+    test("a checkout is sent only to a cluster that is known to exist", async () => {
+      const known = clusterAt(server().port);
+      const before = await connectionsTo(server());
+      const ran = await run({ known, answer: () => Promise.reject(gone), checkout: {} as Checkout });
+      expect(ran).toMatchObject({ status: gone, times: 0, wasConnecting: false });
+      expect(await connectionsTo(server())).toBe(before);
     });
   },
 );

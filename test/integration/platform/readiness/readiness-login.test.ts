@@ -1,14 +1,18 @@
-/** The superuser's login on a platform without TLS: password and token stay on the master. */
+/** The superuser's login. On a platform without TLS, password and token stay on the master. */
 import { describe, expect, test } from "bun:test";
+import { ClusterError } from "../../../../src/errors.ts";
+import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { layoutOf } from "../../../../src/platform/layouts/find-layout.ts";
 import { parseSuperuserAnswers } from "../../../../src/platform/readiness/ask-on-master.ts";
 import { createMastersChecker } from "../../../../src/platform/readiness/masters-checker.ts";
 import type { Wait } from "../../../../src/platform/readiness/masters-checker.ts";
+import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import type { FolderMachines } from "../../../support/install-machine.ts";
-import { startWeb } from "./readiness-web.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { makeAuthority, startWeb } from "./readiness-web.ts";
 import type { Answer } from "./readiness-web.ts";
 
 const loginPath = "/acs/api/v1/auth/login";
@@ -44,19 +48,20 @@ async function check(answers: Readonly<Record<string, () => Answer>>): Promise<C
 }
 
 const checkOnce = async (
-  machines: FolderMachines,
+  { connections }: Pick<FolderMachines, "connections">,
   master: FolderMachines["nodes"][number],
   checker = createMastersChecker(systemClock),
+  isTlsEnabled = false,
 ): Promise<readonly Wait[]> =>
   checker.check(
     {
       variant: "enterprise",
       layout: layoutOf("cluster"),
-      isTlsEnabled: false,
+      isTlsEnabled,
       masters: [master],
       agentCount: 1,
       login: { username: "admin", password },
-      connections: machines.connections,
+      connections,
     },
     signal,
   );
@@ -143,6 +148,61 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     ],
   ])("waits for %s", async (_name, answers: Readonly<Record<string, () => Answer>>, reason) => {
     expect((await check(answers)).waits).toEqual([{ subject: "master_0", reason }]);
+  });
+});
+
+/** A node that can be asked only for this text. */
+const saying = (stdout: string) =>
+  ({ connect: async () => ({ run: async () => ({ status: 0, stdout, stderr: "" }) }) }) as unknown as ConnectionPool;
+
+const anyNode = { id: "i-0", role: "master", index: 0, state: "running" } as NodeRecord;
+
+test("a master whose own connection fails is waited for", async () => {
+  await using network = startWeb({}, undefined);
+  const lost = new ClusterError("connection-failed", "The connection was lost.", { transient: true });
+  const connections = { connect: async () => Promise.reject(lost) } as unknown as ConnectionPool;
+  expect(await checkOnce({ connections }, network.of(anyNode))).toEqual([
+    { subject: "master_0", reason: "login: The connection was lost." },
+  ]);
+});
+
+describe("a login over TLS", () => {
+  /** Checks a master whose web server has a certificate of the cluster's authority. */
+  async function checkOverTls(answers: Readonly<Record<string, (request: Request) => Answer>>, isUp = true) {
+    await using folder = await scratchFolder();
+    const authority = await makeAuthority(folder.path);
+    await using web = startWeb(answers, await authority.issue("127.0.0.1"));
+    const node = web.of(anyNode);
+    if (!isUp) await web[Symbol.asyncDispose]();
+    const connections = saying(authority.certificate);
+    const waits = await checkOnce({ connections }, node, createMastersChecker(systemClock), true);
+    return { waits, requests: web.requests };
+  }
+
+  const listed = (request: Request): Answer =>
+    request.headers.get("authorization") === "token=abc.def-1_2" ? { status: 200, body: [{}] } : { status: 401 };
+
+  test("is sent from here, and its token lists the agents", async () => {
+    const { waits, requests } = await checkOverTls({ [loginPath]: () => token, "/nodes": listed });
+    expect(waits).toEqual([]);
+    expect(requests).toEqual(["GET /", `POST ${loginPath}`, "GET /nodes"]);
+  });
+
+  test.each([
+    ["a login that is not up yet", { status: 503 }, "login: status 503"],
+    ["a login that is refused", { status: 401 }, "login: the superuser was refused"],
+    ["a login that returns no token", { status: 200, body: {} }, "login: status 200"],
+    ["a login whose answer is no object", { status: 200, body: null }, "login: status 200"],
+    ["a login whose token is no text", { status: 200, body: { token: 1 } }, "login: status 200"],
+  ])("waits for %s", async (_name, answer, reason) => {
+    const { waits, requests } = await checkOverTls({ [loginPath]: () => answer, "/nodes": listed });
+    expect(waits).toEqual([{ subject: "master_0", reason }]);
+    expect(requests).not.toContain("GET /nodes");
+  });
+
+  test("waits for a master that refuses connections", async () => {
+    const { waits } = await checkOverTls({}, false);
+    expect(waits).toEqual([{ subject: "master_0", reason: "HTTPS at 127.0.0.1: it refuses the connection" }]);
   });
 });
 

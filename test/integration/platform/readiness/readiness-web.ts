@@ -19,7 +19,10 @@ export interface Identity {
 }
 
 /** Responses by path. Other paths get 200. */
-export function startWeb(answers: Readonly<Record<string, () => Answer>>, identity: Identity | undefined): ExampleWeb {
+export function startWeb(
+  answers: Readonly<Record<string, (request: Request) => Answer>>,
+  identity: Identity | undefined,
+): ExampleWeb {
   const requests: string[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -28,7 +31,7 @@ export function startWeb(answers: Readonly<Record<string, () => Answer>>, identi
     fetch: (request) => {
       const { pathname } = new URL(request.url);
       requests.push(`${request.method} ${pathname}`);
-      const answer = answers[pathname]?.() ?? { status: 200, body: "hello" };
+      const answer = answers[pathname]?.(request) ?? { status: 200, body: "hello" };
       return Response.json(answer.body ?? null, { status: answer.status });
     },
   });

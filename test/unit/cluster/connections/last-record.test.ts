@@ -89,6 +89,16 @@ test("other files are none", () => {
   expect(parseLastRecord({ schemaVersion: 1, cluster }, "/state/cloud/us-west-2/logs")).toBeUndefined();
 });
 
+/** Writes such a record into the folder of its creation. */
+async function keep(own: string, change: object): Promise<void> {
+  const creationId = own.slice(-16);
+  await mkdir(dirname(own), { recursive: true });
+  await beginCreation(own, "demo", creationId);
+  await endCreation(own, "finished");
+  const text = JSON.stringify({ schemaVersion: 1, cluster: { ...cluster, ...change, creationId } });
+  await writeFile(creationFiles(own).lastRecord, text, { mode: 0o600 });
+}
+
 test.each([
   [0o600, "demo"],
   [0o620, undefined],
@@ -96,11 +106,35 @@ test.each([
 ])("a record whose file has the mode %o is %p, because others may have written it", async (mode, id) => {
   await using scratch = await scratchFolder();
   const own = join(scratch.path, "demo-0123456789abcdef");
-  await mkdir(dirname(own), { recursive: true });
-  await beginCreation(own, "demo", "0123456789abcdef");
-  await endCreation(own, "finished");
-  const path = creationFiles(own).lastRecord;
-  await writeFile(path, JSON.stringify({ schemaVersion: 1, cluster }));
-  await chmod(path, mode);
+  await keep(own, {});
+  await chmod(creationFiles(own).lastRecord, mode);
   expect((await findLastRecord(scratch.path, "demo", 0))?.id).toBe(id);
+});
+
+const [early, late] = ["2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"];
+
+test.each([
+  ["the newest", [early, late], late],
+  ["the newest, whatever the folders' names", [late, early], late],
+  ["one with a time", [undefined, early], early],
+  ["one with a time, whatever the folders' names", [early, undefined], early],
+])("of several creations of the same id, %s counts", async (_, times, createdAt) => {
+  await using scratch = await scratchFolder();
+  await keep(join(scratch.path, "demo-0000000000000000"), { createdAt: times[0] });
+  await keep(join(scratch.path, "demo-1111111111111111"), { createdAt: times[1] });
+  expect((await findLastRecord(scratch.path, "demo", 0))?.createdAt).toEqual(new Date(createdAt));
+});
+
+test("a cluster counts until its time is over", async () => {
+  await using scratch = await scratchFolder();
+  await keep(join(scratch.path, "demo-0000000000000000"), {});
+  const end = Date.parse(cluster.expiresAt);
+  expect((await findLastRecord(scratch.path, "demo", end - 1))?.id).toBe("demo");
+  expect(await findLastRecord(scratch.path, "demo", end)).toBeUndefined();
+});
+
+test("a cluster without an end always counts", async () => {
+  await using scratch = await scratchFolder();
+  await keep(join(scratch.path, "demo-0000000000000000"), { expiresAt: undefined });
+  expect((await findLastRecord(scratch.path, "demo", Date.parse("2036-01-01")))?.id).toBe("demo");
 });

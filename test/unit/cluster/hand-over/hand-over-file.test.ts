@@ -81,6 +81,7 @@ test.each([
   [{ knownHosts: ["@cert-authority * ssh-ed25519 AAAA"] }, "it has no usable host keys"],
   [{ knownHosts: ["203.0.113.1 ssh-rsa AAAA"] }, "it has no usable host keys"],
   [{ knownHosts: [7] }, "it has no usable host keys"],
+  [{ knownHosts: [`203.0.113.1 ${key.publicKey}`, "203.0.113.2 ssh-rsa AAAA"] }, "it has no usable host keys"],
 ])("values are parsed even if the checksum fits: %j", async (changes, reason) => {
   expect(await refusal(changed(changes))).toBe(`bad-usage: x.json is damaged: ${reason}.`);
 });

@@ -19,7 +19,7 @@ test("the artifact's version is read from its output", async () => {
 });
 
 test.each([
-  [90, "cd".repeat(32), "", `has the SHA-256 checksum ${"cd".repeat(32)}, not ${"ab".repeat(32)}.`],
+  [90, `${"cd".repeat(32)}\n`, "", `has the SHA-256 checksum ${"cd".repeat(32)}, not ${"ab".repeat(32)}.`],
   [1, "starting\n", "no docker\n", "failed to print its version with --version: no docker."],
   [1, "no docker\n", "", "failed to print its version with --version: no docker."],
 ])("a script that ends with %d and %j is an error", async (status, stdout, stderr, text) => {
@@ -27,6 +27,12 @@ test.each([
   expect(error).toMatchObject({ id: "artifact-invalid", facts: { status, artifact: "x.sh" } });
   expect(error.message).toEndWith(text);
   expect(JSON.stringify(error.facts)).toContain((stderr || stdout).trim());
+});
+
+test("of a long output, the last lines are kept", async () => {
+  const lines = Array.from({ length: 30 }, (_, index) => `line ${index}`);
+  const error = await failureOf(check({ status: 1, stdout: "", stderr: `${lines.join("\n")}\n` }));
+  expect(error.facts?.["output"]).toEqual(lines.slice(10));
 });
 
 const failure = (id: ErrorId, status: number | undefined): ClusterError =>

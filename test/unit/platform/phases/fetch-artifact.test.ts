@@ -13,7 +13,8 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
   const done: string[] = [];
   const texts: string[] = [];
   const connection = {
-    run: async ({ task = "", onOutput }: RemoteCommand) => {
+    run: async ({ task = "", sudo, onOutput }: RemoteCommand) => {
+      expect(sudo).toBe(true);
       const tries = done.push(task);
       if (task !== "downloading the artifact") return { status: 0, stdout: "", stderr: "" };
       onOutput?.("stdout", output);
@@ -24,7 +25,9 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
       onProgress?.(5e6, 20e6);
     },
   } as unknown as Connection;
-  const { progress, told } = recordingProgress();
+  const { progress: silent, told } = recordingProgress();
+  const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
+  const progress = { ...silent, detail };
   const step = { update: (text: string) => void texts.push(text), done: () => {}, [Symbol.dispose]: () => {} };
   const context: PhaseContext = { node: {} as NodeRecord, reference: "master_0", connection, step, progress };
   const phase = fetchArtifact({
@@ -48,6 +51,10 @@ test("a node that can download the artifact does, and shows how far it is", asyn
   expect(texts).toEqual(["12 of 310 MB"]);
 });
 
+test("from a server that doesn't say how long the artifact is, it shows how much has arrived", async () => {
+  expect((await fetchOn([0], elsewhere, "size: 12000000 \n")).texts).toEqual(["12 MB"]);
+});
+
 test("a node that lacks curl tries again once it is prepared", async () => {
   expect((await fetchOn([127, 0])).done).toEqual(["downloading the artifact", "downloading the artifact"]);
 });
@@ -59,7 +66,7 @@ test.each([
   const { done, told, texts } = await fetchOn(statuses);
   expect(done).toEqual([...statuses.map(() => "downloading the artifact"), ...fromHere]);
   expect(told).toHaveLength(1);
-  expect(told[0]).toContain("curl: (6) no such host");
+  expect(told[0]).toStartWith("-v: master_0 cannot download the artifact (curl: (6) no such host)");
   expect(texts).toEqual(["2.5 MB to this machine", "5.0 of 20 MB to master_0"]);
 });
 

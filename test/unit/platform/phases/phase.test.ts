@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
-import { type Phase, runPhase } from "../../../../src/platform/phases/phase.ts";
+import { type Phase, runPhase, runRemoteScript } from "../../../../src/platform/phases/phase.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
-import type { Connection } from "../../../../src/ssh/connection/connection.ts";
+import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 
@@ -57,4 +57,88 @@ test.each([
   const { result, seen } = runOnLostNode(1000, failure);
   expect(await failureOf(result)).toBe(failure);
   expect(seen.tries).toBe(1);
+});
+
+test("while a node is lost, each new failure is shown", async () => {
+  const failures = ["It was lost.", "It refuses.", "It is starting."].map(
+    (message) => new ClusterError("connection-failed", message, { transient: true }),
+  );
+  const connect = async (): Promise<Connection> => {
+    const failure = failures.shift();
+    if (failure !== undefined) throw failure;
+    return {} as Connection;
+  };
+  const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
+  const { progress, updates } = recordingProgress();
+  const clock = { now: () => 0, sleep: async () => {} };
+  expect(await runPhase(phase, node, { connections, clock, progress }, never)).toBe("done on master_0");
+  expect(updates).toEqual(["It was lost.", "It refuses.", "It is starting."]);
+});
+
+test("after an interruption, a lost node is not waited for", async () => {
+  const stop = new AbortController();
+  const connect = async (): Promise<Connection> => {
+    stop.abort(new Error("interrupted"));
+    throw lost;
+  };
+  const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
+  const { progress, steps, updates } = recordingProgress();
+  const clock = { now: () => 0, sleep: async () => {} };
+  const failure = await failureOf(runPhase(phase, node, { connections, clock, progress }, stop.signal));
+  expect(failure.message).toBe("interrupted");
+  expect([steps, updates]).toEqual([["Work master_0: failed"], []]);
+});
+
+/** Runs a script that prints these chunks and ends like this. */
+async function runScript(
+  chunks: readonly (readonly ["stdout" | "stderr", string])[],
+  end: { readonly status: number; readonly stdout?: string; readonly stderr?: string },
+) {
+  const told: string[] = [];
+  const run = async ({ onOutput }: RemoteCommand) => {
+    for (const [stream, chunk] of chunks) onOutput?.(stream, chunk);
+    return { stdout: "", stderr: "", ...end };
+  };
+  const script = {
+    name: "e2e-x",
+    text: "",
+    arguments: [],
+    limitMs: 1000,
+    task: "working",
+    failure: "master_0 could not be prepared",
+    errorId: "install-failed",
+    onNow: (text: string) => void told.push(text),
+  } as const;
+  const ended = await runRemoteScript({ run } as unknown as Connection, script, never).catch((error: unknown) => error);
+  return { ended, told };
+}
+
+test("what a script does now is shown line by line, however its output is cut", async () => {
+  const { ended, told } = await runScript(
+    [
+      ["stdout", "now: installing curl\nSetting up curl\nit is now: late\nno"],
+      ["stderr", "now: an error\n"],
+      ["stdout", "w: starting"],
+      ["stdout", " Docker\n"],
+      ["stdout", "x".repeat(10_000)],
+      ["stdout", "\nnow: done\nnow: cut off"],
+    ],
+    { status: 0 },
+  );
+  expect(ended).toMatchObject({ status: 0 });
+  expect(told).toEqual(["installing curl", "starting Docker", "done"]);
+});
+
+const many = Array.from({ length: 30 }, (_, index) => `line ${index}`);
+
+test.each([
+  ["its own message", ["now: x\n", "failed: no space.\ncleanup\n"], "no space", ["failed: no space.", "cleanup"]],
+  ["the last line of its errors", ["now: x\nout\n", "err\n"], "err", ["err"]],
+  ["the last line of its output", ["first\nlast\nnow: x\n", ""], "last", ["first", "last", "now: x"]],
+  ["its status", ["now: x\n\n", ""], "it exited with status 3", ["now: x"]],
+  ["the last of many lines", [`${many.join("\n")}\n`, ""], "line 29", many.slice(10)],
+] as const)("a script that fails is reported with %s", async (_, [stdout, stderr], reason, output) => {
+  const { ended } = await runScript([], { status: 3, stdout, stderr });
+  expect(ended).toMatchObject({ id: "install-failed", message: `master_0 could not be prepared: ${reason}.` });
+  expect(ended).toMatchObject({ facts: { status: 3, output } });
 });

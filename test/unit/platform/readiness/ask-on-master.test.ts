@@ -21,6 +21,17 @@ test.each([
   expect(await ask(failure)).toEqual({ login: { problem: "It is gone." }, agents: undefined });
 });
 
+test("after an interruption, a lost connection is no answer", async () => {
+  const stop = new AbortController();
+  const connect = async (): Promise<never> => {
+    stop.abort(new Error("interrupted"));
+    throw new ClusterError("connection-failed", "It is gone.", { transient: true });
+  };
+  const question = { layout: layouts[0], loginBody: "{}" };
+  const asking = askOnMaster({} as NodeRecord, question, { connect } as unknown as ConnectionPool, stop.signal);
+  expect((await failureOf(asking)).message).toBe("interrupted");
+});
+
 test("another failure ends the wait", async () => {
   const changed = new ClusterError("host-key-changed", "Another machine.");
   expect(await failureOf(ask(changed))).toBe(changed);
@@ -37,7 +48,12 @@ test.each([
   expect(parseSuperuserAnswers(stdout)).toEqual(answers as never);
 });
 
-test("an answer that was cut off is a problem", () => {
-  const answers = parseSuperuserAnswers(`login 200\nagents 200\n${"x".repeat(3_000_000)}`);
-  expect(answers?.agents).toEqual({ problem: "its answer is too long" });
+// Its head, which isn't passed on, counts too.
+test.each([
+  [3_000_000, { problem: "its answer is too long" }],
+  [2_999_500, { problem: "its answer is too long" }],
+  [2_900_000, { status: 200 }],
+])("an answer of %d bytes that may have been cut off is a problem", (length, answer) => {
+  const answers = parseSuperuserAnswers(`login 200\nagents 200\n${"x".repeat(length)}`);
+  expect(answers?.agents).toMatchObject(answer);
 });

@@ -10,7 +10,11 @@ import { failureOf } from "../../../support/failure-of.ts";
 const master = { role: "master", index: 0 } as NodeRecord;
 
 /** Checks a cluster with TLS whose certificate authority is read with this result. */
-async function check(read: () => Promise<{ readonly status: number; readonly stdout: string }>, nodes = [master]) {
+async function check(
+  read: () => Promise<{ readonly status: number; readonly stdout: string }>,
+  nodes = [master],
+  signal = new AbortController().signal,
+) {
   const connections = { connect: async () => ({ run: read }) } as unknown as ConnectionPool;
   const request = {
     variant: "enterprise",
@@ -21,7 +25,7 @@ async function check(read: () => Promise<{ readonly status: number; readonly std
     login: undefined,
     connections,
   } as const;
-  return createMastersChecker(systemClock).check(request, new AbortController().signal);
+  return createMastersChecker(systemClock).check(request, signal);
 }
 
 const failing = (error: Error) => async (): Promise<never> => {
@@ -31,6 +35,7 @@ const failing = (error: Error) => async (): Promise<never> => {
 test.each([
   ["is not there yet", async () => ({ status: 22, stdout: "" })],
   ["is something else", async () => ({ status: 0, stdout: "<html>" })],
+  ["is incomplete", async () => ({ status: 0, stdout: "-----BEGIN CERTIFICATE-----\nMIIB" })],
   ["is lost", failing(new ClusterError("connection-failed", "It is gone.", { transient: true }))],
   ["takes too long", failing(new ClusterError("deadline-passed", "Too slow."))],
 ])("a certificate authority that %s is waited for", async (_, read) => {
@@ -46,4 +51,13 @@ test("another failure to read it ends the wait", async () => {
 
 test("without masters, nothing is waited for", async () => {
   expect(await check(failing(new TypeError("not used")), [])).toEqual([]);
+});
+
+test("after an interruption, a lost master is not waited for", async () => {
+  const stop = new AbortController();
+  const read = async (): Promise<never> => {
+    stop.abort(new Error("interrupted"));
+    throw new ClusterError("connection-failed", "It is gone.", { transient: true });
+  };
+  expect((await failureOf(check(read, [master], stop.signal))).message).toBe("interrupted");
 });

@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkoutArchive } from "../../../../src/platform/checkout/checkout-archive.ts";
+import type { SyncFile, SyncPlan } from "../../../../src/platform/checkout/checkout-plan.ts";
+import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const planOf = (files: readonly SyncFile[]): SyncPlan => ({
+  layout: layouts[0],
+  files,
+  unchanged: [],
+  emptiedFolders: [],
+  removedFolders: [],
+});
+
+const fileAt = (source: string, path: string, sizeBytes: number): SyncFile => ({
+  source,
+  place: "tests",
+  path,
+  mode: 0o755,
+  sizeBytes,
+  modifiedMs: 1_600_000_000_000,
+});
+
+async function chunksOf(plan: SyncPlan): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of checkoutArchive(plan)) chunks.push(chunk);
+  return chunks;
+}
+
+test("files of all sizes arrive as they are, in few chunks", async () => {
+  await using folder = await scratchFolder();
+  const sizes = [0, 1, 100_000, 100_001, 100_002, 1_500_000, 7];
+  const texts = sizes.map((size) => Buffer.alloc(size, `${size} bytes `));
+  const files = texts.map((text, index) => fileAt(join(folder.path, String(index)), `f${index}`, text.length));
+  for (const [index, file] of files.entries()) await writeFile(file.source, texts[index]!);
+  const chunks = await chunksOf(planOf(files));
+  for (const chunk of chunks.slice(0, -1)) expect(chunk.length).toBeGreaterThanOrEqual(128 * 1024);
+  const to = join(folder.path, "unpacked");
+  await mkdir(to);
+  expect(Bun.spawnSync(["tar", "-x", "-C", to], { stdin: Buffer.concat(chunks) }).exitCode).toBe(0);
+  for (const [index, text] of texts.entries()) {
+    expect((await readFile(join(to, `tests/f${index}`))).equals(text)).toBe(true);
+  }
+  expect((await stat(join(to, "tests/f1"))).mode & 0o777).toBe(0o755);
+  expect((await stat(join(to, "complete"))).size).toBe(0);
+});
+
+test.each([10, 2_000_000])("a file of %d bytes that has vanished meanwhile is named", async (size) => {
+  const failure = await failureOf(chunksOf(planOf([fileAt("/nowhere/test_a.py", "test_a.py", size)])));
+  expect(failure).toMatchObject({ id: "transfer-failed", hint: expect.stringContaining("Sync again") });
+  expect(failure.message).toBe("Cannot read /nowhere/test_a.py any longer (ENOENT).");
+});
