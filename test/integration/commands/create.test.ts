@@ -10,11 +10,13 @@ import { exampleArtifact } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
+import { startWeb } from "../platform/readiness/readiness-web.ts";
 
 async function openCreation() {
   const scratch = await scratchFolder();
   const machines = await startMachines({ roles: ["master", "agent"] });
-  const { backend, destroyed } = folderBackend(machines);
+  const web = startWeb({ "/nodes": () => ({ status: 200, body: [{}] }) }, undefined);
+  const { backend, destroyed } = folderBackend({ ...machines, nodes: machines.nodes.map(web.of) });
   await writeFile(join(scratch.path, "artifact.sh"), exampleArtifact("oss"));
   const environment = { XDG_STATE_HOME: join(scratch.path, "state"), TMPDIR: scratch.path };
   const setting = { driver: containerDriver, backend, nowMs: 0, clock: systemClock, cwd: scratch.path };
@@ -22,12 +24,14 @@ async function openCreation() {
     folder: scratch.path,
     backend,
     destroyed,
+    web,
     create: async (words: string, more: Readonly<Record<string, string>> = {}) =>
       runCommandLine(`create --variant oss --public-agents 0 -c mine ${words} artifact.sh`, {
         ...setting,
         environment: { ...environment, ...more },
       }),
     [Symbol.asyncDispose]: async () => {
+      await web[Symbol.asyncDispose]();
       await machines[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();
     },
@@ -54,6 +58,17 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     expect(markdown).toStartWith("### Cluster created\n\n| Cluster | `mine` |\n");
     expect(markdown).toContain("| Phases | `Launch 1.3 s` |");
     expect(opened.destroyed).toEqual([]);
+  }, 60_000);
+
+  test("with --wait, says when the cluster is ready", async () => {
+    await using opened = await openCreation();
+    const summary = join(opened.folder, "summary.md");
+    const ran = await opened.create("--wait --timeout 2m --summary", { GITHUB_STEP_SUMMARY: summary });
+    expect(ran).toMatchObject({ status: 0, stdout: "mine" });
+    expect(ran.told.at(-1)).toBe('Cluster "mine" is ready.');
+    expect(ran.told.join("\n")).not.toContain("Next:");
+    expect((await readFile(summary, "utf8")).match(/^### .*$/gm)).toEqual(["### Cluster created", "### Cluster ready"]);
+    expect(opened.web.requests).not.toEqual([]);
   }, 60_000);
 
   test("with --dry-run prints the plan and creates nothing", async () => {

@@ -8,6 +8,7 @@ import { ClusterError } from "../../../src/errors.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 /** Runs `create` with a backend that must not be called. Returns the usage error. */
 const rejected = (words: string) =>
@@ -29,8 +30,9 @@ test("SELinux may be enforced where the distribution has it", async () => {
 });
 
 /** Runs `create --from` with the cluster `default`, of which a copy can only be planned. */
-const copy = (words: string, backend: object = {}) =>
-  runCommandLine(`create --from default:installed -c second ${words}`, {
+async function copy(words: string, backend: object = {}) {
+  await using folder = await scratchFolder();
+  return await runCommandLine(`create --from default:installed -c second ${words}`, {
     driver: vmDriver,
     backend: {
       name: "vm",
@@ -41,7 +43,9 @@ const copy = (words: string, backend: object = {}) =>
       ...backend,
     } as unknown as Backend<unknown>,
     nowMs: 0,
+    environment: { XDG_STATE_HOME: folder.path },
   });
+}
 
 test("the plan of a copy names both clusters, and needs no password", async () => {
   const { stdout, data } = await copy("--dry-run --wait");
@@ -49,12 +53,23 @@ test("the plan of a copy names both clusters, and needs no password", async () =
   expect(data).toEqual({ plan: { cluster: "second", from: "default:installed" } });
 });
 
+const gone = new ClusterError("snapshot-not-found", "It is gone.");
+
 test("a dash as the superuser's password asks for it, if it is needed", async () => {
-  const gone = new ClusterError("snapshot-not-found", "It is gone.");
   const failureWith = (words: string) => failureOf(copy(words, { planCopy: () => Promise.reject(gone) }));
   expect((await failureWith("--wait --superuser-password -")).message).toBe("no answer to Superuser password: ");
   expect((await failureWith("--wait --superuser-password secret")).message).toBe("It is gone.");
   expect((await failureWith("--wait --superuser-password - --dry-run")).message).toBe("It is gone.");
+});
+
+test("a copy may take as long as --timeout says", async () => {
+  const planCopy = async (_: CopyRequest, signal: AbortSignal): Promise<never> => {
+    // A limit that has already passed would be noticed now.
+    await new Promise((resolve) => setTimeout(resolve));
+    signal.throwIfAborted();
+    throw gone;
+  };
+  expect((await failureOf(copy("--timeout 1h", { planCopy }))).message).toBe("It is gone.");
 });
 
 test("a copy fails where there are none, and before anything is created", async () => {
