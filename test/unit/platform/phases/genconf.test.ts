@@ -9,15 +9,19 @@ function generateWith(status: number, stdout: string) {
   const run = async ({ argv }: RemoteCommand) =>
     argv.includes("e2e-genconf") ? { status, stdout, stderr: "" } : { status: 0, stdout: "", stderr: "" };
   const step = { update: () => {}, done: () => {}, [Symbol.dispose]: () => {} };
-  const context = { connection: { run } as unknown as Connection, reference: "master_0", step } as PhaseContext;
+  const context = {
+    connection: { run } as unknown as Connection,
+    reference: "master_0",
+    step,
+  } as unknown as PhaseContext;
   return generate([]).run(context, new AbortController().signal);
 }
 
 const lines = Array.from({ length: 50 }, (_, index) => `line ${index}`);
 const output = `${lines.join("\n")}\n`;
 
-test.each(["cluster", "dcos"])("the install script names the layout %s", async (name) => {
-  expect((await generateWith(0, `${name}_install.sh\n`)).name as string).toBe(name);
+test.each(["cluster", "dcos"] as const)("the install script names the layout %s", async (name) => {
+  expect((await generateWith(0, `${name}_install.sh\n`)).name).toBe(name);
 });
 
 test("an artifact that wrote no install script is not complete", async () => {

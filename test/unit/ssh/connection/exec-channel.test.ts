@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import type { ClientChannel } from "ssh2";
+import { messageOf } from "../../../../src/errors.ts";
 import { feed, openChannel } from "../../../../src/ssh/connection/exec-channel.ts";
 import type { Link } from "../../../../src/ssh/connection/link.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -40,7 +41,7 @@ async function feedUntil(act: (channel: SlowChannel) => void, stop = new AbortCo
   const channel = new SlowChannel();
   const feeding = feed(channel as unknown as ClientChannel, twoChunks(), stop.signal).then(
     () => "fed",
-    ({ message }: Error) => message,
+    (error: unknown) => messageOf(error),
   );
   while (channel.listenerCount("drain") === 0) await new Promise(setImmediate);
   act(channel);
