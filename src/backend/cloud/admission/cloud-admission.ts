@@ -54,7 +54,7 @@ async function admit(
 }
 
 async function revoke(api: CloudApi, cluster: ClusterName, range: string, signal: AbortSignal): Promise<void> {
-  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     const group = await clusterGroup(api, cluster, signal);
     const IpPermissions = rulesFor(group, range);
     if (IpPermissions.length === 0 && attempt === 1) throw notAdmitted(cluster, range, group);
@@ -64,7 +64,7 @@ async function revoke(api: CloudApi, cluster: ClusterName, range: string, signal
       return;
     } catch (error) {
       // The first answer was lost, or somebody else removed one of the rules: then none of the others was removed.
-      if (failureCode(error) !== "InvalidPermission.NotFound") throw error;
+      if (failureCode(error) !== "InvalidPermission.NotFound" || attempt === mostAttempts) throw error;
     }
   }
 }

@@ -75,6 +75,12 @@ test("a range of which somebody else removes rules meanwhile is removed at the t
   expect([await opened.remove("192.0.2.0/24"), opened.changed.length]).toEqual(["192.0.2.0/24", 3]);
 });
 
+test("a range whose rules are still there after the third attempt is not reported as removed", async () => {
+  const opened = openAdmission({ refusals: [missing, missing, missing] });
+  expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe("RevokeSecurityGroupIngress failed.");
+  expect(opened.changed).toHaveLength(3);
+});
+
 test("a removal that fails for another reason is an error, because the range is still admitted", async () => {
   const opened = openAdmission({ refusals: ["UnauthorizedOperation"] });
   expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe("RevokeSecurityGroupIngress failed.");

@@ -154,3 +154,40 @@ test.each([
   expect(failure.transient).toBe(transient);
   expect(failure.message).toStartWith(message);
 });
+
+test("without an address in the API's message, the terms are accepted in the marketplace", () => {
+  const failure = callFailure(answer("OptInRequired", "Subscribe in the marketplace first"), context);
+  expect(failure.hint).toBe(
+    "Accept the image's terms in the cloud's marketplace, or choose another `linuxDistribution` or `image`.",
+  );
+});
+
+test.each([
+  [300, "This machine's clock is 300 s behind the API's: correct it."],
+  [-300, "This machine's clock is 300 s ahead of the API's: correct it."],
+  [299, "Renew the session with: aws sso login --profile dev"],
+])("if the API's clock is %d s ahead, a rejected time says: %s", (clockOffSeconds, hint) => {
+  const failure = callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds });
+  expect(failure.hint).toBe(hint);
+  const isClock = Math.abs(clockOffSeconds) >= 300;
+  expect(failure.message).toStartWith(isClock ? "The cloud rejected a request because of its" : "The session of the");
+});
+
+test("variables with an expired session are set again", () => {
+  expect(callFailure(answer("ExpiredToken", "x"), { ...context, profile: undefined }).hint).toBe(
+    "Renew the session, and set the variables again.",
+  );
+});
+
+test("only a code of the table's own, or with its prefix, is explained", () => {
+  expect(callFailure(answer("InvalidAMIID.Unavailable", "x"), context).id).toBe("image-not-found");
+  expect(callFailure(answer("Unsupporte", "x"), context).id).toBe("cloud-failed");
+  expect(callFailure(answer("AuthFailur", "x"), context).id).toBe("cloud-failed");
+  const parameter = callFailure(answer("InvalidParameterValue", "x"), context);
+  expect(parameter.message).toBe("The cloud rejected a parameter of ec2:RunInstances: x (InvalidParameterValue).");
+});
+
+test("a failure without a request id names none", () => {
+  const unnumbered = Object.assign(new Error("x"), { name: "SomethingNew", $metadata: { httpStatusCode: 400 } });
+  expect(callFailure(unnumbered, context).hint).toBe("The cloud's support can look up the request.");
+});

@@ -21,3 +21,22 @@ test("a machine of an older type shows what it buffered earlier", async () => {
 test("a machine whose output may not be read is left out, and not asked for again", async () => {
   expect(await outputs("UnauthorizedOperation")).toEqual([]);
 });
+
+test("of many machines, those that do not run come first, and a hundred are asked for", async () => {
+  const asked: string[] = [];
+  const call = async (_: string, { InstanceId }: { readonly InstanceId: string }): Promise<object> => {
+    asked.push(InstanceId);
+    return Promise.resolve({});
+  };
+  const stateOf = (index: number) => (index < 110 ? "running" : "ended");
+  const nodes = Array.from({ length: 120 }, (_, index) => ({
+    id: `i-${index}`,
+    role: "agent",
+    index,
+    state: stateOf(index),
+  }));
+  const cluster = { nodes } as unknown as ClusterRecord;
+  await clusterConsoleOutput({ call } as unknown as CloudApi, cluster, new AbortController().signal);
+  const ended = Array.from({ length: 10 }, (_, index) => `i-${110 + index}`);
+  expect([asked.length, asked.slice(0, 11)]).toEqual([100, [...ended, "i-0"]]);
+});

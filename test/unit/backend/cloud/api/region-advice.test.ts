@@ -1,0 +1,128 @@
+/** What is said about a region that does not exist or is not enabled. */
+import { expect, test } from "bun:test";
+import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
+import { withRegionAdvice } from "../../../../../src/backend/cloud/api/region-advice.ts";
+import { findInOtherRegions } from "../../../../../src/backend/cloud/records/find-in-other-regions.ts";
+import { listEverywhere } from "../../../../../src/backend/cloud/records/list-everywhere.ts";
+import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { ClusterError } from "../../../../../src/errors.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { outage, refusal } from "../../../../support/scripted-cloud.ts";
+
+const never = new AbortController().signal;
+
+/** Regions that answer with these names, and with the clusters of each. */
+function openRegions(
+  names: readonly string[] | Error,
+  clusters: Readonly<Record<string, Error | "running" | "terminated">> = {},
+) {
+  const asked: string[] = [];
+  const open = (region: string): CloudApi => {
+    const call = async (action: string): Promise<unknown> => {
+      asked.push(`${action} in ${region}`);
+      if (action === "DescribeRegions") {
+        if (names instanceof Error) throw names;
+        return { Regions: names.map((RegionName) => ({ RegionName })) };
+      }
+      const found = clusters[region];
+      if (found instanceof Error) throw found;
+      const Tags = toTags(
+        "x",
+        { clusterId: "a", creationId: "0123456789abcdef", role: "master", variant: "oss", sshUser: "me" },
+        [],
+      );
+      const instance = { InstanceId: "i-00000001", State: { Name: found }, Tags };
+      return { Reservations: found === undefined ? [] : [{ Instances: [instance] }] };
+    };
+    return { region, call } as unknown as CloudApi;
+  };
+  return { open, asked };
+}
+
+const enabled = ["us-west-2", "eu-west-1", "us-east-1"];
+
+test.each([
+  ["refused", () => refusal("AuthFailure")],
+  ["not answered", outage],
+  ["refused for the region", () => refusal("OptInRequired")],
+])("if a request is %s in a region that is not enabled, the error lists those that are", async (_, failure) => {
+  const { open, asked } = openRegions(enabled);
+  const error = await failureOf(withRegionAdvice(open, "xx-none-1", async () => Promise.reject(failure()), never));
+  expect([error.id, error.message, error.hint]).toEqual([
+    "region-not-enabled",
+    "Region xx-none-1 does not exist, or is not enabled for the account.",
+    "Enabled: eu-west-1, us-east-1, us-west-2.",
+  ]);
+  expect(asked).toEqual(["DescribeRegions in us-east-1"]);
+});
+
+test.each([
+  ["the region is enabled", "us-west-2", enabled, outage()],
+  ["the enabled regions are not known", "xx-none-1", outage(), outage()],
+])("the failure itself is shown if %s", async (_, region, names, failure) => {
+  const { open } = openRegions(names);
+  const error: unknown = await failureOf(withRegionAdvice(open, region, async () => Promise.reject(failure), never));
+  expect(error).toBe(failure);
+});
+
+test("in a home region, the other one is asked for the enabled regions", async () => {
+  const { open, asked } = openRegions(enabled);
+  await failureOf(withRegionAdvice(open, "us-east-1", async () => Promise.reject(outage()), never));
+  expect(asked).toEqual(["DescribeRegions in us-west-2"]);
+});
+
+test.each([
+  ["another refusal", new ClusterError("not-permitted", "No.", { transient: true }), never],
+  ["a final failure", refusal("InvalidParameterValue"), never],
+  ["a bug", new TypeError("x"), never],
+  ["an interrupt", outage(), AbortSignal.abort(new Error("interrupted"))],
+])("%s says nothing about the region, so no other one is asked", async (_, failure, signal) => {
+  const { open, asked } = openRegions(enabled);
+  const error: unknown = await failureOf(
+    withRegionAdvice(open, "xx-none-1", async () => Promise.reject(failure), signal),
+  );
+  expect(error).toBe(failure);
+  expect(asked).toEqual([]);
+});
+
+test("a cluster is looked for in all other regions, whatever some of them answer", async () => {
+  const { open, asked } = openRegions([...enabled, "sa-east-1", "xx bad"], {
+    "us-west-2": "running",
+    "us-east-1": "running",
+    "eu-west-1": "running",
+    "sa-east-1": outage(),
+  });
+  const found = await findInOtherRegions(open, "us-west-2", "a", never);
+  expect(found).toEqual({ places: ["eu-west-1", "us-east-1"], unreachable: [] });
+  expect(asked).not.toContain("DescribeInstances in us-west-2");
+  const ended = openRegions(enabled, { "us-east-1": "terminated" });
+  expect((await findInOtherRegions(ended.open, "us-west-2", "a", never)).places).toEqual([]);
+  const unknown = openRegions(outage());
+  expect((await findInOtherRegions(unknown.open, "us-west-2", "a", never)).places).toEqual([]);
+});
+
+test("an interrupt is not taken for regions without the cluster, or that do not answer", async () => {
+  const interruption = new Error("interrupted");
+  const controller = new AbortController();
+  const { open } = openRegions(enabled);
+  const interrupting = (region: string): CloudApi => {
+    const api = open(region);
+    const call = async (...given: Parameters<CloudApi["call"]>) => {
+      const answer = await api.call(...given);
+      controller.abort(interruption);
+      return answer;
+    };
+    return { ...api, call };
+  };
+  const found: unknown = await failureOf(findInOtherRegions(interrupting, "us-west-2", "a", controller.signal));
+  const listed: unknown = await failureOf(listEverywhere(interrupting, "us-west-2", () => [], controller.signal));
+  expect([found, listed]).toEqual([interruption, interruption]);
+});
+
+test("a list of everything names each region that does not answer, with the reason", async () => {
+  const { open } = openRegions(enabled, { "us-east-1": refusal("UnauthorizedOperation"), "us-west-2": "running" });
+  const read = (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
+  const { clusters, unreachable } = await listEverywhere(open, "us-west-2", read, never);
+  expect<readonly unknown[]>(clusters).toEqual(["us-west-2"]);
+  expect(unreachable).toEqual([{ place: "us-east-1", reason: expect.stringContaining("may not call") }]);
+});
