@@ -117,7 +117,10 @@ test.each([
 
 test("times are kept to the millisecond, and a folder is a folder", async () => {
   await using folder = await scratchFolder();
-  const files = [file("empty/", new Uint8Array(), 0o750), file("a", new Uint8Array(1), 0o644, 1_600_000_000_123)];
+  const files = [
+    file("empty/", new Uint8Array(), 0o750, 1_600_000_000_000),
+    file("a", new Uint8Array(1), 0o644, 1_600_000_000_123),
+  ];
   const bytes = await archive(files);
   expect(String.fromCharCode(bytes[156]!)).toBe("5");
   await Bun.$`tar -x -f - -C ${folder.path} < ${bytes}`;
