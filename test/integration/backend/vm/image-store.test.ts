@@ -1,7 +1,7 @@
 /** Disk images from web servers on loopback are verified, kept, and resumed after an interruption. */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import {
@@ -76,6 +76,32 @@ test("the progress of a download is shown in megabytes", async () => {
   expect(steps).toEqual([`Download the image ${server.origin}/disk.qcow2: done`]);
 });
 
+test("an interrupt while an image is verified keeps the download", async () => {
+  await using cache = await scratchFolder();
+  await using server = webServer((request) => rangeAnswer(request, bytes, {}));
+  const options = { ...size, image: { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") } };
+  const missing = await findImage({ distribution, options }, x64, { XDG_CACHE_HOME: cache.path });
+  const interrupted = new AbortController();
+  const start = () => ({
+    update: (text: string) => text.startsWith("verifying") && interrupted.abort(new Error("interrupted")),
+    done: () => {},
+    [Symbol.dispose]: () => {},
+  });
+  const progress = { ...silentProgress, start };
+  await failureOf(obtainImage(missing, { ...obtaining(cache.path), progress }, interrupted.signal));
+  const [part, ...rest] = await readdir(imageFolder(obtaining(cache.path).environment));
+  expect([part, rest]).toEqual([expect.stringMatching(/\.img\.part$/), []]);
+});
+
+test("an unfinished download, and another distribution's image, are not taken for the image", async () => {
+  await using cache = await scratchFolder();
+  const { environment } = obtaining(cache.path);
+  await mkdir(imageFolder(environment), { recursive: true });
+  for (const name of ["debian-12-x86_64-0123.img.part", "debian-13-x86_64-0123.img", "debian-12-x86_64-4567.txt"])
+    await writeFile(join(imageFolder(environment), name), "");
+  expect((await findImage({ distribution, options: size }, x64, environment)).path).toBeUndefined();
+});
+
 test("a broken image is rejected and deleted", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
@@ -144,9 +170,10 @@ test("a URL without an image, or a list without its checksum, is an error that s
   );
   const unlisted = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), never));
   expect(unlisted.message).toContain("it does not list the image");
-  await using empty = webServer(() => new Response("gone", { status: 404 }));
+  const list = `${sumOf("sha512")}  disk.qcow2\n`;
+  await using empty = webServer(() => new Response(list, { status: 404 }));
   const listless = await failureOf(obtainImage(published(empty.origin), obtaining(cache.path), never));
-  expect(listless.message).toContain("HTTP 404");
+  expect(listless.message).toMatch(/^Cannot get the image's checksum from .*: HTTP 404\.$/);
   const image = { source: `${server.origin}/disk.qcow2?token=verysecret`, sha256: sumOf("sha256") };
   const missing = await findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
   const failure = await failureOf(obtainImage(missing, obtaining(cache.path), never));

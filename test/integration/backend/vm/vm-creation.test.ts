@@ -5,6 +5,12 @@ import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { VmCreation } from "../../../../src/backend/vm/vm-creation.ts";
+import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import {
+  readBrokenAccelerator,
+  rememberBrokenAccelerator,
+} from "../../../../src/backend/vm/qemu/broken-accelerator.ts";
+import type { Accelerator } from "../../../../src/backend/vm/vm-options.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -40,8 +46,15 @@ case $1 in
 esac
 `;
 
-/** Plans two machines under kvm, for a QEMU that is this script. */
-async function openCreation(script: string, forced?: "kvm") {
+interface Given {
+  readonly forced?: Accelerator;
+  readonly agents?: number;
+  /** Whether the user has given the image. */
+  readonly hasOwnImage?: boolean;
+}
+
+/** Plans two machines under kvm, or the accelerator that is forced, for a QEMU that is this script. */
+async function openCreation(script: string, { forced, agents = 1, hasOwnImage = false }: Given = {}) {
   const folder = await scratchFolder();
   for (const [name, lines] of [
     ["qemu-system-x86_64", script],
@@ -73,8 +86,8 @@ async function openCreation(script: string, forced?: "kvm") {
       clusterId: "one",
       variant: "oss",
       distribution: "debian-12",
-      counts: { master: 1, agent: 1, public_agent: 0 },
-      options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024 },
+      counts: { master: 1, agent: agents, public_agent: 0 },
+      options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, ...(hasOwnImage && { image: { source: path } }) },
       needsCgroups1: false,
       imagePreparation: undefined,
       openPorts: [],
@@ -82,7 +95,7 @@ async function openCreation(script: string, forced?: "kvm") {
     },
     resolved: {
       qemuVersion: "8.2",
-      accelerator: "kvm",
+      accelerator: forced ?? "kvm",
       choice: { forced, broken: undefined },
       isSandboxed: false,
       firmware: undefined,
@@ -95,6 +108,14 @@ async function openCreation(script: string, forced?: "kvm") {
     notes,
     details,
     directory,
+    environment: runtime.environment,
+    /** Claims the same cluster id for another creation, from an image that must have this sum. */
+    claimFor: async (id: string, sum?: { readonly sha256: string }) => {
+      const own = join(root, `one-${id}`);
+      await mkdir(own);
+      const resolved = { ...plan.resolved, image: { ...plan.resolved.image, ...sum } };
+      await new VmCreation({ ...plan, resolved }, runtime).claim({ creationId: id, directory: own }, never);
+    },
     claim: async () => creation.claim({ creationId: "0123456789abcdef", directory }, never),
     launch: async () => creation.launch("ssh-ed25519 AAAA", never),
     /** The folder of the sockets that connect the machines. */
@@ -108,8 +129,8 @@ async function openCreation(script: string, forced?: "kvm") {
 }
 
 /** Two machines under kvm. They crash under the accelerator `crashes`. */
-async function startCreation(crashes: string, forced?: "kvm") {
-  const opened = await openCreation(system(crashes), forced);
+async function startCreation(crashes: string, given: Given = {}) {
+  const opened = await openCreation(system(crashes), given);
   await opened.claim();
   await opened.launch();
   return opened;
@@ -141,7 +162,7 @@ test("running machines are not restarted, whatever else failed", async () => {
 });
 
 test("if the user chose kvm, a crash under it is an error with a remedy", async () => {
-  await using started = await startCreation("kvm", "kvm");
+  await using started = await startCreation("kvm", { forced: "kvm" });
   expect((await failureOf(started.creation.recover(loginFailed, never))).hint).toBe(
     "Omit `accelerator`, or pass `accelerator tcg`.",
   );
@@ -154,6 +175,70 @@ test("what cloud-init complains about is shown with -v, and the machine counts a
   const [first] = (await creation.look()).nodes;
   await creation.finishBoot(first!, { run: async () => complaint }, never);
   expect(details.at(-1)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
+});
+
+const clean = { status: 0, stdout: "", stderr: "" };
+
+test.each([
+  ["kvm", 600_000, []],
+  ["tcg", 2_400_000, ["The machines run under tcg, so booting takes minutes: it was requested."]],
+] as const)(
+  "the first boot under %s has a limit of %d ms, and only a slow one is announced",
+  async (forced, limitMs, notes) => {
+    await using started = await startCreation("none", { forced, agents: 0 });
+    const asked: object[] = [];
+    const run = async (command: { readonly argv: readonly string[] }) => Promise.resolve((asked.push(command), clean));
+    const [first] = (await started.creation.look()).nodes;
+    const shown = started.details.length;
+    await started.creation.finishBoot(first!, { run }, never);
+    // Machines on this computer have no deadline of their own.
+    expect(asked).toMatchObject([
+      { limitMs, argv: ["sh", "-c", expect.anything(), "e2e-first-boot", "", "/run/cloud-init"] },
+    ]);
+    expect(started.notes as readonly string[]).toEqual(notes);
+    expect(started.details.slice(shown)).toEqual([]);
+  },
+);
+
+test.each([
+  ["kvm", undefined],
+  ["tcg", "emulation failure"],
+  [undefined, "emulation failure"],
+] as const)("once machines have booted with %p forced, kvm counts as broken: %p", async (forced, reason) => {
+  await using started = await startCreation("none", { ...(forced !== undefined && { forced }), agents: 0 });
+  await rememberBrokenAccelerator(started.environment, { accelerator: "kvm", reason: "emulation failure" });
+  const [first] = (await started.creation.look()).nodes;
+  await started.creation.finishBoot(first!, { run: async () => clean }, never);
+  expect((await readBrokenAccelerator(started.environment))?.reason).toBe(reason);
+});
+
+test("an id is given to one of two creations at once, and later ones don't even look for their image", async () => {
+  await using opened = await openCreation(system("none"));
+  const claims = await Promise.allSettled(["1", "2"].map((id) => opened.claimFor(id.repeat(16))));
+  expect(claims.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  expect((await failureOf(opened.claimFor("3".repeat(16), { sha256: "another" }))).id).toBe("cluster-exists");
+});
+
+test("nodes that have no room on the disk are refused before anything is made", async () => {
+  await using opened = await openCreation(system("none"), { agents: 99_999 });
+  expect(await failureOf(opened.claim())).toMatchObject({
+    id: "capacity-lacking",
+    message: expect.stringContaining("but 100000.0 GB are required"),
+  });
+  expect(await readdir(opened.directory)).toEqual([]);
+});
+
+test.each([
+  [false, "debian-12"],
+  [true, "own image"],
+])("what is needed later is recorded: with the user's own image: %p", async (hasOwnImage, distribution) => {
+  await using started = await startCreation("none", { hasOwnImage });
+  const { facts } = (await readCluster(started.directory))!;
+  const machines = { accelerator: "kvm", isSandboxed: false, memoryMegabytes: 256, cpus: 1 };
+  expect(facts).toMatchObject({ clusterId: "one", distribution, machines });
+  const ports = facts.nodes.flatMap((node) => Object.values(node.ports));
+  expect(new Set(ports).size).toBe(6);
+  expect(await readFile(join(started.directory, "machines/master_0/seed/user-data"), "utf8")).toContain("linger");
 });
 
 test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {

@@ -34,7 +34,11 @@ const refuse =
     void response.writeHead(status).end();
 
 /** Downloads to a file with this content. The server gives these answers in turn; the last one stays. Pauses take no time. */
-async function download(before: string, answers: readonly Answer[]) {
+async function download(
+  before: string,
+  answers: readonly Answer[],
+  { stallLimitMs = 10_000, signal = new AbortController().signal } = {},
+) {
   await using folder = await scratchFolder();
   const path = join(folder.path, "file");
   await writeFile(path, before);
@@ -53,16 +57,17 @@ async function download(before: string, answers: readonly Answer[]) {
     url: `http://127.0.0.1:${port}/`,
     path,
     clock,
-    stallLimitMs: 10_000,
+    stallLimitMs,
     onProgress: (received: number, total: number | undefined) => void progress.push([received, total]),
     shown: "the file",
     failure: { id: "artifact-unreachable", hint: "Try again." } as const,
   };
-  const downloading = resumeDownload(request, new AbortController().signal);
+  const downloading = resumeDownload(request, signal);
   const failure = await downloading.then(
     () => undefined,
     async () => failureOf(downloading),
   );
+  server.closeAllConnections();
   server.close();
   return { content: await readFile(path, "utf8"), ranges, progress, pauses, failure };
 }
@@ -84,6 +89,24 @@ test("a file that is there already is complete", async () => {
 test("a server that sends everything again replaces the part", async () => {
   const all: Answer = (_, response) => void response.writeHead(200).end(whole);
   expect(await download("wrong", [all])).toMatchObject({ content: whole, failure: undefined });
+  const announced: Answer = (_, response) => void response.writeHead(200, { "content-length": 10 }).end(whole);
+  expect(await download("wrong", [announced])).toMatchObject({ content: whole, progress: [[10, 10]] });
+});
+
+test("a part of a single byte is continued", async () => {
+  expect(await download("0", [sendRange])).toMatchObject({ content: whole, ranges: ["bytes=1-"] });
+});
+
+test("a transfer in which no data arrives is tried again, and says so in the end", async () => {
+  const stall: Answer = (_, response) => void response.writeHead(200, { "content-length": 10 }).write("0");
+  const { failure, ranges } = await download("", [stall], { stallLimitMs: 100 });
+  expect(failure?.message).toBe("Cannot download the file: no data arrived for 0.1 s.");
+  expect(ranges).toHaveLength(5);
+});
+
+test("an interrupted download ends with the reason", async () => {
+  const reason = new Error("interrupted");
+  expect((await download("", [sendRange], { signal: AbortSignal.abort(reason) })).failure).toBe(reason as never);
 });
 
 test("a transfer that is cut off continues where it ended", async () => {
@@ -109,6 +132,7 @@ test.each([
   [416, 1],
 ])("a server that answers with %d is asked %d times", async (status, times) => {
   const { failure, ranges, pauses } = await download("", [refuse(status)]);
+  expect(pauses).toEqual([1000, 2000, 3000, 4000].slice(0, times - 1));
   expect(failure?.message).toBe(`Cannot download the file: the server answered with HTTP ${status}.`);
   expect([ranges.length, pauses.length]).toEqual([times, times - 1]);
 });

@@ -28,6 +28,10 @@ test.each([
   expect(facts).toMatchObject({ image: { isPresent }, counts: { masters: 1, agents: 2, publicAgents: 0 } });
 });
 
+test("a plan for translated machines says why they are slow", () => {
+  expect(planned({}, "tcg").lines).toContainEqual(["Engine", "QEMU 7.2, tcg; no hardware acceleration works here"]);
+});
+
 test("the clocks of virtual machines are not synchronized, so the platform's check of them is off", () => {
   const runtime = { environment: { HOME: "/nowhere" }, clock: systemClock, progress: silentProgress };
   expect(createVmBackend(runtime).nodesKeepTime).toBeFalse();

@@ -82,6 +82,66 @@ test("the same files give the same bytes, of root", async () => {
   `);
 });
 
+test("every field of a header is as POSIX has it", async () => {
+  const block = Buffer.from((await archive([file("a", new Uint8Array(9), 0o755, 1_600_000_000_000)])).subarray(0, 512));
+  const sum = block.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
+  const fields = [
+    ["name", 0, 100, "a".padEnd(100, "\0")],
+    ["mode", 100, 8, "0000755\0"],
+    ["uid", 108, 8, "0000000\0"],
+    ["gid", 116, 8, "0000000\0"],
+    ["size", 124, 12, "00000000011\0"],
+    ["mtime", 136, 12, "13727410000\0"],
+    ["chksum", 148, 8, `${sum.toString(8).padStart(6, "0")}\0 `],
+    ["typeflag", 156, 1, "0"],
+    ["linkname", 157, 100, "\0".repeat(100)],
+    ["magic and version", 257, 8, "ustar\u000000"],
+    ["uname", 265, 32, "root".padEnd(32, "\0")],
+    ["gname", 297, 32, "root".padEnd(32, "\0")],
+  ] as const;
+  expect(fields.map(([name, start, length]) => [name, block.toString("latin1", start, start + length)])).toEqual(
+    fields.map(([name, , , text]) => [name, text]),
+  );
+});
+
+test.each([
+  ["a plain name and a time of whole seconds", "n".repeat(100), 1_600_000_000_000, 0],
+  ["a time before 1970", "a", -1_500, 0],
+  ["a name that is too long", "n".repeat(101), 1_600_000_000_000, 1024],
+  ["a name in another script", "木", 1_600_000_000_000, 1024],
+  ["a time with milliseconds", "a", 1_600_000_000_123, 1024],
+])("%s: extended headers only where they are needed", async (_, name, modifiedMs, extendedBytes) => {
+  // A header, a block of contents, and two blocks that end the archive.
+  expect(await archive([file(name, new Uint8Array(1), 0o644, modifiedMs)])).toHaveLength(extendedBytes + 4 * 512);
+});
+
+test("times are kept to the millisecond, and a folder is a folder", async () => {
+  await using folder = await scratchFolder();
+  const files = [
+    file("empty/", new Uint8Array(), 0o750, 1_600_000_000_000),
+    file("a", new Uint8Array(1), 0o644, 1_600_000_000_123),
+  ];
+  const bytes = await archive(files);
+  expect(String.fromCharCode(bytes[156]!)).toBe("5");
+  await Bun.$`tar -x -f - -C ${folder.path} < ${bytes}`;
+  expect(Math.round((await stat(join(folder.path, "a"))).mtimeMs)).toBe(1_600_000_000_123);
+  expect((await stat(join(folder.path, "empty"))).mode).toBe(0o040_750);
+});
+
+test.each([
+  [8_589_934_591, "77777777777"],
+  // More than the field holds: an extended header has the size.
+  [8_589_934_592, "00000000000"],
+])("a file may have %d bytes", async (sizeBytes, shown) => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "a.tar");
+  const { value } = await tarStream([{ ...file("a", new Uint8Array()), sizeBytes }]).next();
+  expect(Buffer.from(value!).subarray(-512).toString("latin1", 124, 136)).toBe(`${shown}\0`);
+  await Bun.write(path, value!);
+  // The contents are missing, but tar lists the entry first.
+  expect(await Bun.$`tar -tv -f ${path}`.nothrow().quiet().text()).toContain(` ${sizeBytes} `);
+});
+
 test.skipIf(Bun.which("python3") === null)("Python's tarfile reads it too", async () => {
   await using folder = await scratchFolder();
   await mkdir(join(folder.path, "out"));

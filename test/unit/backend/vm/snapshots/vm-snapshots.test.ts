@@ -3,6 +3,8 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   draftFolder,
+  factsPath,
+  factsText,
   snapshotFolder,
   snapshotsFolder,
 } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
@@ -26,6 +28,8 @@ async function openSnapshots() {
   const cluster = { id: "default", creationId: "0123456789abcdef", directory };
   return {
     ...state,
+    directory,
+    list: async () => snapshots!.list(cluster, never),
     remove: async (name: string) => snapshots!.delete(cluster, name, never),
     names: async () => (await readdir(snapshotsFolder(directory))).toSorted(),
   };
@@ -38,6 +42,36 @@ test.each([
   await using opened = await openSnapshots();
   await opened.remove(name);
   expect(await opened.names()).toEqual(rest);
+});
+
+test("snapshots are listed by age; one whose facts are missing or unfinished is incomplete, and comes first", async () => {
+  await using opened = await openSnapshots();
+  const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes: 64, cpus: 1 } as const;
+  for (const [name, createdAt] of [
+    ["newer", "2026-01-02T00:00:00.000Z"],
+    ["older", "2026-01-01T00:00:00.000Z"],
+    [".unfinished", "2025-12-31T00:00:00.000Z"],
+  ] as const) {
+    const folder = join(snapshotsFolder(opened.directory), name);
+    await mkdir(folder);
+    await writeFile(factsPath(folder), factsText({ createdAt, qemuVersion: "7.2.22", machines, files: {} }));
+  }
+  expect((await opened.list()).map(({ name, isComplete }) => [name, isComplete])).toEqual([
+    ["torn", false],
+    ["installed", false],
+    ["unfinished", false],
+    ["older", true],
+    ["newer", true],
+  ]);
+});
+
+test("a snapshot is deleted even if an earlier deletion of its name was cut short", async () => {
+  await using opened = await openSnapshots();
+  const rest = draftFolder(opened.directory, "installed");
+  await mkdir(rest);
+  await writeFile(join(rest, "memory"), "x");
+  await opened.remove("installed");
+  expect(await opened.names()).toEqual([".torn"]);
 });
 
 test("a snapshot that doesn't exist is an error, and nothing is deleted", async () => {
