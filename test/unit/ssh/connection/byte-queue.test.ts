@@ -21,6 +21,13 @@ test("chunks arrive in order, without empty ones, until the end", async () => {
   expect(await Array.fromAsync(chunks)).toEqual([bytes("a"), bytes("bc")]);
 });
 
+test("the end reaches a reader that waits for more", async () => {
+  const { queue, chunks } = openQueue();
+  const next = chunks.next();
+  queue.end();
+  expect((await next).done).toBe(true);
+});
+
 test("the node sends no more than the reader asks for", async () => {
   const { queue, state, chunks } = openQueue();
   queue.add(bytes("a"));
