@@ -6,6 +6,8 @@ import { findCredentials } from "../../../../src/backend/cloud/credentials/crede
 import { openApi } from "../../../../src/backend/cloud/api/open-api.ts";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { accounts } from "../../../local-cloud/endpoint/accounts.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { freePort } from "../../../support/free-port.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { type CloudFixture, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
 
@@ -148,4 +150,33 @@ test("on a machine whose role has no credentials, the other sources are listed t
   expect(source.hint).toMatch(
     /CLOUD_ACCESS_KEY_ID and .*; CLOUD_PROFILE; .*default profile in .*Assign a role to this machine/,
   );
+});
+
+/** The credentials on a machine that has nothing but perhaps a metadata service. */
+const findOnBareMachine = async (environment: Readonly<Record<string, string>>, signal = neverAborted) =>
+  findCredentials({ HOME: "/nonexistent", ...environment }, { region }, signal);
+
+test.each([
+  ["", 1],
+  ["false", 1],
+  ["true", 0],
+])("with AWS_EC2_METADATA_DISABLED=%p, the metadata service is asked %d times", async (disabled, times) => {
+  const asked: string[] = [];
+  const answer = (request: Request): Response => {
+    asked.push(`${request.method} ${new URL(request.url).pathname}`);
+    return new Response("token");
+  };
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
+  const service = { AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href, AWS_EC2_METADATA_DISABLED: disabled };
+  const found = await findOnBareMachine(service).catch(() => undefined);
+  expect(found !== undefined).toBe(times > 0);
+  expect(asked).toEqual(Array<string>(times).fill("PUT /latest/api/token"));
+});
+
+test("an interrupt while the metadata service is asked is not taken for its absence", async () => {
+  const reason = new Error("interrupted");
+  const service = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${await freePort()}` };
+  const error: unknown = await failureOf(findOnBareMachine(service, AbortSignal.abort(reason)));
+  expect(error).toBe(reason);
+  expect(await failureOf(findOnBareMachine(service))).toMatchObject({ id: "no-credentials" });
 });
