@@ -115,7 +115,7 @@ async function lockFolder(
     await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
     await beginCreation(directory, clusterId, creationId);
   } catch (error) {
-    throw error instanceof ClusterError ? error : folderRefused(directory, error);
+    throw folderRefused(directory, error);
   }
   return { root, creationId, directory, publicKey: keys.publicKey };
 }

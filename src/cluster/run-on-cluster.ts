@@ -88,7 +88,7 @@ function isSame(a: ClusterRecord, b: ClusterRecord): boolean {
     JSON.stringify([
       creationId,
       nodes.map(({ id, role, index, state, privateAddress, ssh }) => [
-        [id, role, index, state, privateAddress ?? ""],
+        [id, role, index, state, privateAddress],
         [ssh.host, ssh.port, ssh.user],
       ]),
     ]);

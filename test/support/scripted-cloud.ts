@@ -1,7 +1,13 @@
-import type { Filter, Instance, RunInstancesCommandInput, SecurityGroup } from "@aws-sdk/client-ec2";
+import type {
+  CreateSecurityGroupCommandInput,
+  Filter,
+  Instance,
+  RunInstancesCommandInput,
+  SecurityGroup,
+} from "@aws-sdk/client-ec2";
 import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
 import type { CloudApi } from "../../src/backend/cloud/api/api.ts";
-import { groupName, type TagValues, toTags } from "../../src/backend/cloud/records/tags.ts";
+import { groupName, readTags, type TagValues, toTags } from "../../src/backend/cloud/records/tags.ts";
 import type { ClusterError } from "../../src/errors.ts";
 import type { Runtime } from "../../src/system/runtime.ts";
 import { recordingProgress } from "./recording-progress.ts";
@@ -57,7 +63,7 @@ export function scriptedCloud(
   const calls: Call[] = [];
   const waits: string[] = [];
   const elapsedMs = (): number => time.nowMs - startMs;
-  const { progress, told } = recordingProgress();
+  const { progress, told, steps } = recordingProgress();
   const isEnded = ({ id, state }: ScriptedInstance): boolean =>
     state === "terminated" || elapsedMs() >= (endsAtMs.get(id) ?? Infinity);
   const isVisible = ({ visibleAtMs = 0 }: ScriptedInstance): boolean => elapsedMs() >= visibleAtMs;
@@ -97,10 +103,18 @@ export function scriptedCloud(
       groupsLeft.delete(GroupId);
       return { Return: true };
     },
-    RunInstances: ({ ClientToken = "", MinCount = 1 }: RunInstancesCommandInput) => {
+    CreateSecurityGroup: ({ GroupName, TagSpecifications = [] }: CreateSecurityGroupCommandInput) => {
+      if ([...groupsLeft.values()].some((group) => group.GroupName === GroupName))
+        throw refusal("InvalidGroup.Duplicate");
+      const GroupId = `sg-${String(groupsLeft.size + 1).padStart(8, "0")}`;
+      groupsLeft.set(GroupId, { GroupId, GroupName, Tags: TagSpecifications[0]?.Tags });
+      return { GroupId };
+    },
+    RunInstances: ({ ClientToken = "", MinCount = 1, TagSpecifications = [] }: RunInstancesCommandInput) => {
+      const tags = readTags(TagSpecifications[0]?.Tags);
       if (!known.some(({ token }) => token === ClientToken))
-        for (const index of Array(MinCount).keys())
-          known.push({ id: newId(known.length + index), tags: {}, token: ClientToken });
+        for (let count = 0; count < MinCount; count += 1)
+          known.push({ id: newId(known.length), tags: { ...tags, indexBase: String(count) }, token: ClientToken });
       return { Instances: known.filter(({ token }) => token === ClientToken).map(describe) };
     },
   };
@@ -131,8 +145,10 @@ export function scriptedCloud(
   return {
     api,
     runtime,
-    /** Lines for users, each with its level. */
+    /** Lines for users; details with their level. */
     told,
+    /** How each step ended; see recordingProgress. */
+    steps,
     waits,
     /** In order, each with the time since the start. */
     calls,
@@ -152,6 +168,7 @@ const newId = (number: number): string => `i-${String(number).padStart(17, "0")}
 function matches({ Name = "", Values = [] }: Filter, thing: Instance | SecurityGroup): boolean {
   if (Name === "instance-id") return "InstanceId" in thing && Values.includes(thing.InstanceId ?? "");
   if (Name === "client-token") return "ClientToken" in thing && Values.includes(thing.ClientToken ?? "");
+  if (Name === "group-name") return "GroupName" in thing && Values.includes(thing.GroupName ?? "");
   const { Tags = [] } = thing;
   if (Name === "tag-key") return Tags.some(({ Key = "" }) => Values.includes(Key));
   return Tags.some(({ Key, Value = "" }) => Name === `tag:${Key}` && Values.includes(Value));

@@ -28,7 +28,6 @@ export function openMaskedConnections(
 ): MaskedConnections {
   const pool = openConnections(cluster.directory, runtime);
   const firstMaster = cluster.nodes.find((node) => node.role === "master" && node.index === 0);
-  const ending = new AbortController();
   const state: { first?: Promise<void>; isKnown: boolean; problem?: string } = { isKnown: false };
 
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
@@ -44,7 +43,7 @@ export function openMaskedConnections(
       return;
     }
     try {
-      await read(firstMaster, AbortSignal.any([ending.signal, AbortSignal.timeout(readLimitMs)]));
+      await read(firstMaster, AbortSignal.timeout(readLimitMs));
     } catch (error) {
       state.problem = messageOf(error);
       runtime.progress.detail(1, `Cannot read the cluster's secrets: ${state.problem}`);
@@ -73,10 +72,7 @@ export function openMaskedConnections(
       }
     },
     problem: () => state.problem,
-    [Symbol.asyncDispose]: async () => {
-      ending.abort();
-      await pool[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }
 

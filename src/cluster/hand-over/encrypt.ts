@@ -18,7 +18,7 @@ export async function encrypt(
   const run = { argv: ["age", "-e", "-a", ...words], stdin: text } as const;
   const { status, stdout, stderr } = await runAge({ ...run, environment: minimalEnvironment(environment) }, signal);
   if (status === 0) return stdout;
-  const [reason = ""] = stderr.trim().split("\n");
+  const [reason = ""] = stderr.split("\n");
   throw new ClusterError("bad-usage", `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${reason}`, {
     hint: "Pass a public key that age accepts: age1…, ssh-ed25519 … or ssh-rsa …",
   });

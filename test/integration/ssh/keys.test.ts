@@ -43,6 +43,14 @@ describe("a user's own key", () => {
     expect(pair.privateKey).toBe(await Bun.file(path).text());
   });
 
+  test("gets the newline at its end that OpenSSH requires", async () => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "key");
+    const { privateKey } = generateKeyPair("x");
+    await writeFile(path, privateKey.trimEnd());
+    expect((await readKeyPair(path)).privateKey).toBe(privateKey);
+  });
+
   test("with a passphrase is rejected, with a remedy", async () => {
     await using folder = await scratchFolder();
     const path = join(folder.path, "key");

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { layoutByInstallScript, layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { layoutByInstallScript, layoutNeeds, layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { examplePlan } from "../../support/install-example.ts";
 
 test.each([
   ["cluster_install.sh", "cluster"],
@@ -52,4 +53,25 @@ test.each([
   ["dcos", "down", 0],
 ] as const)("of the %s answer %j the registered agents are %p", (name, body, count) => {
   expect(layoutOf(name).agentsRegistered.count(body)).toBe(count);
+});
+
+test.each([
+  ["cluster", "docker", false],
+  ["dcos", "docker", true],
+  ["dcos", "clock-synchronized", true],
+] as const)("nodes of the layout %s need the condition %s: %p", (name, condition, isNeeded) => {
+  expect(layoutNeeds(layoutOf(name), condition)).toBe(isNeeded);
+});
+
+const forRelease = (release: string) =>
+  layoutOf("dcos").baseConfiguration({ ...examplePlan("/a", { variant: "enterprise" }), release });
+
+test.each([
+  ["1.13.9", {}],
+  ["2.0", { exhibitor_tls_enabled: false }],
+  ["2.0.0", { exhibitor_tls_enabled: false }],
+  ["2.2.1", { exhibitor_tls_enabled: false }],
+  ["testing", {}],
+])("from 2.0 on, enterprise releases get no certificate authority of their own: %s", (release, added) => {
+  expect(forRelease(release)).toEqual(added);
 });

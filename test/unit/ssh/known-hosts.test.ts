@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { parseKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { createKnownHosts, parseKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { failureOf } from "../../support/failure-of.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const key = generateKeyPair("").publicKey;
 
@@ -17,4 +20,11 @@ test("no line becomes a pattern, a mark or a list, or anything that would be ano
       expect(found.toString("base64")).toMatch(/^[A-Za-z0-9+/]+=*$/);
     }
   }
+});
+
+test("host keys that can't be read are a failure, and missing ones are none", async () => {
+  await using folder = await scratchFolder();
+  expect(await createKnownHosts(join(folder.path, "none")).expected("192.0.2.1", 22)).toBeUndefined();
+  const failure = await failureOf(createKnownHosts(folder.path).expected("192.0.2.1", 22));
+  expect(failure.message).toContain("EISDIR");
 });

@@ -78,7 +78,7 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
   try {
     const what = (): string => `ec2:${action} in region ${region}`;
     const answer = await whileWaitingFor(what, async () => orAborted(send(), signal), signal);
-    logOutcome(`answered (request ${answer.$metadata.requestId ?? "without an id"})`);
+    logOutcome(`answered (${requestText(answer.$metadata.requestId)})`);
     return answer;
   } catch (error) {
     if (signal.aborted) {
@@ -88,12 +88,15 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
     const { endpoint } = endpointOf(runtime.environment);
     const context = { action, region, endpoint, credentialSource: source.name, profile: source.profile };
     const failure = callFailure(error, { ...context, clockOffSeconds: offset.ms / 1000 });
-    logOutcome(`failed (${String(failure.facts["code"])}, request ${String(failure.facts["requestId"])})`);
+    logOutcome(`failed (${String(failure.facts["code"])}, ${requestText(failure.facts["requestId"])})`);
     const encoded = encodedMessage(error);
     if (encoded !== undefined) progress.detail(1, `Encoded authorization message: ${encoded}`);
     throw failure;
   }
 }
+
+/** A request that got no answer has no id. */
+const requestText = (id: unknown): string => (typeof id === "string" ? `request ${id}` : "request without an id");
 
 /** After this time, progress shows what the program is waiting for. Most calls take a tenth of it. */
 const slowAfterMs = 5_000;

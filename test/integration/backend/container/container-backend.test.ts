@@ -195,14 +195,14 @@ checks("the id of an abandoned creation is free, once its leftovers are removed"
 checks("of two clusters of one id, the one with nodes is found, even if it has only one", async () => {
   await using machine = await openMachine();
   const { backend, world } = machine;
-  await claimed(machine);
+  const creation = await machine.plan();
   const empty = "0".repeat(16);
   const labels = [`${labelNames.clusterId}=own`, `${labelNames.creationId}=${empty}`].map((text) => `--label=${text}`);
   await world.engine.run(["network", "create", ...labels, `cluster-e2e-own-${empty}`], new Uint8Array());
+  expect(await backend.find("own", never)).toMatchObject({ creationId: empty, nodes: [] });
+  await creation.claim({ creationId, directory: machine.directory }, never);
   expect((await backend.list(never)).map((cluster) => cluster.creationId)).toEqual([empty, creationId]);
   expect(await backend.find("own", never)).toMatchObject({ creationId, nodes: [{ role: "master" }] });
-  await world.engine.remove(world.engine.containers[0]!.id);
-  expect(await backend.find("own", never)).toMatchObject({ nodes: [] });
 });
 
 checks("a cluster that can't be removed is left findable, and the error says what is left", async () => {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { assertDiskIsLargeEnough, readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
+import { assertDiskIsLargeEnough, createDisk, readImageFacts } from "../../../../src/backend/vm/images/disk.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -35,6 +35,27 @@ test.skipIf(!isHere)("an image that would expose another file of this machine to
   expect((await failureOf(readImageFacts(qemu, layered, never))).message).toMatch(refused);
   const split = await makeImage(folder.path, "-o", `data_file=${secret}`);
   expect((await failureOf(readImageFacts(qemu, split, never))).message).toMatch(refused);
+});
+
+test.skipIf(!isHere)("an image that qemu-img can't read is an error with its message", async () => {
+  await using folder = await scratchFolder();
+  const failure = await failureOf(readImageFacts(qemu, join(folder.path, "missing"), never));
+  expect(failure.id).toBe("image-not-found");
+  expect(failure.message).toContain("is not a disk image that nodes can use: qemu-img info failed: Could not open");
+});
+
+test.skipIf(!isHere)("a disk is a layer on its image, and one that can't be created is an error", async () => {
+  await using folder = await scratchFolder();
+  const image = { path: await makeImage(folder.path), format: "qcow2" } as const;
+  const path = join(folder.path, "disk.qcow2");
+  await createDisk(qemu, { path, image, megabytes: 8 }, never);
+  const told = JSON.parse((await qemu.image(["info", "--output=json", path], never)).stdout) as object;
+  expect(told).toMatchObject({ "virtual-size": 8 * 1024 ** 2, "full-backing-filename": image.path });
+  const nowhere = join(folder.path, "missing", "disk.qcow2");
+  expect(await failureOf(createDisk(qemu, { path: nowhere, image, megabytes: 8 }, never))).toMatchObject({
+    id: "engine-failed",
+    message: expect.stringContaining("qemu-img create failed: "),
+  });
 });
 
 test("a disk must be as large as its image, and the error names the least size", () => {

@@ -1,8 +1,9 @@
 /** QEMU's programs, with scripts in their place. */
 import { afterEach, expect, mock, spyOn, test } from "bun:test";
-import { chmod, readdir, writeFile } from "node:fs/promises";
+import { chmod, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { vmChecks } from "../../../../src/backend/vm/checks.ts";
+import { acceleratorCheck } from "../../../../src/backend/vm/checks/engine.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu, qemuFailure } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
@@ -76,4 +77,33 @@ test("checking QEMU's features leaves nothing in the temporary folder", async ()
     else process.env["TMPDIR"] = before;
   }
   expect(await readdir(temporary.path)).toEqual([]);
+});
+
+test.each([
+  ["echo QEMU emulator version 8.2.1", { status: "pass", message: "Version 8.2" }],
+  ["echo QEMU emulator version 7.2.0", { status: "pass", message: "Version 7.2" }],
+])("a QEMU that answers %j is new enough", async (script, expected) => {
+  await using programs = await openPrograms(script);
+  const check = vmChecks(programs.runtime, x64).find(({ name }) => name === "qemu")!;
+  expect(await check.run(signal)).toMatchObject(expected);
+  await rm(join(programs.folder, "qemu-img"));
+  expect(await failureOf(check.run(signal))).toMatchObject({
+    id: "machine-not-set-up",
+    message: "There is no executable program qemu-img on the PATH.",
+  });
+});
+
+test("a program that doesn't tell its version is shown with what it says", async () => {
+  await using programs = await openPrograms("echo hello");
+  const check = vmChecks(programs.runtime, x64).find(({ name }) => name === "qemu")!;
+  expect((await failureOf(check.run(signal))).message).toBe("qemu-system-x86_64 --version failed: hello.");
+});
+
+test.each([
+  ["exit 33", []],
+  [`case "$*" in *'-accel tcg '*) echo no tcg >&2; exit 1 ;; esac; exit 33`, ["tcg does not work: no tcg"]],
+])("if kvm works, with the script %j, doctor also says what does not", async (script, details) => {
+  await using programs = await openPrograms(script);
+  const check = acceleratorCheck(openQemu(programs.runtime, x64), "linux", programs.runtime.environment);
+  expect(await check.run(signal)).toEqual({ status: "pass", message: "kvm", details });
 });

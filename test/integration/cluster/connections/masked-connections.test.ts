@@ -108,6 +108,20 @@ describe.skipIf(machinesLack !== undefined)("before the secrets are known", () =
   }, 60_000);
 });
 
+test.skipIf(machinesLack !== undefined)(
+  "closing the connections ends a command that waits for the secrets",
+  async () => {
+    await using given = await start();
+    const connection = await given.connections.connect(given.agent.node, signal);
+    const waiting = failureOf(connection.run(saying("shown"), signal));
+    await until("the secrets are asked for", () => secretsRead(given.master) === 1);
+    await given.connections[Symbol.asyncDispose]();
+    expect(await waiting).toMatchObject({ id: "connection-failed" });
+    expect(given.hasRun(given.agent, "shown")).toBe(false);
+  },
+  60_000,
+);
+
 describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first", () => {
   test.each([
     ["because the platform is not configured yet", undefined, async ({ remove }: Later) => remove(configuration)],

@@ -138,7 +138,8 @@ test("a web page instead of the artifact is reported as such", async () => {
 });
 
 test.each([200, 416])("an empty file isn't an artifact (HTTP %d)", async (status) => {
-  await using server = webServer(() => new Response(null, { status }));
+  const page = status === 200 ? null : "<html><h1>416 Range Not Satisfiable</h1></html>";
+  await using server = webServer(() => new Response(page, { status }));
   expect((await failure(server.origin)).message).toEndWith("is not a release artifact: it is empty.");
 });
 

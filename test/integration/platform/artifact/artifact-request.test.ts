@@ -26,3 +26,13 @@ test("a part without a Content-Range header is rejected, since its place is unkn
     message: expect.stringContaining("without a Content-Range header"),
   });
 });
+
+test("between tries, a server that fails gets more and more time", async () => {
+  const pauses: number[] = [];
+  const clock = { now: () => 0, sleep: async (ms: number) => void pauses.push(ms) };
+  await using server = webServer(() => new Response("busy", { status: 503 }));
+  const location = parseArtifactLocation(server.origin, "/").value!;
+  const reading = readArtifactHead(location, { clock, limitMs: 15_000 }, new AbortController().signal);
+  expect((await failureOf(reading)).id).toBe("artifact-unreachable");
+  expect(pauses).toEqual([500, 1000, 1500]);
+});

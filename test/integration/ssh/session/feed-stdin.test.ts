@@ -40,3 +40,23 @@ test.skipIf(process.platform !== "linux")(
     }
   },
 );
+
+test.each(["before it begins", "while nobody types"])("an interruption %s ends it", async (when) => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "typed");
+  spawnSync("sh", ["-c", 'mkfifo "$0"', path]);
+  const source = openSync(path, "r+");
+  try {
+    const stop = new AbortController();
+    if (when === "before it begins") stop.abort();
+    await using receiver = Bun.spawn(["cat"], { stdin: "pipe", stdout: "pipe" });
+    const feed = { head: "head", source, sink: receiver.stdin, environment: process.env };
+    const feeding = feedStdin(feed, stop.signal);
+    await receiver.stdout.getReader().read();
+    stop.abort();
+    await feeding;
+    receiver.kill();
+  } finally {
+    closeSync(source);
+  }
+});

@@ -1,5 +1,12 @@
 import { expect, test } from "bun:test";
-import { parseConfiguration, renderConfiguration } from "../../../../src/platform/configuration/configuration-file.ts";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  parseConfiguration,
+  readExtraConfiguration,
+  renderConfiguration,
+} from "../../../../src/platform/configuration/configuration-file.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const parse = (text: string) => parseConfiguration(text, "extra.yaml");
 
@@ -48,4 +55,25 @@ test.each([
   { list: [], map: {}, nested: [{ a: [1, 2] }], big: 123456789012345678901n },
 ])("what is rendered is read back as it was: %p", async (configuration) => {
   expect(await parse(await renderConfiguration(configuration))).toEqual({ value: configuration });
+});
+
+test("a file is read with its umlauts", async () => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "extra.yaml");
+  await Bun.write(path, "text: grüße\n");
+  expect(await readExtraConfiguration(path)).toEqual({ value: { text: "grüße" } });
+});
+
+test.each([
+  ["missing", "the file does not exist."],
+  ["latin1/below", "the file does not exist."],
+  ["folder", "is a folder, not a file."],
+  ["latin1", "is not UTF-8 text."],
+  ["x".repeat(300), "cannot be read (ENAMETOOLONG)."],
+])("a file that can't be read is named with the reason: %s", async (name, reason) => {
+  await using folder = await scratchFolder();
+  await mkdir(join(folder.path, "folder"));
+  await Bun.write(join(folder.path, "latin1"), Buffer.from("text: gr\xfc\xdfe\n", "latin1"));
+  const path = join(folder.path, name);
+  expect(await readExtraConfiguration(path)).toEqual({ problems: [`${path}: ${reason}`] });
 });

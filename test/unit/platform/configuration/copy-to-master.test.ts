@@ -52,3 +52,12 @@ test("a source that isn't there is refused", async () => {
     problems: ["/nonexistent/key does not exist"],
   });
 });
+
+test("a pipe is refused", async () => {
+  await using folder = await scratchFolder();
+  const source = join(folder.path, "pipe");
+  await Bun.$`mkfifo ${source}`;
+  expect(await listCopyToMaster({ source, target: "/x" })).toEqual({
+    problems: [`${source} is neither a file nor a folder`],
+  });
+});

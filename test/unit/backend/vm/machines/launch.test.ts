@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { machineFiles } from "../../../../../src/backend/vm/machines/machine-files.ts";
+import { startMachines, type StartPlan } from "../../../../../src/backend/vm/machines/launch.ts";
+import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+
+const creationId = "0123456789abcdef";
+const node = {
+  id: "vm-01234567-0",
+  role: "master",
+  index: 0,
+  privateAddress: "10.93.0.2",
+  ports: { ssh: 4000, http: 4001, https: 4002 },
+} as const;
+
+/** Starts a machine with a QEMU that says this at its first starts, in turn. Returns the error, and the ports of each start. */
+async function start(said: readonly string[]) {
+  await using folder = await scratchFolder();
+  const directory = join(folder.path, `one-${creationId}`);
+  await mkdir(machineFiles(directory, node).folder, { recursive: true });
+  const ports: (string | undefined)[] = [];
+  const run = async ({ words }: { readonly words: readonly string[] }) => {
+    const message = said[ports.length];
+    ports.push(/hostfwd=tcp:127\.0\.0\.1:(\d+)-:22\b/.exec(words.join(" "))?.[1]);
+    return Promise.resolve({ status: message === undefined ? 0 : 1, stdout: "", stderr: message ?? "" });
+  };
+  const qemu = { architecture: architectureOf("x64"), systemName: "qemu-system-x86_64", run } as unknown as Qemu;
+  const known = { variant: "oss", distribution: "debian-12", createdAt: undefined, createdBy: "test" } as const;
+  const counts = { master: 1, agent: 0, public_agent: 0 };
+  const plan: StartPlan = {
+    directory,
+    facts: { clusterId: "one", creationId, ...known, counts, nodes: [node] },
+    options: { memoryMegabytes: 256, cpus: 1 },
+    accelerator: "tcg",
+    isSandboxed: false,
+    sockets: { folder: folder.path, count: 1 },
+    clock: systemClock,
+  };
+  const failure = await startMachines(qemu, plan, new AbortController().signal).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return { failure, ports, recorded: (await readCluster(directory))?.facts.nodes[0]?.ports.ssh };
+}
+
+const taken = "qemu-system-x86_64: -netdev user: Could not set up host forwarding rule 'tcp:127.0.0.1:4000-:22'";
+
+test("a machine whose ports are taken gets others, which are recorded before it starts", async () => {
+  const { failure, ports, recorded } = await start([taken, taken]);
+  expect([failure, ports.length, new Set(ports).size]).toEqual([undefined, 3, 3]);
+  expect(String(recorded)).toBe(ports[2]!);
+});
+
+test("a machine whose ports are always taken is given up at the fifth start", async () => {
+  const { failure, ports } = await start(Array.from({ length: 9 }, () => taken));
+  expect(failure).toMatchObject({ id: "engine-failed", message: expect.stringContaining("host forwarding rule") });
+  expect(ports).toHaveLength(5);
+});
+
+test("a machine that fails to start for another reason is not started again", async () => {
+  const { failure, ports } = await start(["qemu-system-x86_64: no such disk", taken]);
+  expect(failure).toMatchObject({ message: "qemu-system-x86_64 for master_0 failed: no such disk." });
+  expect(ports).toEqual(["4000"]);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readFileStart } from "../../../../src/platform/artifact/artifact-start.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+test.each([0, 10, 4096, 4097, 9000])("of a file of %d bytes, at most the first 4 KiB are read", async (size) => {
+  await using folder = await scratchFolder();
+  const path = join(folder.path, "a");
+  const bytes = Buffer.from(Array.from({ length: size }, (_, index) => index % 251));
+  await writeFile(path, bytes);
+  const start = await readFileStart(path);
+  expect(start.sizeBytes).toBe(size);
+  expect(Buffer.from(start.bytes).equals(bytes.subarray(0, 4096))).toBe(true);
+});
+
+test.each([
+  ["/nowhere/a", "the file does not exist.", "ENOENT"],
+  ["/dev/null/a", "the file does not exist.", "ENOTDIR"],
+  [`/${"a".repeat(300)}`, "it cannot be opened (ENAMETOOLONG).", "ENAMETOOLONG"],
+])("an artifact at %s can't be read, and it says why", async (path, reason, code) => {
+  const failure = await failureOf(readFileStart(path));
+  expect(failure).toMatchObject({ id: "artifact-unreachable", facts: { artifact: path, code } });
+  expect(failure.message).toBe(`Cannot read the artifact ${path}: ${reason}`);
+  expect(failure.hint).toContain("ARTIFACT_URL must be the path, or the URL");
+});
