@@ -76,15 +76,15 @@ test("in base64, everything is masked that the neighbours of the secret don't ch
   for (const before of [0, 1, 2, 3, 4, 5]) {
     for (const after of [3, 4, 5]) {
       const [text, other] = [encoded(before, after, 0), encoded(before, after, 0xff)];
-      const isOwn = [...text].map((character, index) => character !== "=" && character === other[index]);
+      const isOwn = Array.from(text, (character, index) => character !== "=" && character === other[index]);
       const [first, last] = [isOwn.indexOf(true), isOwn.lastIndexOf(true)];
       expect(masker.text(text)).toBe(`${text.slice(0, first)}***${text.slice(last + 1)}`);
     }
   }
 });
 
-test("an empty secret hides nothing", () => {
-  expect(hiding("", "\n").text("all of this:\n- stays")).toBe("all of this:\n- stays");
+test("an empty secret, or one of white space alone, hides nothing", () => {
+  expect(hiding("", "\n", " ").text("all of this:\n- stays")).toBe("all of this:\n- stays");
 });
 
 test("the longer of two secrets that begin alike goes whole", () => {
