@@ -1,6 +1,7 @@
 /** The library with a foreign backend: machines in folders, where the installation really runs. */
 import { describe, expect, test } from "bun:test";
-import { mkdir, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Cluster } from "../../../../src/index.ts";
 import type { ClusterBackend, Installation } from "../../../../src/index.ts";
@@ -123,6 +124,19 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     const { folder: logs, files } = await cluster.saveLogs({ folder: join(folder, "logs") });
     expect(logs).toBe(join(folder, "logs"));
     expect(files).toContain("agent_0.install.log");
+  }, 30_000);
+
+  test("is not found if the search is cancelled, even if only its first master is slow", async () => {
+    await using fixture = await openFixture();
+    const [master] = fixture.machines.machines;
+    const { id } = await Cluster.create(fixture.backend, { variant: "oss", publicAgents: 0 });
+    await master!.write("bin/sed", `#!/bin/sh\n: >"$MACHINE/run/asked"\nexec sleep 60\n`);
+    await chmod(join(master!.folder, "bin/sed"), 0o755);
+    const stop = new AbortController();
+    const finding = failureOf(Cluster.find(fixture.backend, id, { cancelSignal: stop.signal }));
+    await until("the master is asked for its name servers", () => existsSync(join(master!.folder, "run/asked")));
+    stop.abort(new Error("enough"));
+    expect((await finding).message).toBe("enough");
   }, 30_000);
 
   test("that is gone, or is no longer waited for, is not asked for logs", async () => {

@@ -36,6 +36,10 @@ test.each([
   [{ CLOUD_ACCESS_KEY_ID: "AK" }, "CLOUD_ACCESS_KEY_ID is set without CLOUD_SECRET_ACCESS_KEY."],
   [{ CLOUD_SECRET_ACCESS_KEY: "x", ...usual }, "CLOUD_SECRET_ACCESS_KEY is set without CLOUD_ACCESS_KEY_ID."],
   [{ CLOUD_SESSION_TOKEN: "x" }, "CLOUD_SESSION_TOKEN is set without CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY."],
+  [
+    { CLOUD_ACCESS_KEY_ID: "AK", CLOUD_SESSION_TOKEN: "x" },
+    "CLOUD_ACCESS_KEY_ID, CLOUD_SESSION_TOKEN are set without CLOUD_SECRET_ACCESS_KEY.",
+  ],
   [{ AWS_ACCESS_KEY_ID: "AK" }, "AWS_ACCESS_KEY_ID is set without AWS_SECRET_ACCESS_KEY."],
 ])("half of a pair is an error: %p", async (variables, message) => {
   const error = await find(variables).catch((reason: unknown) => reason);
