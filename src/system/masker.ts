@@ -11,8 +11,9 @@ export class Masker {
   readonly #short = new Set<string>();
   readonly #shortPattern: { current: RegExp | undefined } = { current: undefined };
 
-  /** Masks the secret from now on. Ignores an empty text. */
+  /** Masks the secret from now on. Ignores a text without any letters or signs, which would be found everywhere. */
   hide(secret: string): void {
+    if (secret.trim() === "") return;
     // A multi-line secret (a license, a key) may be printed line by line.
     const lines = secret.split(/\r?\n/).map((line) => line.trim());
     for (const part of [secret, secret.trim(), ...lines.filter((line) => line.length >= shortestInsideWords)]) {
@@ -72,7 +73,6 @@ export class Masker {
 }
 
 function shapesOf(secret: string): readonly string[] {
-  if (secret === "") return [];
   if (secret.length < shortestInsideWords) return [secret];
   const url = encodeURIComponent(secret.toWellFormed());
   const json = JSON.stringify(secret).slice(1, -1);

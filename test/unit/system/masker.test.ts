@@ -53,8 +53,38 @@ test("a short secret is masked where it stands alone", () => {
   expect(hiding("abc").text("abc=abc, abcdef, xabc, -abc-")).toBe("***=***, abcdef, xabc, -***-");
 });
 
-test("an empty secret hides nothing", () => {
-  expect(hiding("", "\n").text("all of this\nstays")).toBe("all of this\nstays");
+test("a secret of four characters is masked inside words, and in every encoding", () => {
+  const masker = hiding("a/bc");
+  expect(masker.text("xa/bcx, a%2Fbc")).toBe("x***x, ***");
+  // Shorter ones would be found everywhere.
+  expect(hiding("a/b").text("xa/bx, a%2Fb, YS9i")).toBe("xa/bx, a%2Fb, YS9i");
+});
+
+test("spaces and line breaks around a secret, or around its lines, change nothing", () => {
+  expect(hiding("abc\n").text("abc!")).toBe("***!");
+  expect(hiding("key:\n  abcdefgh\n  ijkl\n").text("abcdefgh, ijkl")).toBe("***, ***");
+});
+
+test("a secret that begins where another ends is masked with it", () => {
+  expect(hiding("abcd", "dxyz").text("abcdxyz dxyz")).toBe("***xyz ***");
+});
+
+test("in base64, everything is masked that the neighbours of the secret don't change", () => {
+  const [hidden, masker] = ["correct horse battery", hiding("correct horse battery")];
+  const encoded = (before: number, after: number, byte: number): string =>
+    Buffer.concat([Buffer.alloc(before, byte), Buffer.from(hidden), Buffer.alloc(after, byte)]).toString("base64");
+  for (const before of [0, 1, 2, 3, 4, 5]) {
+    for (const after of [3, 4, 5]) {
+      const [text, other] = [encoded(before, after, 0), encoded(before, after, 0xff)];
+      const isOwn = Array.from(text, (character, index) => character !== "=" && character === other[index]);
+      const [first, last] = [isOwn.indexOf(true), isOwn.lastIndexOf(true)];
+      expect(masker.text(text)).toBe(`${text.slice(0, first)}***${text.slice(last + 1)}`);
+    }
+  }
+});
+
+test("an empty secret, or one of white space alone, hides nothing", () => {
+  expect(hiding("", "\n", " ").text("all of this:\n- stays")).toBe("all of this:\n- stays");
 });
 
 test("the longer of two secrets that begin alike goes whole", () => {

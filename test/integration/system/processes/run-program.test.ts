@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "../../../../src/system/processes/run-program.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -31,4 +31,38 @@ test("after an abort, no program is started", async () => {
   expect(await failureOf(runProgram(run, AbortSignal.abort(new Error("Ctrl-C"))))).toMatchObject({ message: "Ctrl-C" });
   await runProgram({ ...run, argv: ["true"] }, new AbortController().signal);
   expect(await readdir(scratch.path)).toEqual([]);
+});
+
+const environment = { PATH: process.env["PATH"] };
+const { signal } = new AbortController();
+
+test("an aborted program has time to clean up", async () => {
+  await using scratch = await scratchFolder();
+  const controller = new AbortController();
+  const script = 'trap "echo cleaned >up; exit" TERM; echo up; while :; do sleep 0.05; done';
+  const onOutput = () => controller.abort(new Error("Ctrl-C"));
+  const run = { argv: ["sh", "-c", script] as const, environment, cwd: scratch.path, onOutput };
+  expect((await failureOf(runProgram(run, controller.signal))).message).toBe("Ctrl-C");
+  expect(await readFile(join(scratch.path, "up"), "utf8")).toBe("cleaned\n");
+});
+
+test("a program gets its input, and need not read it", async () => {
+  const stdin = "x".repeat(1_000_000);
+  const counted = await runProgram({ argv: ["wc", "-c"], environment, stdin }, signal);
+  expect(counted).toEqual({ status: 0, stdout: expect.stringMatching(/^ *1000000\n$/), stderr: "" });
+  const script = "exec <&-; echo why >&2; exit 3";
+  expect(await runProgram({ argv: ["sh", "-c", script], environment, stdin }, signal)).toEqual({
+    status: 3,
+    stdout: "",
+    stderr: "why\n",
+  });
+  expect(await runProgram({ argv: ["cat"], environment }, signal)).toMatchObject({ status: 0, stdout: "" });
+});
+
+test("of a long output, the end is kept", async () => {
+  const run = { argv: ["seq", "100000"] as const, environment };
+  expect((await runProgram(run, signal)).stdout).toHaveLength(588_895);
+  const { stdout } = await runProgram({ ...run, keptCharacters: 1000 }, signal);
+  expect(stdout.length).toBeWithin(1000, 2001);
+  expect(stdout).toEndWith("\n99999\n100000\n");
 });
