@@ -17,7 +17,7 @@ const hash = "$6$rounds=656000$salt$0123456789abcdefghij";
 
 /** The secrets are sent through base64, which waits here until it may go on. */
 const base64 = `#!/bin/sh
-until [ -e "$MACHINE/run/go" ]; do sleep 0.02; done
+until [ -e "$MACHINE/run/go" ] || [ ! -d "$MACHINE" ]; do sleep 0.02; done
 exec /usr/bin/base64 "$@"
 `;
 

@@ -92,7 +92,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster with snapshots", () => {
   test("ends a command before its node is replaced", async () => {
     await using fixture = await openFixture();
     const { cluster, master, next } = fixture;
-    const line = ': >"$MACHINE/run/begun"; until [ -e "$MACHINE/run/go" ]; do sleep 0.02; done';
+    const line = ': >"$MACHINE/run/begun"; until [ -e "$MACHINE/run/go" ] || [ ! -d "$MACHINE" ]; do sleep 0.02; done';
     const running = failureOf(cluster.masters[0].run({ args: ["sh", "-c", line], asRoot: false }));
     await until("the command runs", async () => (await master.read("run/begun")) === "");
     next.restore = async () => {
