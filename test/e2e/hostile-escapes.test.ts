@@ -3,7 +3,8 @@
  * own.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { DescribeImagesCommand, EC2Client, RunInstancesCommand } from "@aws-sdk/client-ec2";
+import { DescribeImagesCommand, DescribeInstancesCommand, EC2Client, RunInstancesCommand } from "@aws-sdk/client-ec2";
+import { until } from "../support/until.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
 
@@ -29,7 +30,8 @@ beforeAll(async () => {
   );
   // Anyone who may launch and tag an instance in the account can do this. All but one have a tag that is more than
   // text.
-  for (const changed of ["none", ...Object.keys(soundTags)]) {
+  const variants = ["none", ...Object.keys(soundTags)];
+  for (const changed of variants) {
     const tags = { ...soundTags, "cluster-id": `sound-${changed}`, "creation-id": creationId(), [changed]: hostile };
     await client.send(
       new RunInstancesCommand({
@@ -46,6 +48,11 @@ beforeAll(async () => {
       }),
     );
   }
+  await until("the cloud shows them with their tags", async () => {
+    const Filters = [{ Name: "tag-key", Values: ["cluster-e2e:expires-at"] }];
+    const { Reservations = [] } = await client.send(new DescribeInstancesCommand({ Filters }));
+    return Reservations.length === variants.length;
+  });
   client.destroy();
 }, 60_000);
 
