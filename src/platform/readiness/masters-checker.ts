@@ -73,7 +73,7 @@ async function readAuthority(
   try {
     const connection = await connections.connect(node, signal);
     const { status, stdout } = await connection.run({ argv, limitMs: 30_000 }, signal);
-    return status === 0 && isCertificate(stdout) ? stdout : undefined;
+    return status === 0 && areCertificates(stdout) ? stdout : undefined;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed")) return undefined;
@@ -81,7 +81,12 @@ async function readAuthority(
   }
 }
 
-/** A web server that has just started may send a page, or half of the file. */
+/** A web server that has just started may send a page, or a part of the file. */
+function areCertificates(text: string): boolean {
+  const [, ...parts] = text.split("-----BEGIN CERTIFICATE-----");
+  return parts.length > 0 && parts.every((part) => isCertificate(`-----BEGIN CERTIFICATE-----${part}`));
+}
+
 function isCertificate(text: string): boolean {
   try {
     return new X509Certificate(text).raw.length > 0;

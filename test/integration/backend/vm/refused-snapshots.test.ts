@@ -2,25 +2,20 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ClusterFacts, type NodeFacts, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
+import { type ClusterFacts, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { machineNodes } from "../../../support/machine-node.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { startMonitor } from "./scripted-monitor.ts";
 
 const never = new AbortController().signal;
 const creationId = "0123456789abcdef";
 const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes: 64, cpus: 1 } as const;
-const nodes = (["master", "agent"] as const).map((role, place): NodeFacts => ({
-  id: `vm-01234567-${place}`,
-  role,
-  index: 0,
-  privateAddress: `10.93.0.${place + 2}`,
-  ports: { ssh: 4000, http: 4001, https: 4002 },
-}));
+const nodes = machineNodes;
 
 interface Given {
   /** The agent's state; absent: it doesn't run. */

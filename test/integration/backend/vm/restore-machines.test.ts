@@ -2,24 +2,19 @@
 import { expect, test } from "bun:test";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type ClusterFacts, type NodeFacts, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { type ClusterFacts, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
 import { removeSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import type { Qemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { restoreMachines } from "../../../../src/backend/vm/snapshots/restore-machines.ts";
 import { savedFiles } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
+import { machineNode } from "../../../support/machine-node.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { startMonitor } from "./scripted-monitor.ts";
 
 const never = new AbortController().signal;
-const node: NodeFacts = {
-  id: "vm-01234567-0",
-  role: "master",
-  index: 0,
-  privateAddress: "10.93.0.2",
-  ports: { ssh: 4000, http: 4001, https: 4002 },
-};
+const node = machineNode();
 const machines = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 512, cpus: 1 } as const;
 const facts: ClusterFacts = {
   schemaVersion: 1,

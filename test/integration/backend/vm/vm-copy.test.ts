@@ -2,24 +2,19 @@
 import { expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type NodeFacts, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
+import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { VmCopy, type CopyPlan } from "../../../../src/backend/vm/copies/vm-copy.ts";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { machineNodes } from "../../../support/machine-node.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const never = new AbortController().signal;
 const creationId = "fedcba9876543210";
-const nodes = (["master", "agent"] as const).map((role, place): NodeFacts => ({
-  id: `vm-01234567-${place}`,
-  role,
-  index: 0,
-  privateAddress: `10.93.0.${place + 2}`,
-  ports: { ssh: 4000, http: 4001, https: 4002 },
-}));
+const nodes = machineNodes;
 const machines = { accelerator: "kvm", isSandboxed: true, memoryMegabytes: 512, cpus: 1 } as const;
 const source = {
   schemaVersion: 1,

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { rootCertificates } from "node:tls";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
@@ -36,6 +37,10 @@ test.each([
   ["is not there yet", async () => ({ status: 22, stdout: "" })],
   ["is something else", async () => ({ status: 0, stdout: "<html>" })],
   ["is incomplete", async () => ({ status: 0, stdout: "-----BEGIN CERTIFICATE-----\nMIIB" })],
+  [
+    "lacks the end of its chain",
+    async () => ({ status: 0, stdout: `${rootCertificates[0]}\n-----BEGIN CERTIFICATE-----\nMIIB` }),
+  ],
   ["is lost", failing(new ClusterError("connection-failed", "It is gone.", { transient: true }))],
   ["takes too long", failing(new ClusterError("deadline-passed", "Too slow."))],
 ])("a certificate authority that %s is waited for", async (_, read) => {

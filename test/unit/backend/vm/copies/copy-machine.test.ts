@@ -2,19 +2,13 @@ import { expect, test } from "bun:test";
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { copyMachine } from "../../../../../src/backend/vm/copies/copy-machine.ts";
-import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-files.ts";
 import { savedFiles } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { machineNode } from "../../../../support/machine-node.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
-const node: NodeFacts = {
-  id: "vm-01234567-0",
-  role: "public_agent",
-  index: 2,
-  privateAddress: "10.93.0.2",
-  ports: { ssh: 4000, http: 4001, https: 4002 },
-};
+const node = machineNode({ role: "public_agent", index: 2 });
 const firstHostKey = { privateKey: "first host key", publicKey: "ssh-ed25519 BBBB" };
 
 /** A cluster with a snapshot, and a folder for a copy of its only machine. */

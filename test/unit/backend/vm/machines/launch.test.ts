@@ -7,16 +7,11 @@ import { startMachines, type StartPlan } from "../../../../../src/backend/vm/mac
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
+import { machineNode } from "../../../../support/machine-node.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const creationId = "0123456789abcdef";
-const node = {
-  id: "vm-01234567-0",
-  role: "master",
-  index: 0,
-  privateAddress: "10.93.0.2",
-  ports: { ssh: 4000, http: 4001, https: 4002 },
-} as const;
+const node = machineNode();
 
 /** Starts a machine with a QEMU that says this at its first starts, in turn. Returns the error, and the ports of each start. */
 async function start(said: readonly string[]) {
