@@ -204,7 +204,8 @@ make_folder() { # FOLDER
   [ ! -d "$1" ] || return 0
   make_folder "$(dirname "$1")"
   printf '%s\n' "$1" >>"$work/folders"
-  mkdir "$1" 2>/dev/null || cannot_write "$(dirname "$1")"
+  # Another installation may create it at the same moment.
+  mkdir "$1" 2>/dev/null || [ -d "$1" ] || cannot_write "$(dirname "$1")"
 }
 
 remove_folders() { # LIST, outermost first

@@ -57,5 +57,6 @@ async function nodeReport(
 ): Promise<NodeReport | undefined> {
   if (!(await clusterKey(cluster)).isHere) return undefined;
   await using connections = openMaskedConnections(cluster, runtime);
-  return (await askNode(master, { connections, limitMs: askLimitMs, looks: 1, lookPauseMs: 0 }, signal)).report;
+  const question = { connections, clock: runtime.clock, limitMs: askLimitMs, looks: 1, lookPauseMs: 0 };
+  return (await askNode(master, question, signal)).report;
 }

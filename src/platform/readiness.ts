@@ -60,6 +60,8 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     const isSmall = request.cluster.nodes.length <= mostNodesForTwoLooks;
     const looks = isSmall ? Math.min(2, passesNeeded - passes) : 1;
     latest = await askAll(looks, inner);
+    // A period begins when the question is sent: the first one of all waits for the login.
+    askedAtMs += Math.max(0, ...latest.answers.map(({ askedAfterMs }) => askedAfterMs ?? 0));
     passes = latest.waits.length === 0 ? passes + looks : 0;
     return passes >= passesNeeded ? reportOf(latest.answers, clock.now() - startedAtMs) : undefined;
   };

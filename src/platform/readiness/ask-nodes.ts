@@ -57,11 +57,15 @@ export interface NodeAnswer {
   readonly verdict: NodeVerdict;
   /** Undefined if the node could not be queried. */
   readonly report: NodeReport | undefined;
+  /** Milliseconds until the question was sent, after the login and after the cluster's secrets were read; undefined without an answer. */
+  readonly askedAfterMs?: number;
   /** Whether the answer had less than the usual time, because the deadline is near. */
   readonly isCutShort?: boolean;
 }
 
-type NodeQuestion = Pick<NodesRequest, "connections" | "looks" | "lookPauseMs"> & { readonly limitMs: number };
+type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "lookPauseMs"> & {
+  readonly limitMs: number;
+};
 
 /** How long a node may take to answer. */
 const askLimitMs = 60_000;
@@ -69,7 +73,7 @@ const askLimitMs = 60_000;
 /** Queries a node's progress. A node that can't be reached now is waited for; a changed host key or a missing key is an error. */
 export async function askNode(
   node: NodeRecord,
-  { connections, limitMs, looks, lookPauseMs }: NodeQuestion,
+  { connections, clock, limitMs, looks, lookPauseMs }: NodeQuestion,
   signal: AbortSignal,
 ): Promise<NodeAnswer> {
   const unanswered = (reason: string): NodeAnswer => ({
@@ -80,13 +84,19 @@ export async function askNode(
   if (node.state === "starting") return unanswered("the machine is starting");
   if (node.ssh.host === "") return unanswered("the machine has no address");
   using limit = watchdog(limitMs, signal);
+  const startedAtMs = clock.now();
+  let askedAfterMs = 0;
+  async function* question(): AsyncGenerator<Uint8Array> {
+    askedAfterMs = clock.now() - startedAtMs;
+    yield Buffer.from(nodeScript);
+  }
   try {
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
       {
         argv: ["sh", "-s", "--", "e2e-readiness", String(looks), String(lookPauseMs / 1000)],
         sudo: true,
-        stdin: nodeScript,
+        stdin: question(),
         limitMs,
         task: "checking its readiness",
       },
@@ -94,7 +104,7 @@ export async function askNode(
     );
     if (result.status !== 0) return unanswered(`the check failed: ${lastLine(result.stderr).slice(-200)}`);
     const report = parseNodeReport(result.stdout);
-    return { node, verdict: judgeNode(report), report };
+    return { node, verdict: judgeNode(report), report, askedAfterMs };
   } catch (error) {
     signal.throwIfAborted();
     const isCutShort = limitMs < askLimitMs;
