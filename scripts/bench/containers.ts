@@ -86,7 +86,7 @@ async function create(bench: Bench, nodes: number, counts: readonly string[]) {
     const lines = await spoken([executable, ...words], environment);
     const [dockerCreate = ""] = findLines(lines, /^docker create /, 1);
     return {
-      login: lastOf(lines, /: \$ .* e2e-first-contact /, nodes),
+      login: lastOf(lines, /: Boot: done/, nodes),
       started: lastOf(lines, /^The installation has started/, 1),
       words: runWords(dockerCreate),
     };

@@ -57,6 +57,8 @@ export interface Creation {
   describe(signal: AbortSignal): Promise<ClusterRecord>;
   /** The public half of the host key with which the node boots. */
   firstHostKeyOf(node: NodeName): string;
+  /** Whether only this process and the node itself can know the private half. If not, the node gets another host key at its first login. */
+  readonly areFirstHostKeysPrivate: boolean;
   /** Resolves once the node's first boot has finished. */
   finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void>;
   /** Why a node may never have answered, and how to fix it. `undefined`: nothing is known. */

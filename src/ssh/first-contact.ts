@@ -18,7 +18,8 @@ export interface FirstContact {
   /** The public half of the host key that the node boots with: `ssh-ed25519 AAAA…`. */
   readonly firstHostKey: string;
   readonly knownHosts: KnownHosts;
-  readonly hostKeyLocation: HostKeyLocation;
+  /** Where the node gets a host key of its own. Undefined: nobody else can know its first key, so that it keeps that one. */
+  readonly hostKeyLocation: HostKeyLocation | undefined;
   readonly clock: Clock;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
@@ -28,8 +29,8 @@ export interface FirstContact {
 }
 
 /**
- * Waits until a new node accepts our login, gives it a host key that nobody else can know, and returns a connection to
- * it. Rejects with the last `connection-failed` after the deadline, and at once with `host-key-changed` if the node
+ * Waits until a new node accepts our login, pins a host key that nobody else can know, which it gives to the node unless
+ * its first key is one, and returns a connection to it. Rejects with the last `connection-failed` after the deadline, and at once with `host-key-changed` if the node
  * presents or announces a key that isn't its own.
  *
  * Possible states, including those that a run after a crash finds:
@@ -37,6 +38,7 @@ export interface FirstContact {
  * | pinned here | node presents | meaning                                         | action                                                     |
  * |-------------|---------------|-------------------------------------------------|------------------------------------------------------------|
  * | nothing     | the first key | a new node, or a crash before pinning           | make the key (or find it already made), pin, switch        |
+ * | nothing     | the first key | a new node that keeps its first key             | pin                                                        |
  * | its own key | the first key | a crash after pinning, before sshd has switched | switch if the node announces the pinned key; log in again  |
  * | its own key | its own key   | everything was done                             | nothing                                                    |
  * | anything    | another key   | not our machine                                 | `host-key-changed`                                         |
@@ -87,7 +89,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
     {
       ...targetOf(contact.destination),
       privateKey: contact.privateKey,
-      hostKeys: pinned === undefined ? [first] : [pinned, first],
+      hostKeys: pinned === undefined ? [first] : contact.hostKeyLocation === undefined ? [pinned] : [pinned, first],
       laterHostKeys: async () => [(await contact.knownHosts.expected(host, port)) ?? first],
       onHostKey: (key) => {
         shown.key = key;
@@ -103,7 +105,12 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
   );
   if (pinned !== undefined && shown.key?.equals(pinned)) return connection;
   try {
-    await replaceHostKey(contact, { connection, pinned, refusals }, signal);
+    const { hostKeyLocation } = contact;
+    if (hostKeyLocation === undefined) {
+      await contact.knownHosts.pin(host, port, first);
+      return connection;
+    }
+    await replaceHostKey(contact, { connection, hostKeyLocation, pinned, refusals }, signal);
     // Anyone can announce a public key. Only a login proves that the node has the private half.
     if (pinned !== undefined) throw notYetSwitched(contact);
     return connection;
@@ -115,6 +122,7 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
 
 interface Replacement {
   readonly connection: Connection;
+  readonly hostKeyLocation: HostKeyLocation;
   /** The key that the node must announce; undefined if it may announce any. */
   readonly pinned: Buffer | undefined;
   readonly refusals: ClusterError[];
@@ -122,10 +130,10 @@ interface Replacement {
 
 async function replaceHostKey(
   contact: FirstContact,
-  { connection, pinned: expected, refusals }: Replacement,
+  { connection, hostKeyLocation, pinned: expected, refusals }: Replacement,
   signal: AbortSignal,
 ): Promise<void> {
-  const { folder, reload } = contact.hostKeyLocation;
+  const { folder, reload } = hostKeyLocation;
   const { host, port } = contact.destination.ssh;
   const announced = Promise.withResolvers<Buffer>();
   const pinned = announced.promise.then(async (key) => {

@@ -63,6 +63,7 @@ function creationOf(
       return cluster;
     },
     describe: async () => present(),
+    areFirstHostKeysPrivate: false,
     firstHostKeyOf: () => generateKeyPair("first").publicKey,
     finishBoot: async () => {},
     whyUnreachable: async () => undefined,

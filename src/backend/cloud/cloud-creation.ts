@@ -35,6 +35,7 @@ export class CloudCreation implements Creation {
   readonly lookEveryMs = 5_000;
   readonly loginLimitMs = 10 * 60_000;
   readonly loginEveryMs = 1_500;
+  readonly areFirstHostKeysPrivate = false;
   readonly #plan: CloudPlan;
   /** For everything except rolling back, which has its own retries. */
   readonly #retryingApi: CloudApi;

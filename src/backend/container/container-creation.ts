@@ -41,6 +41,8 @@ export class ContainerCreation implements Creation {
   readonly lookEveryMs = 1_000;
   readonly loginLimitMs = 10 * 60_000;
   readonly loginEveryMs = 500;
+  /** Each container gets its own, from here through the engine. */
+  readonly areFirstHostKeysPrivate = true;
   readonly #plan: ContainerPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();

@@ -69,6 +69,7 @@ export class VmCreation implements Creation {
   /** Half a second, so that a broken machine is reported within a second. */
   readonly lookEveryMs = 500;
   readonly loginEveryMs = 1_500;
+  readonly areFirstHostKeysPrivate = false;
   readonly #plan: VmPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();

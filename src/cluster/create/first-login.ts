@@ -15,7 +15,7 @@ export interface FirstLogins {
   readonly connections: ConnectionPool;
   readonly creation: Pick<
     Creation,
-    "firstHostKeyOf" | "finishBoot" | "whyUnreachable" | "loginLimitMs" | "loginEveryMs"
+    "firstHostKeyOf" | "areFirstHostKeysPrivate" | "finishBoot" | "whyUnreachable" | "loginLimitMs" | "loginEveryMs"
   >;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
@@ -42,7 +42,7 @@ export async function firstLogin(
       const connection = await makeFirstContact(
         {
           ...contact,
-          hostKeyLocation: systemHostKeyLocation,
+          hostKeyLocation: creation.areFirstHostKeysPrivate ? undefined : systemHostKeyLocation,
           everyMs: creation.loginEveryMs,
           clock,
           deadlineMs,

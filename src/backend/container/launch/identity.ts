@@ -2,18 +2,19 @@ import { type TarFile, tarStream } from "../../../system/files/tar.ts";
 
 /** Keys that a node gets before it starts, so that host key checking is strict from the very first connection. */
 export interface Identity {
-  /** OpenSSH's format, ed25519. For the first contact only, which gives the node a key that nobody else knows. */
+  /** OpenSSH's format, ed25519. */
   readonly hostKey: { readonly privateKey: string; readonly publicKey: string };
   /** An `authorized_keys` line. */
   readonly publicKey: string;
 }
 
-const sysctlSettings = "etc/systemd/system/systemd-sysctl.service.d";
+/** In a privileged container, systemd-sysctl would change the host's kernel settings at boot. Root's service manager would delay each login. */
+const skippedUnits = ["systemd-sysctl.service", "user@0.service"];
+const neverInContainers = "[Unit]\nConditionVirtualization=!container\n";
 
 /**
- * Returns an archive to unpack at the node's root. It disables cloud-init, if the image has it, because cloud-init
- * would create other host keys. It also disables systemd-sysctl, because in a privileged container it would change the
- * host's kernel settings at boot.
+ * Returns an archive to unpack at the node's root. It disables units that a node does without, and cloud-init, if the
+ * image has it, because cloud-init would create other host keys.
  */
 export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: number): Promise<Uint8Array> {
   const files = [
@@ -22,8 +23,10 @@ export async function identityArchive({ hostKey, publicKey }: Identity, nowMs: n
     { name: "root/.ssh/", mode: 0o700, text: "" },
     { name: "root/.ssh/authorized_keys", mode: 0o600, text: `${publicKey.trim()}\n` },
     { name: "etc/cloud/cloud-init.disabled", mode: 0o644, text: "" },
-    { name: `${sysctlSettings}/`, mode: 0o755, text: "" },
-    { name: `${sysctlSettings}/cluster-e2e.conf`, mode: 0o644, text: "[Unit]\nConditionVirtualization=!container\n" },
+    ...skippedUnits.flatMap((unit) => [
+      { name: `etc/systemd/system/${unit}.d/`, mode: 0o755, text: "" },
+      { name: `etc/systemd/system/${unit}.d/cluster-e2e.conf`, mode: 0o644, text: neverInContainers },
+    ]),
   ];
   const entries = files.map(({ name, mode, text }): TarFile => {
     const bytes = Buffer.from(text);

@@ -52,6 +52,7 @@ export class VmCopy implements Creation {
   readonly lookEveryMs = 500;
   readonly loginLimitMs = loginLimitMs;
   readonly loginEveryMs = 1_500;
+  readonly areFirstHostKeysPrivate = false;
   readonly #plan: CopyPlan;
   readonly #runtime: Runtime;
   readonly #hostKeys = hostKeyPerNode();
