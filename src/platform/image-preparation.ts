@@ -5,17 +5,18 @@ import { packageFunctions } from "./phases/package-functions.ts";
 import { neededPrograms } from "./phases/prepare-node.ts";
 import { completeScript } from "./phases/phase.ts";
 
-/**
- * Only installs packages: systemd doesn't run while an image is built, and containers use their host's clock. Nodes
- * don't start Docker when they boot, but once prepareScript has configured it: otherwise each would start it twice.
- */
-const script = `
+/** Starts nothing: systemd doesn't run while an image is built. Containers use their host's clock. */
+const scriptOf = ({ imageSetup }: Layout): string => `
 main() {
   conditions=none
   read_system
   install_missing "$@"
-  for unit in docker.service docker.socket; do systemctl disable "$unit" 2>/dev/null || :; done
+  set_up_image
 }
+
+set_up_image() {
+  :
+${imageSetup}}
 
 ${packageFunctions}`;
 
@@ -26,5 +27,5 @@ ${packageFunctions}`;
 export function imagePreparation(layout: Layout): { readonly name: string; readonly script: string } | undefined {
   if (!layoutNeeds(layout, "docker")) return undefined;
   const words = ["e2e-packages", ...neededPrograms(layout, "enterprise")];
-  return { name: layout.name, script: `set -- ${quote(words)}\n${completeScript(script)}` };
+  return { name: layout.name, script: `set -- ${quote(words)}\n${completeScript(scriptOf(layout))}` };
 }

@@ -49,6 +49,8 @@ export interface Layout {
   readonly enterpriseNeeds: readonly string[];
   /** Conditions that a node must meet before the installation, besides its programs. */
   readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
+  /** Shell lines that run as root while a node image is built, after its programs were installed; empty: none. */
+  readonly imageSetup: string;
   /**
    * Shell lines that run as root on nodes that are containers, before Docker starts; empty: none. They may call `now`
    * and `fail`, and `restart_docker` if they changed how Docker runs.

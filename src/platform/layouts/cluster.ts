@@ -34,6 +34,7 @@ export const clusterLayout: Layout = {
   needs: ["bash", "curl", "tar", "xz"],
   enterpriseNeeds: [],
   conditions: () => [],
+  imageSetup: "",
   containerSetup: "",
   installShims: () => ({}),
   baseConfiguration: () => ({}),

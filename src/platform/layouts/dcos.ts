@@ -1,7 +1,7 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
-import { containerSetup, plainDockerVersion } from "./dcos-scripts.ts";
+import { containerSetup, imageSetup, plainDockerVersion } from "./dcos-scripts.ts";
 import type { Layout } from "../layout.ts";
 
 /** The layout of DC/OS releases, 1.9 to 2.x. */
@@ -48,6 +48,7 @@ export const dcosLayout: Layout = {
     "cgroups-1",
     ...(nodesKeepTime && String(configuration["check_time"]) !== "false" ? (["clock-synchronized"] as const) : []),
   ],
+  imageSetup,
   containerSetup,
   installShims: (release) => (readsLastDockerVersion(release) ? { docker: plainDockerVersion } : {}),
   baseConfiguration: ({ variant, release, nodesKeepTime }) => ({

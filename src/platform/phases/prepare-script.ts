@@ -122,7 +122,8 @@ restart_docker() {
 start_docker() {
   ! docker info >/dev/null 2>&1 || return 0
   now 'starting Docker'
-  systemctl --no-reload enable docker
+  # On Debian, enable would run slow scripts of the old init system first.
+  systemctl --no-reload add-wants multi-user.target docker.service
   systemctl start docker || fail 'Docker does not start'
   tries=0
   until docker info >/dev/null 2>&1; do

@@ -129,6 +129,21 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
     expect(await keyOnDisk(server())).toEqual(wireKey(server().firstHostKey.publicKey));
   });
 
+  test("a node whose first key nobody else knows keeps it, and only that key is accepted from then on", async () => {
+    const contact = { ...contactWith(server(), newKnownHosts()), hostKeyLocation: undefined };
+    const first = wireKey(server().firstHostKey.publicKey);
+    await using connection = await makeFirstContact(contact, signal);
+    expect((await connection.run({ argv: ["echo", "alive"] }, signal)).stdout).toBe("alive\n");
+    expect(await newKnownHosts().expected("127.0.0.1", server().port)).toEqual(first);
+    expect(await keyOnDisk(server())).toEqual(first);
+    await using again = await makeFirstContact(contact, signal);
+    expect(again.isOpen).toBe(true);
+    await newKnownHosts().pin("127.0.0.1", server().port, wireKey(generateKeyPair("other").publicKey));
+    const changed = { ...contact, knownHosts: newKnownHosts() };
+    expect(await failureOf(makeFirstContact(changed, signal))).toMatchObject({ id: "host-key-changed" });
+  });
+
+  // Shows R106.
   test("once a key is pinned, a node with the first key that announces another one is rejected at once", async () => {
     const knownHosts = newKnownHosts();
     const other = wireKey(generateKeyPair("other").publicKey);

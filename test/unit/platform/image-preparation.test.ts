@@ -15,3 +15,11 @@ test("an image gets what a layout's nodes need beside what every image has, of b
 test("the same layout gives the same script, since an image is known by it", () => {
   expect(imagePreparation(dcosLayout)).toEqual(imagePreparation(dcosLayout));
 });
+
+test("Docker of an image starts with its node, after SSH, in the node's own control group", () => {
+  const { script } = imagePreparation(dcosLayout)!;
+  expect(script).toMatch(
+    /\[Unit\]\nAfter=ssh\.service sshd\.service\n\n\[Service\]\nExecStart=\nExecStart=.*--cgroup-parent/s,
+  );
+  expect(script).toContain("\nsystemctl enable docker.service\n");
+});

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
 import { neededPrograms } from "../../../../src/platform/phases/prepare-node.ts";
-import { prepare } from "../../../support/prepare-machine.ts";
+import { prepare, runShell } from "../../../support/prepare-machine.ts";
 import type { Family } from "../../../support/prepare-machine.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const dcosNeeds = neededPrograms(dcosLayout, "enterprise");
 const families: readonly Family[] = [
@@ -214,9 +216,22 @@ esac`,
     expect(files[settings]).toBe(
       "MESOS_OTHER=1\nMESOS_SYSTEMD_ENABLE_SUPPORT=false\nMESOS_CGROUPS_ROOT=docker/abc/mesos\n",
     );
-    expect(files[unit]).toBe(
-      "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// $OPTS --exec-opt native.cgroupdriver=cgroupfs --cgroup-parent /docker/abc/docker\n",
-    );
+    const [line, command] = /^ExecStart=\/bin\/sh -c '([^']*)' docker(.*)$/m
+      .exec(files[unit]!.replaceAll("\\\n", " "))!
+      .slice(1);
+    expect(command?.trim()).toBe("/usr/sbin/dockerd -H fd:// $OPTS");
+    // The file system of the node is gone, and in a unit "$" and "%" are doubled.
+    await using now = await scratchFolder();
+    const code = line!
+      .replaceAll("$$", "$")
+      .replaceAll("%%", "%")
+      .replaceAll(/\S+(?=\/proc\/|\/etc\/docker\/)/g, now.path);
+    await Bun.write(join(now.path, "proc/1/cgroup"), "12:cpu:/other\n9:memory:/docker/restored/init.scope\n");
+    const start = async (): Promise<string> =>
+      (await runShell(["sh", "-c", code, "docker", "echo"], "", undefined)).stdout;
+    expect(await start()).toBe("--exec-opt native.cgroupdriver=cgroupfs --cgroup-parent /docker/restored/docker\n");
+    await Bun.write(join(now.path, "etc/docker/daemon.json"), '{"cgroup-parent": "/mine"}');
+    expect(await start()).toBe("\n");
   });
 
   test.each([

@@ -167,5 +167,7 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
     ["-rw-r--r--", "etc/cloud/cloud-init.disabled"],
     ["drwxr-xr-x", "etc/systemd/system/systemd-sysctl.service.d/"],
     ["-rw-r--r--", "etc/systemd/system/systemd-sysctl.service.d/cluster-e2e.conf"],
+    ["drwxr-xr-x", "etc/systemd/system/user@0.service.d/"],
+    ["-rw-r--r--", "etc/systemd/system/user@0.service.d/cluster-e2e.conf"],
   ]);
 });
