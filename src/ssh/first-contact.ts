@@ -71,7 +71,7 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
  * With the following pauses, this is about a seventh of the time already spent waiting: a refused connection costs
  * almost nothing.
  */
-const firstPauseMs = 50;
+const firstPauseMs = 20;
 /** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
 const refusalsBorne = 5;
 /** The replacement takes a second, or more than a minute on an emulated machine on a busy computer. */

@@ -42,7 +42,7 @@ main() {
   systemctl restart ${installUnits.bootstrap}
   deadline=$(($(date +%s) + ${answerSeconds}))
   # Python usually starts in a tenth of a second.
-  pause=0.05
+  pause=0.02
   until answers; do
     word=$(last_word)
     case $word in *' is taken by '*) fail "$word" ;; esac
