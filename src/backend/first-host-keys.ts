@@ -2,7 +2,7 @@ import { nodeReference } from "../model/cluster-record.ts";
 import { generateKeyPair, type KeyPair } from "../ssh/keys.ts";
 import type { NodeName } from "../model/creation.ts";
 
-/** The host keys that the machines of one creation have when they boot. Each machine gets its own key at its first login. */
+/** The host keys that the machines of one creation have when they boot. Containers keep them; other machines get another one at their first login. */
 export interface FirstHostKeys {
   /** Returns the same pair for the same node every time. */
   of(node: NodeName): KeyPair;

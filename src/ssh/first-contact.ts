@@ -18,7 +18,7 @@ export interface FirstContact {
   /** The public half of the host key that the node boots with: `ssh-ed25519 AAAA…`. */
   readonly firstHostKey: string;
   readonly knownHosts: KnownHosts;
-  /** Where the node gets a host key of its own. Undefined: nobody else can know its first key, so that it keeps that one. */
+  /** Where the node gets a key of its own. Undefined: it keeps its first key, which nobody else can know. */
   readonly hostKeyLocation: HostKeyLocation | undefined;
   readonly clock: Clock;
   /** Clock time after which no further try begins. */
@@ -29,22 +29,22 @@ export interface FirstContact {
 }
 
 /**
- * Waits until a new node accepts our login, pins a host key that nobody else can know, which it gives to the node unless
- * its first key is one, and returns a connection to it. Rejects with the last `connection-failed` after the deadline, and at once with `host-key-changed` if the node
- * presents or announces a key that isn't its own.
+ * Waits until a new node accepts our login, lets it make a host key of its own unless it keeps its first one, pins that
+ * key, and returns a connection to the node. Rejects with the last `connection-failed` after the deadline, and at once
+ * with `host-key-changed` if the node presents or announces a key that isn't its own.
  *
  * Possible states, including those that a run after a crash finds:
  *
  * | pinned here | node presents | meaning                                         | action                                                     |
  * |-------------|---------------|-------------------------------------------------|------------------------------------------------------------|
  * | nothing     | the first key | a new node, or a crash before pinning           | make the key (or find it already made), pin, switch        |
- * | nothing     | the first key | a new node that keeps its first key             | pin                                                        |
+ * | nothing     | the first key | a new node that keeps it                        | pin                                                        |
  * | its own key | the first key | a crash after pinning, before sshd has switched | switch if the node announces the pinned key; log in again  |
  * | its own key | its own key   | everything was done                             | nothing                                                    |
  * | anything    | another key   | not our machine                                 | `host-key-changed`                                         |
  *
  * The node switches only after the pin is on this machine's disk, so its own key is never presented before it is
- * pinned. Processes on the node can read the first key, so trust in it is limited. It is accepted only here, during the
+ * pinned. If processes on the node can read the first key, trust in it is limited. It is accepted only here, during the
  * creation. Once a key is pinned, the first key only serves to finish the switch, and no connection made with it is
  * returned. The pool accepts only the pinned key.
  */
@@ -84,12 +84,13 @@ async function tryToMeet(contact: FirstContact, refusals: ClusterError[], signal
   const pinned = await contact.knownHosts.expected(host, port);
   const first = readPublicKey(contact.firstHostKey, "ssh-ed25519");
   if (first === undefined) throw new TypeError("The first host key is not an ed25519 public key");
+  const mayPresentFirst = pinned === undefined || contact.hostKeyLocation !== undefined;
   const shown: { key?: Buffer } = {};
   const connection = await openConnection(
     {
       ...targetOf(contact.destination),
       privateKey: contact.privateKey,
-      hostKeys: pinned === undefined ? [first] : contact.hostKeyLocation === undefined ? [pinned] : [pinned, first],
+      hostKeys: [...(pinned === undefined ? [] : [pinned]), ...(mayPresentFirst ? [first] : [])],
       laterHostKeys: async () => [(await contact.knownHosts.expected(host, port)) ?? first],
       onHostKey: (key) => {
         shown.key = key;
