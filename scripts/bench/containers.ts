@@ -11,8 +11,8 @@ import { awaitSsh } from "./ssh-banner.ts";
 const image = "localhost/cluster-e2e-machine:debian-12";
 const bannerLimitMs = 300_000;
 const sizes = [
-  { agents: 1, publicAgents: 1, rounds: 9, limits: { login: 1.2, started: 1.6 } },
-  { agents: 20, publicAgents: 5, rounds: 1, limits: { login: 1.1 } },
+  { agents: 1, publicAgents: 1, rounds: 9, limits: { login: 1.2, started: 1.6, loginByHand: 1.2 } },
+  { agents: 20, publicAgents: 5, rounds: 1, limits: { login: 1.1, loginByHand: 1.1 } },
 ] as const;
 
 interface Bench {
@@ -51,31 +51,43 @@ interface Size {
   readonly agents: number;
   readonly publicAgents: number;
   readonly rounds: number;
-  readonly limits: { readonly login: number; readonly started?: number };
+  readonly limits: { readonly login: number; readonly started?: number; readonly loginByHand: number };
 }
 
 async function measureSize(bench: Bench, { agents, publicAgents, rounds, limits }: Size): Promise<readonly Row[]> {
   const nodes = 1 + agents + publicAgents;
-  const [login, started, plain]: [number[], number[], number[]] = [[], [], []];
+  const [login, started, plain, byHand]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (let round = 0; round < rounds; round += 1) {
     const created = await create(bench, nodes, ["--agents", `${agents}`, "--public-agents", `${publicAgents}`]);
     login.push(created.login);
     started.push(created.started);
     plain.push(await runPlainly(bench, created.words, nodes));
+    byHand.push(await createByHand(bench, created.words, nodes));
   }
   const what = `containers: 1+${agents}+${publicAgents}`;
-  const reference = median(plain);
-  const row = (name: string, seconds: number, limit: number | undefined): Row => ({
+  const row = (name: string, seconds: number, { by, way, limit }: Reference): Row => ({
     what: `${what}, ${name}`,
     value: `${seconds.toFixed(2)} s (${(seconds / nodes).toFixed(2)} s a node)`,
-    reference: `${reference.toFixed(2)} s (docker run, until sshd is up)`,
-    ratio: seconds / reference,
+    reference: `${median(by).toFixed(2)} s (${way}, until sshd is up)`,
+    ratio: seconds / median(by),
     ...(limit !== undefined && { limit }),
   });
+  const way = "docker run";
   return [
-    row("until SSH to all", median(login), limits.login),
-    row("until the installation started", median(started), limits.started),
+    row("until SSH to all", median(login), { by: plain, way, limit: limits.login }),
+    row("until the installation started", median(started), { by: plain, way, limit: limits.started }),
+    row("until SSH to all, the same by hand", median(login), {
+      by: byHand,
+      way: "docker network create, create, cp, start",
+      limit: limits.loginByHand,
+    }),
   ];
+}
+
+interface Reference {
+  readonly by: readonly number[];
+  readonly way: string;
+  readonly limit: number | undefined;
 }
 
 async function create(bench: Bench, nodes: number, counts: readonly string[]) {
@@ -102,14 +114,43 @@ const runWords = (line: string): readonly string[] =>
     .filter((word) => word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias)=/.test(word));
 
 /** All at once, as quickly as Docker can. */
-async function runPlainly({ ownImage }: Bench, words: readonly string[], nodes: number): Promise<number> {
+const runPlainly = async (bench: Bench, words: readonly string[], nodes: number): Promise<number> =>
+  startAll(nodes, async (name) => {
+    await time(["docker", "run", "--detach", `--name=${name}`, ...words, bench.ownImage]);
+  });
+
+/** With what every cluster needs besides: a network of its own, in which the nodes have names, and files that a node has before it starts. */
+async function createByHand(bench: Bench, words: readonly string[], nodes: number): Promise<number> {
+  const network = `cluster-e2e-bench-${process.pid}`;
+  const file = join(bench.folder, "node.tar");
+  await time(["tar", "-C", bench.folder, "-cf", file, "image"]);
+  const started = performance.now();
+  try {
+    await time(["docker", "network", "create", network]);
+    const networkSeconds = (performance.now() - started) / 1000;
+    const own = [`--network=${network}`, ...words, bench.ownImage];
+    return (
+      networkSeconds +
+      (await startAll(nodes, async (name) => {
+        await time(["docker", "create", `--name=${name}`, `--network-alias=${name}`, ...own]);
+        await time(["sh", "-c", 'docker cp - "$1:/root" <"$0"', file, name]);
+        await time(["docker", "start", name]);
+      }))
+    );
+  } finally {
+    await time(["docker", "network", "rm", network]).catch(() => {});
+  }
+}
+
+/** Seconds until the SSH servers of all containers are up. */
+async function startAll(nodes: number, start: (name: string) => Promise<void>): Promise<number> {
   const names = Array.from({ length: nodes }, (_, index) => `cluster-e2e-bench-${process.pid}-${index}`);
   const format = "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
   const started = performance.now();
   try {
     await Promise.all(
       names.map(async (name) => {
-        await time(["docker", "run", "--detach", `--name=${name}`, ...words, ownImage]);
+        await start(name);
         const { stdout } = await time(["docker", "container", "inspect", format, name]);
         await awaitSsh(stdout.trim(), 22, bannerLimitMs);
       }),
