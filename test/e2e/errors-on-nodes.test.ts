@@ -39,7 +39,7 @@ const cases: readonly ErrorCase[] = [
     id: "deadline-passed",
     status: 4,
     words: ["wait", "-c", "base", "--timeout", "1s"],
-    says: ["not ready after 1 s", "master_0: not installed yet", "more time with --timeout"],
+    says: ["The cluster with 1 node was not ready after ", "master_0: not installed yet", "more time with --timeout"],
     hasLog: true,
   },
   {

@@ -31,7 +31,8 @@ export function deadlinePassed(
   const shown = waits.slice(0, mostLines).map(({ subject, reason }) => `  ${subject}: ${reason}`);
   const rest = waits.length - shown.length;
   const lines = [...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])];
-  const head = `The cluster with ${answers.length} nodes was not ready after ${Math.round(elapsedMs / 1000)} s.`;
+  const nodes = answers.length === 1 ? "1 node" : `${answers.length} nodes`;
+  const head = `The cluster with ${nodes} was not ready after ${Math.round(elapsedMs / 1000)} s.`;
   const text =
     waits.length === 0
       ? ["All checks had passed, but time ran out before they were confirmed."]
