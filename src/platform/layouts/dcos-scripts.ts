@@ -46,7 +46,7 @@ set_for_mesos() {
 set_for_mesos MESOS_SYSTEMD_ENABLE_SUPPORT false
 root=$own/mesos
 set_for_mesos MESOS_CGROUPS_ROOT "\${root#/}"
-unit=$(systemctl cat docker.service)
+unit=$(systemctl cat docker.service || :)
 case $unit in
   '' | *--cgroup-parent*) ;;
   *)
@@ -58,9 +58,11 @@ esac
 
 /** Docker starts while the node boots, which takes less time than to start it later. */
 export const imageSetup = `${confineDocker}
+unit=
 for folder in /usr/lib/systemd/system /lib/systemd/system; do
   [ ! -e "$folder/docker.service" ] || unit=$folder/docker.service
 done
+[ -n "$unit" ] || fail "Docker's package has no docker.service"
 confine_docker "$(sed -n 's/^ExecStart=//p' "$unit")"
 systemctl enable docker.service
 `;

@@ -144,6 +144,19 @@ describe.skipIf(opensshLack !== undefined)(`first contact with a real sshd (${op
   });
 
   // Shows R106.
+  test("a node that announced one key can't announce another one at the next try", async () => {
+    // Not sshd's, which therefore keeps the first key.
+    const folder = join(hold.scratch!.path, "forgetful");
+    await mkdir(folder);
+    const hostKeyLocation = { folder, reload: `echo >>'${folder}/switches'; rm -f '${folder}'/e2e_host_key*; exit 9` };
+    const contact = { ...contactWith(server(), newKnownHosts()), hostKeyLocation };
+    expect(await failureOf(makeFirstContact(contact, signal))).toMatchObject({ id: "host-key-changed" });
+    expect(await readFile(join(folder, "switches"), "utf8")).toBe("\n");
+    const announced = wireKey(await readFile(join(folder, "ssh_host_ed25519_key.pub"), "utf8"));
+    expect(await newKnownHosts().expected("127.0.0.1", server().port)).toEqual(announced);
+  });
+
+  // Shows R106.
   test("once a key is pinned, a node with the first key that announces another one is rejected at once", async () => {
     const knownHosts = newKnownHosts();
     const other = wireKey(generateKeyPair("other").publicKey);
