@@ -39,12 +39,13 @@ processes_of() { # FOLDER
   env -i PATH="$PATH" sh -c 'grep -l --text --no-messages "=$1/" /proc/[0-9]*/environ | cut -d / -f 3' sh "$1"
 }
 
+# Without a daemon there are none.
 containers_of() { # FOLDER
-  docker ps --all --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' | grep -F " $1/" | cut -d ' ' -f 1
+  docker ps --all --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' 2>/dev/null | grep -F " $1/" | cut -d ' ' -f 1
 }
 
 networks_of() { # FOLDER
-  docker network ls --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' | grep -F " $1/" | cut -d ' ' -f 1
+  docker network ls --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' 2>/dev/null | grep -F " $1/" | cut -d ' ' -f 1
 }
 
 # Prints the creation ids of container clusters whose state is in FOLDER, in folders named CLUSTER_ID-CREATION_ID.
