@@ -2,7 +2,7 @@
  * Measures how much time the programs add to what the machines need, and how much faster a restored cluster is ready than
  * a new one. Prints a table of ratios to references from the same run, and writes it with all figures to dist/bench.json.
  * Needs what `scripts/test e2e` needs, rsync and built executables. CONTRIBUTING.md describes the rows.
- * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [wait] [containers] [dcos] [container-snapshots] [vm-snapshots] [vms]
+ * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [wait] [containers] [dcos] [container-snapshots] [vm-snapshots] [vms] [tests]
  */
 import { join } from "node:path";
 import { programs } from "./build.ts";
@@ -15,6 +15,7 @@ import { measureRun } from "./bench/run-command.ts";
 import { measureContainerSnapshots, measureVmSnapshots } from "./bench/snapshots.ts";
 import { measureSizes, measureStartUp } from "./bench/start-up.ts";
 import { measureSync } from "./bench/sync.ts";
+import { measureTests } from "./bench/tests.ts";
 import { measureVms } from "./bench/vms.ts";
 import { measureWait } from "./bench/wait.ts";
 
@@ -42,6 +43,7 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   "container-snapshots": async () => ({ rows: [await measureContainerSnapshots(join(dist, "cluster-container"))] }),
   "vm-snapshots": async () => ({ rows: [await measureVmSnapshots(join(dist, "cluster-vm"))] }),
   vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),
+  tests: async () => ({ rows: [await measureTests()] }),
 };
 
 const asked = process.argv.slice(2);
@@ -55,10 +57,12 @@ for (const [name, bench] of Object.entries(benches)) {
 }
 const rows = Object.values(results).flatMap((result) => result.rows);
 console.log("| what | value | reference | ratio | limit |\n| --- | --- | --- | --- | --- |");
-for (const { what, value, reference, ratio, limit } of rows) {
-  console.log(`| ${what} | ${value} | ${reference} | ${ratio.toFixed(2)} | ${limit ?? ""} |`);
+for (const row of rows) {
+  const { median, lower, upper } = row.ratio;
+  const ratio = `${median.toFixed(2)}${lower === upper ? "" : ` (${lower.toFixed(2)} to ${upper.toFixed(2)})`}`;
+  console.log(`| ${row.what} | ${row.value} | ${row.reference} | ${ratio} | ${row.limit ?? ""} |`);
 }
-const missing = rows.filter(({ ratio, limit }) => limit !== undefined && !(ratio <= limit));
+const missing = rows.filter(({ ratio, limit }) => limit !== undefined && !(ratio.median <= limit));
 console.log(`\n${missing.length === 0 ? "No row exceeds its limit." : "These rows exceed their limit:"}`);
-for (const { what, ratio, limit } of missing) console.log(`- ${what}: ${ratio.toFixed(2)}, limit ${limit}`);
+for (const { what, ratio, limit } of missing) console.log(`- ${what}: ${ratio.median.toFixed(2)}, limit ${limit}`);
 await Bun.write(join(dist, "bench.json"), `${JSON.stringify(results, undefined, 2)}\n`);

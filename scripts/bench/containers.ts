@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Row } from "./measure.ts";
-import { median, time } from "./measure.ts";
+import { rowOf, inSeconds, time } from "./measure.ts";
 import { writeSmallArtifact } from "./small-artifact.ts";
 import { findLines, lastOf, spoken } from "./spoken.ts";
 import { awaitSsh } from "./ssh-banner.ts";
@@ -12,7 +12,7 @@ const image = "localhost/cluster-e2e-machine:debian-12";
 const bannerLimitMs = 300_000;
 const sizes = [
   { agents: 1, publicAgents: 1, rounds: 9, limits: { login: 1.2, started: 1.6, loginByHand: 1.2 } },
-  { agents: 20, publicAgents: 5, rounds: 1, limits: { login: 1.1, loginByHand: 1.1 } },
+  { agents: 20, publicAgents: 5, rounds: 5, limits: { login: 1.1, loginByHand: 1.1 } },
 ] as const;
 
 interface Bench {
@@ -65,27 +65,25 @@ async function measureSize(bench: Bench, { agents, publicAgents, rounds, limits 
     byHand.push(await createByHand(bench, created.words, nodes));
   }
   const what = `containers: 1+${agents}+${publicAgents}`;
-  const row = (name: string, seconds: number, { by, way, limit }: Reference): Row => ({
-    what: `${what}, ${name}`,
-    value: `${seconds.toFixed(2)} s (${(seconds / nodes).toFixed(2)} s a node)`,
-    reference: `${median(by).toFixed(2)} s (${way}, until sshd is up)`,
-    ratio: seconds / median(by),
-    ...(limit !== undefined && { limit }),
-  });
-  const way = "docker run";
+  const row = (name: string, values: readonly number[], { references, way, limit }: Reference): Row =>
+    rowOf({
+      what: `${what}, ${name}`,
+      values,
+      unit: inSeconds,
+      references,
+      by: `${way}, until sshd is up`,
+      limit,
+    });
+  const [run, hand] = ["docker run", "docker network create, create, cp, start"];
   return [
-    row("until SSH to all", median(login), { by: plain, way, limit: limits.login }),
-    row("until the installation started", median(started), { by: plain, way, limit: limits.started }),
-    row("until SSH to all, the same by hand", median(login), {
-      by: byHand,
-      way: "docker network create, create, cp, start",
-      limit: limits.loginByHand,
-    }),
+    row("until SSH to all", login, { references: plain, way: run, limit: limits.login }),
+    row("until the installation started", started, { references: plain, way: run, limit: limits.started }),
+    row("until SSH to all, the same by hand", login, { references: byHand, way: hand, limit: limits.loginByHand }),
   ];
 }
 
 interface Reference {
-  readonly by: readonly number[];
+  readonly references: readonly number[];
   readonly way: string;
   readonly limit: number | undefined;
 }

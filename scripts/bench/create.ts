@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
-import { time } from "./measure.ts";
+import { median, inMegabytes, rowOf, inSeconds, time } from "./measure.ts";
 
 const bootDelayMs = 2000;
 /** How long the local cloud leaves a new instance `pending`. */
 const pendingMs = 150;
 const sizes = [3, 30, 100, 300, 1000] as const;
+const rounds = 5;
 
 /** What the machines answer: the first match wins, the last one matches everything. */
 const answers = [
@@ -29,10 +30,13 @@ export interface CreateMeasurement {
   readonly callsWithoutPolling: number;
 }
 
-export async function measureCreate(executable: string): Promise<readonly CreateMeasurement[]> {
-  const measurements: CreateMeasurement[] = [];
-  for (const nodes of sizes) measurements.push(await measureSize(executable, nodes));
-  return measurements;
+/** Resolves with what each round measured, of each size. */
+export async function measureCreate(executable: string): Promise<readonly (readonly CreateMeasurement[])[]> {
+  const bySize: CreateMeasurement[][] = sizes.map(() => []);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [index, nodes] of sizes.entries()) bySize[index]?.push(await measureSize(executable, nodes));
+  }
+  return bySize;
 }
 
 async function measureSize(executable: string, nodes: number): Promise<CreateMeasurement> {
@@ -68,34 +72,40 @@ async function measureSize(executable: string, nodes: number): Promise<CreateMea
 const largest = { nodes: 1000, addedSeconds: 4, peakMegabytes: 400, callsWithoutPolling: 12 } as const;
 
 /** As rows: the whole time, by the time that the machines need; for the largest cluster, also what is added and used, by its limits. */
-export function createRows(measurements: readonly CreateMeasurement[]): readonly Row[] {
-  return measurements.flatMap((measurement) => [
-    timeRow(measurement),
-    ...(measurement.nodes === largest.nodes ? limitRows(measurement) : []),
-  ]);
-}
-
-function timeRow({ nodes, seconds, addedSeconds, peakMegabytes, callsWithoutPolling }: CreateMeasurement): Row {
-  const machines = (bootDelayMs + pendingMs) / 1000;
-  return {
-    what: `create: ${nodes} nodes, peak ${peakMegabytes.toFixed(0)} MB, ${callsWithoutPolling} API calls without polling`,
-    value: `${seconds.toFixed(2)} s (${addedSeconds.toFixed(2)} s added)`,
-    reference: `${machines.toFixed(2)} s (scripted delays)`,
-    ratio: seconds / machines,
-  };
-}
-
-function limitRows({ addedSeconds, peakMegabytes, callsWithoutPolling }: CreateMeasurement): readonly Row[] {
-  const row = (what: string, value: number, limit: number, unit: string): Row => ({
-    what: `create: ${largest.nodes} nodes, ${what}`,
-    value: `${Number(value.toFixed(2))}${unit}`,
-    reference: `${limit}${unit}`,
-    ratio: value / limit,
-    limit: 1,
+export function createRows(bySize: readonly (readonly CreateMeasurement[])[]): readonly Row[] {
+  return sizes.flatMap((nodes, index) => {
+    const measured = bySize[index] ?? [];
+    return [timeRow(nodes, measured), ...(nodes === largest.nodes ? limitRows(measured) : [])];
   });
-  return [
-    row("time added", addedSeconds, largest.addedSeconds, " s"),
-    row("peak memory", peakMegabytes, largest.peakMegabytes, " MB"),
-    row("API calls without polling", callsWithoutPolling, largest.callsWithoutPolling, ""),
-  ];
+}
+
+function timeRow(nodes: number, measured: readonly CreateMeasurement[]): Row {
+  const of = (figure: (measurement: CreateMeasurement) => number): string => median(measured.map(figure)).toFixed(0);
+  const peak = of(({ peakMegabytes }) => peakMegabytes);
+  const calls = of(({ callsWithoutPolling }) => callsWithoutPolling);
+  return rowOf({
+    what: `create: ${nodes} nodes, peak ${peak} MB, ${calls} API calls without polling`,
+    values: measured.map(({ seconds }) => seconds),
+    unit: inSeconds,
+    references: [(bootDelayMs + pendingMs) / 1000],
+    by: "scripted delays",
+  });
+}
+
+function limitRows(measured: readonly CreateMeasurement[]): readonly Row[] {
+  const figures = [
+    { name: "time added", figure: "addedSeconds", unit: inSeconds },
+    { name: "peak memory", figure: "peakMegabytes", unit: inMegabytes },
+    { name: "API calls without polling", figure: "callsWithoutPolling", unit: { name: "", factor: 1, digits: 0 } },
+  ] as const;
+  return figures.map(({ name, figure, unit }) =>
+    rowOf({
+      what: `create: ${largest.nodes} nodes, ${name}`,
+      values: measured.map((measurement) => measurement[figure]),
+      unit,
+      references: [largest[figure]],
+      by: "its limit",
+      limit: 1,
+    }),
+  );
 }

@@ -3,13 +3,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Row } from "./measure.ts";
-import { median, time } from "./measure.ts";
+import { rowOf, inSeconds, time } from "./measure.ts";
 import { lastOf, spoken } from "./spoken.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const id = `bench-${process.pid}`;
 const base = "docker.io/library/debian:12";
-const rounds = 5;
+const rounds = 9;
 const limit = 1.3;
 const layouts = ["cluster", "dcos"] as const;
 
@@ -33,14 +33,14 @@ export async function measureDcos(executable: string): Promise<Row> {
     for (let round = 0; round < rounds; round += 1) {
       for (const layout of layouts) seconds[layout].push(await create(bench, layout));
     }
-    const [dcos, reference] = [median(seconds.dcos), median(seconds.cluster)];
-    return {
+    return rowOf({
       what: "containers: 1+1+1 with layout dcos, until the installation started",
-      value: `${dcos.toFixed(2)} s`,
-      reference: `${reference.toFixed(2)} s (layout cluster)`,
-      ratio: dcos / reference,
+      values: seconds.dcos,
+      unit: inSeconds,
+      references: seconds.cluster,
+      by: "layout cluster",
       limit,
-    };
+    });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

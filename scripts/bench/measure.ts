@@ -1,19 +1,83 @@
 /** How the bench runs programs and says what it measured. Machines are noisy: everything is a ratio against a reference of the same run. */
 
+/** What several rounds gave: their median, and the quartiles, between which the middle half of the rounds lies. */
+interface Spread {
+  readonly median: number;
+  readonly lower: number;
+  readonly upper: number;
+}
+
 export interface Row {
   readonly what: string;
-  /** With its unit. */
+  /** With its unit, and with its spread where there were several rounds. */
   readonly value: string;
   readonly reference: string;
-  /** Value by reference. */
-  readonly ratio: number;
+  /** Value by reference, both of the same round. */
+  readonly ratio: Spread;
   /** What the project has promised, where it has. */
   readonly limit?: number;
 }
 
-export function median(values: readonly number[]): number {
+/** How values are shown. */
+export interface Unit {
+  readonly name: string;
+  readonly factor: number;
+  readonly digits: number;
+}
+
+export const inMilliseconds: Unit = { name: " ms", factor: 1000, digits: 1 };
+export const inSeconds: Unit = { name: " s", factor: 1, digits: 2 };
+export const inMegabytes: Unit = { name: " MB", factor: 1, digits: 1 };
+
+export const median = (values: readonly number[]): number => quantile(values, 1 / 2);
+
+const spreadOf = (values: readonly number[]): Spread => ({
+  median: median(values),
+  lower: quantile(values, 1 / 4),
+  upper: quantile(values, 3 / 4),
+});
+
+/** Between two values, the share of each counts. */
+function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((left, right) => left - right);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  const place = (sorted.length - 1) * part;
+  const [lower = Number.NaN, upper = lower] = sorted.slice(Math.floor(place));
+  return lower + (upper - lower) * (place % 1);
+}
+
+const shown = (value: number, { factor, digits }: Unit): string => (value * factor).toFixed(digits);
+
+/** For example "27.1 ms (26.5 to 28.0)". */
+function shownSpread(values: readonly number[], unit: Unit): string {
+  const { median: middle, lower, upper } = spreadOf(values);
+  const text = `${shown(middle, unit)}${unit.name}`;
+  return values.length < 2 ? text : `${text} (${shown(lower, unit)} to ${shown(upper, unit)})`;
+}
+
+interface Measured {
+  readonly what: string;
+  readonly values: readonly number[];
+  readonly unit: Unit;
+  /** One for each value, or one for all. */
+  readonly references: readonly number[];
+  /** What the reference is. */
+  readonly by: string;
+  /** A part of each value that the references lack, and that is left out of the ratio. */
+  readonly less?: { readonly values: readonly number[]; readonly by: string };
+  readonly limit?: number | undefined;
+}
+
+export function rowOf({ what, values, unit, references, by, less, limit }: Measured): Row {
+  const part = less === undefined ? 0 : median(less.values);
+  const ratios = values.map((value, round) => (value - part) / (references[round] ?? references[0] ?? Number.NaN));
+  const texts = [{ values: references, by }, ...(less === undefined ? [] : [less])];
+  return {
+    what,
+    value: shownSpread(values, unit),
+    reference: texts.map((text) => `${shownSpread(text.values, unit)} (${text.by})`).join(" + "),
+    ratio: spreadOf(ratios),
+    ...(limit !== undefined && { limit }),
+  };
 }
 
 /** What a measured program sees: little of what this one does. */
@@ -71,17 +135,17 @@ async function watchMemory(processId: number, exited: Promise<number>): Promise<
   return peak;
 }
 
-/** Median seconds of each command line, run in turn `rounds` times, so that noise hits all alike. */
+/** Seconds of each command line in each round, run in turn `rounds` times, so that noise hits all alike. */
 export async function interleaved(
   commands: readonly (readonly string[])[],
   rounds: number,
   environment: Readonly<Record<string, string>> = {},
-): Promise<readonly number[]> {
+): Promise<readonly (readonly number[])[]> {
   const seconds = commands.map((): number[] => []);
   for (let round = 0; round < rounds; round += 1) {
     for (const [index, argv] of commands.entries()) seconds[index]?.push(await elapsed(argv, environment));
   }
-  return seconds.map(median);
+  return seconds;
 }
 
 /** Seconds until its end, with nothing else going on in this program meanwhile; fails where it does. */
@@ -97,5 +161,3 @@ export async function elapsed(argv: readonly string[], environment: Readonly<Rec
   if (status !== 0) throw new Error(`${argv.join(" ")} ended with ${status}`);
   return seconds;
 }
-
-export const milliseconds = (seconds: number): string => `${(seconds * 1000).toFixed(1)} ms`;

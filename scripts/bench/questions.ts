@@ -1,7 +1,7 @@
 /** How many API round trips the commands that only ask take: the local cloud answers slowly, so that little else counts. */
 import { startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
-import { interleaved, milliseconds } from "./measure.ts";
+import { interleaved, inMilliseconds, rowOf } from "./measure.ts";
 
 const apiDelayMs = 300;
 const rounds = 7;
@@ -16,15 +16,14 @@ export async function measureQuestions(executable: string): Promise<readonly Row
   await using cloud = await startBenchCloud("in-process", ["--api-delay-ms", String(apiDelayMs)]);
   const environment = { ...cloud.environment, CI: "1" };
   const commands = questions.map(({ words }) => [executable, ...words]);
-  const medians = await interleaved(commands, rounds, environment);
-  return questions.map(({ words, roundTrips }, index) => {
-    const seconds = medians[index] ?? Number.NaN;
-    const reference = (roundTrips * apiDelayMs) / 1000;
-    return {
+  const seconds = await interleaved(commands, rounds, environment);
+  return questions.map(({ words, roundTrips }, index) =>
+    rowOf({
       what: `${words.join(" ")}: ${roundTrips} round trip${roundTrips === 1 ? "" : "s"} deep`,
-      value: milliseconds(seconds),
-      reference: `${milliseconds(reference)} (scripted API delay)`,
-      ratio: seconds / reference,
-    };
-  });
+      values: seconds[index] ?? [],
+      unit: inMilliseconds,
+      references: [(roundTrips * apiDelayMs) / 1000],
+      by: "scripted API delay",
+    }),
+  );
 }

@@ -1,7 +1,7 @@
 /** What `run true` takes, against plain ssh to the same node with the same key: with a login of its own, without one, and with a slow API. */
 import { type BenchCloud, startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
-import { elapsed, median, milliseconds, time } from "./measure.ts";
+import { elapsed, inMilliseconds, rowOf, time } from "./measure.ts";
 import { closeMasters, createSampleCluster, hasMaster, writeSshConfig } from "./sample-cluster.ts";
 
 const rounds = 15;
@@ -15,41 +15,30 @@ const slowLimit = 1.3;
 export async function measureRun(executable: string): Promise<readonly Row[]> {
   const usual = await measureAt(executable, 0);
   const slow = await measureAt(executable, slowApiMs);
+  const slowName = `API takes ${slowApiMs} ms`;
   const rows = [
-    { what: "run true, first", value: usual.cold, less: usual.list, plain: usual.plain, limit: coldLimit },
-    { what: "run true, again", value: usual.warm, less: usual.list, plain: usual.plain, limit: warmLimit },
-    {
-      what: `run true, first, API takes ${slowApiMs} ms`,
-      value: slow.cold,
-      less: usual.list,
-      plain: slow.plain,
-      limit: slowLimit,
-    },
-    {
-      what: `run true, again, API takes ${slowApiMs} ms`,
-      value: slow.warm,
-      less: usual.list,
-      plain: slow.plain,
-      limit: warmLimit,
-    },
-  ];
-  return rows.map(({ what, value, less, plain, limit }) => ({
-    what,
-    value: milliseconds(value),
-    reference: `${milliseconds(plain)} (plain ssh) + ${milliseconds(less)} (list)`,
-    ratio: (value - less) / plain,
-    limit,
-  }));
+    { what: "run true, first", at: usual, kind: "cold", limit: coldLimit },
+    { what: "run true, again", at: usual, kind: "warm", limit: warmLimit },
+    { what: `run true, first, ${slowName}`, at: slow, kind: "cold", limit: slowLimit },
+    { what: `run true, again, ${slowName}`, at: slow, kind: "warm", limit: warmLimit },
+  ] as const;
+  return rows.map(({ what, at, kind, limit }) =>
+    rowOf({
+      what,
+      values: at[kind],
+      unit: inMilliseconds,
+      references: at.plain,
+      by: "plain ssh",
+      less: { values: usual.list, by: "list" },
+      limit,
+    }),
+  );
 }
 
-interface Medians {
-  readonly plain: number;
-  readonly list: number;
-  readonly cold: number;
-  readonly warm: number;
-}
+/** Seconds of each command, by rounds. */
+type Times = Readonly<Record<"plain" | "list" | "cold" | "warm", readonly number[]>>;
 
-async function measureAt(executable: string, apiDelayMs: number): Promise<Medians> {
+async function measureAt(executable: string, apiDelayMs: number): Promise<Times> {
   await using cloud = await startBenchCloud("container", ["--api-delay-ms", String(apiDelayMs)]);
   await createSampleCluster(executable, cloud, { agents: 0 });
   const config = await writeSshConfig(executable, cloud);
@@ -59,19 +48,18 @@ async function measureAt(executable: string, apiDelayMs: number): Promise<Median
     cold: [executable, "run", "true"],
     warm: [executable, "run", "true"],
   } as const;
-  const seconds = { plain: [], list: [], cold: [], warm: [] } as Record<keyof Medians, number[]>;
+  const seconds = { plain: [], list: [], cold: [], warm: [] } as Record<keyof Times, number[]>;
   // The first run has no last known address.
   await time(commands.cold, cloud.environment);
   for (let round = 0; round < rounds; round += 1) {
-    for (const [name, argv] of Object.entries(commands) as [keyof Medians, readonly string[]][]) {
+    for (const [name, argv] of Object.entries(commands) as [keyof Times, readonly string[]][]) {
       if (name === "cold") await closeMasters(cloud);
       if (name === "warm") await masterOpens(cloud);
       seconds[name].push(await elapsed(argv, cloud.environment));
     }
   }
   await closeMasters(cloud);
-  const of = (name: keyof Medians): number => median(seconds[name]);
-  return { plain: of("plain"), list: of("list"), cold: of("cold"), warm: of("warm") };
+  return seconds;
 }
 
 /** The first command leaves a login behind, which takes a moment. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Row } from "./measure.ts";
-import { time } from "./measure.ts";
+import { rowOf, inSeconds, time } from "./measure.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const id = `bench-${process.pid}`;
@@ -44,13 +44,14 @@ async function measure({ executable, what, options, limit }: Bench): Promise<Row
     await run("snapshot", "restore", "installed");
     await untilJobRuns([executable, "run", "-c", id, ...job], environment);
     const restored = (performance.now() - began) / 1000;
-    return {
+    return rowOf({
       what: `${what}: restore a 1+1 cluster until a job has run`,
-      value: `${restored.toFixed(1)} s`,
-      reference: `${created.toFixed(1)} s (create --wait)`,
-      ratio: restored / created,
+      values: [restored],
+      unit: inSeconds,
+      references: [created],
+      by: "create --wait",
       limit,
-    };
+    });
   } finally {
     await run("destroy", "--yes").catch(() => {});
     await rm(folder, { recursive: true, force: true });

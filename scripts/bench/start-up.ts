@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../build.ts";
 import type { Row } from "./measure.ts";
-import { interleaved, milliseconds } from "./measure.ts";
+import { interleaved, inMegabytes, inMilliseconds, rowOf } from "./measure.ts";
 
 const rounds = 100;
 const questions = [
@@ -17,14 +17,17 @@ const mostMegabytes = 5;
 export async function measureStartUp(executable: string): Promise<readonly Row[]> {
   return await withHello(async (hello) => {
     const commands = questions.map(({ words }) => [executable, ...words]);
-    const [reference = Number.NaN, ...seconds] = await interleaved([[hello], ...commands], rounds);
-    return questions.map(({ words, limit }, index) => ({
-      what: `start-up: ${words.join(" ")}`,
-      value: milliseconds(seconds[index] ?? Number.NaN),
-      reference: `${milliseconds(reference)} (compiled hello)`,
-      ratio: (seconds[index] ?? Number.NaN) / reference,
-      limit,
-    }));
+    const [references = [], ...seconds] = await interleaved([[hello], ...commands], rounds);
+    return questions.map(({ words, limit }, index) =>
+      rowOf({
+        what: `start-up: ${words.join(" ")}`,
+        values: seconds[index] ?? [],
+        unit: inMilliseconds,
+        references,
+        by: "compiled hello",
+        limit,
+      }),
+    );
   });
 }
 
@@ -35,13 +38,14 @@ export async function measureSizes(executables: readonly string[]): Promise<read
     return await Promise.all(
       executables.map(async (path) => {
         const beyond = (await megabytesOf(path)) - smallest;
-        return {
+        return rowOf({
           what: `size: ${path.replace(/.*\//, "")} beyond a compiled hello`,
-          value: `${beyond.toFixed(1)} MB`,
-          reference: `${mostMegabytes} MB (hello has ${smallest.toFixed(0)} MB)`,
-          ratio: beyond / mostMegabytes,
+          values: [beyond],
+          unit: inMegabytes,
+          references: [mostMegabytes],
+          by: `hello has ${smallest.toFixed(0)} MB`,
           limit: 1,
-        };
+        });
       }),
     );
   });

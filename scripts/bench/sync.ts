@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { startBenchCloud } from "./local-cloud.ts";
 import type { BenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
-import { interleaved, median, time } from "./measure.ts";
+import { interleaved, rowOf, inSeconds, time } from "./measure.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const masters = ["master_0", "master_1", "master_2"];
@@ -19,31 +19,35 @@ export async function measureSync(executable: string): Promise<readonly Row[]> {
   const config = await startCluster(executable, cloud);
   const checkout = join(cloud.folder, "checkout");
   const tests = join(checkout, "packages", "integration-test", "extra");
-  const [first, unchanged]: { sync: number[]; rsync: number[] }[] = [
-    { sync: [], rsync: [] },
-    { sync: [], rsync: [] },
-  ];
+  const [first, unchanged] = [emptyTimes(), emptyTimes()];
   for (let round = 0; round < rounds; round += 1) {
     await writeCheckout(tests, round);
     for (const kind of [first, unchanged]) {
-      kind?.sync.push((await time([executable, "sync", checkout], cloud.environment)).seconds);
-      kind?.rsync.push(await rsyncToAll(config, `${tests}/`));
+      kind.sync.push((await time([executable, "sync", checkout], cloud.environment)).seconds);
+      kind.rsync.push(await rsyncToAll(config, `${tests}/`));
     }
   }
-  const [roundTrip = Number.NaN] = await interleaved([[executable, "list"]], rounds, cloud.environment);
-  return [row("first time", first, roundTrip), row("unchanged", unchanged, roundTrip)];
+  const [list = []] = await interleaved([[executable, "list"]], rounds, cloud.environment);
+  return [row("first time", first, list), row("unchanged", unchanged, list)];
 }
 
-function row(what: keyof typeof limits, kind: { sync: number[]; rsync: number[] } | undefined, roundTrip: number): Row {
-  const [sync, rsync] = [median(kind?.sync ?? []), median(kind?.rsync ?? [])];
-  return {
-    what: `sync: ${files} files, ${(files * fileBytes) / 1e6} MB, 3 masters, ${what}`,
-    value: `${sync.toFixed(2)} s`,
-    reference: `${rsync.toFixed(2)} s (rsync -a) + ${roundTrip.toFixed(2)} s (list)`,
-    ratio: (sync - roundTrip) / rsync,
-    limit: limits[what],
-  };
+interface Times {
+  readonly sync: number[];
+  readonly rsync: number[];
 }
+
+const emptyTimes = (): Times => ({ sync: [], rsync: [] });
+
+const row = (what: keyof typeof limits, { sync, rsync }: Times, list: readonly number[]): Row =>
+  rowOf({
+    what: `sync: ${files} files, ${(files * fileBytes) / 1e6} MB, 3 masters, ${what}`,
+    values: sync,
+    unit: inSeconds,
+    references: rsync,
+    by: "rsync -a",
+    less: { values: list, by: "list" },
+    limit: limits[what],
+  });
 
 /** Resolves with the path of an OpenSSH configuration for the nodes. */
 async function startCluster(executable: string, cloud: BenchCloud): Promise<string> {

@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Row } from "./measure.ts";
-import { environmentOf, median, time } from "./measure.ts";
+import { environmentOf, rowOf, inSeconds, time } from "./measure.ts";
 import { writeSmallArtifact } from "./small-artifact.ts";
 import { findLines, lastOf, spoken } from "./spoken.ts";
 import { awaitSsh } from "./ssh-banner.ts";
@@ -13,8 +13,8 @@ const id = `bench-${process.pid}`;
 const bannerLimitMs = 1_200_000;
 const diskSize = "4g";
 const sizes = [
-  { nodes: 1, rounds: 3, limit: 1.25 },
-  { nodes: 8, rounds: 1, limit: 1.1 },
+  { nodes: 1, rounds: 5, limit: 1.25 },
+  { nodes: 8, rounds: 5, limit: 1.1 },
 ] as const;
 
 export async function measureVms(executable: string): Promise<readonly Row[]> {
@@ -44,14 +44,14 @@ async function measureSize(bench: Bench, { nodes, rounds, limit }: (typeof sizes
     login.push(created.login);
     byHand.push(await startByHand(created.machines, bench.image));
   }
-  const [seconds, reference] = [median(login), median(byHand)];
-  return {
+  return rowOf({
     what: `vms: ${nodes === 1 ? "a single node" : `${nodes} nodes at once`} until SSH`,
-    value: `${seconds.toFixed(1)} s`,
-    reference: `${reference.toFixed(1)} s (the same QEMU by hand)`,
-    ratio: seconds / reference,
+    values: login,
+    unit: inSeconds,
+    references: byHand,
+    by: "the same QEMU by hand",
     limit,
-  };
+  });
 }
 
 interface Machine {

@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { startBenchCloud } from "./local-cloud.ts";
-import { environmentOf, median, type Row, time } from "./measure.ts";
+import { environmentOf, type Row, rowOf, inSeconds, time } from "./measure.ts";
 import { createSampleCluster, writeSshConfig } from "./sample-cluster.ts";
 
 const rounds = 9;
@@ -35,25 +35,24 @@ export async function measureWait(executable: string): Promise<readonly Row[]> {
     seconds.push((endedAtMs - readyAtMs) / 1000);
     gaps.push(...askedAtMs.slice(1).map((atMs, index) => (atMs - (askedAtMs[index] ?? 0)) / 1000));
   }
-  const end = median(seconds);
-  const shortest = Math.min(...gaps);
-  const spread = `${Math.min(...seconds).toFixed(2)} to ${Math.max(...seconds).toFixed(2)} s`;
   return [
-    {
-      what: `wait: from ready to its end (${spread})`,
-      value: `${end.toFixed(2)} s`,
-      reference: `${limitSeconds.toFixed(2)} s`,
-      ratio: end / limitSeconds,
+    rowOf({
+      what: "wait: from ready to its end",
+      values: seconds,
+      unit: inSeconds,
+      references: [limitSeconds],
+      by: "its limit",
       limit: 1,
-    },
-    {
-      what: "wait: questions per node and second",
-      value: `${shortest.toFixed(2)} s between two`,
-      reference: "1.00 s",
-      ratio: 1 / shortest,
+    }),
+    rowOf({
+      what: "wait: questions per node and second, most",
+      values: [1 / Math.min(...gaps)],
+      unit: { name: "", factor: 1, digits: 2 },
+      references: [1],
+      by: "its limit",
       // The moments are those at which its output arrives here.
       limit: 1.05,
-    },
+    }),
   ];
 }
 
