@@ -21,7 +21,7 @@ export interface KnownHosts {
 export function createKnownHosts(path: string): KnownHosts {
   const pinned = new Map<string, Buffer>();
   const known = { version: "" };
-  const writing: { current?: Promise<void> | undefined; next?: Promise<void> } = {};
+  const writing: { current?: Promise<void> | undefined; next?: Promise<void>; isUnderway?: boolean } = {};
 
   const load = async (): Promise<void> => {
     const version = fileVersion(path);
@@ -31,11 +31,14 @@ export function createKnownHosts(path: string): KnownHosts {
   };
   const write = async (): Promise<void> => {
     await load();
+    writing.isUnderway = true;
     try {
       await writePrivateFile(path, knownHostsText(pinned));
       known.version = fileVersion(path);
     } catch (error) {
       throw notWritten(path, error);
+    } finally {
+      writing.isUnderway = false;
     }
   };
   const writeNext = async (): Promise<void> => {
@@ -50,7 +53,8 @@ export function createKnownHosts(path: string): KnownHosts {
     path,
     expected: async (host, port) => {
       const name = hostName(host, port);
-      if (!pinned.has(name)) await load();
+      // While this process writes the file, it knows all that is in it, and hundreds of nodes may be asked about.
+      if (!pinned.has(name) && writing.isUnderway !== true) await load();
       return pinned.get(name);
     },
     pin: async (host, port, key) => {

@@ -180,6 +180,9 @@ const parts: Readonly<Record<string, OfferedPart>> = {
 };
 const mostNames = 8;
 
+/** Whether this is one of ssh2's debug lines about what the server offers. There are hundreds of others for each connection. */
+export const isServerOffer = (debugLine: string): boolean => debugLine.startsWith("Handshake: (remote) ");
+
 /** Parses one of ssh2's debug lines; undefined if it isn't about an offer. ssh2 gives up right after the line without a match. */
 export function readServerOffer(debugLine: string): ServerOffer | undefined {
   const [, name = "", list = ""] = /^Handshake: \(remote\) ([^:]+): (.*)$/.exec(debugLine) ?? [];

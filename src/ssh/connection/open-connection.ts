@@ -6,8 +6,8 @@ import {
   connectionClosed,
   connectionLost,
   hostKeyChanged,
+  isServerOffer,
   readServerOffer,
-  type ServerOffer,
   type Target,
 } from "./connection-errors.ts";
 import type { Connection } from "./connection.ts";
@@ -80,7 +80,8 @@ export async function openConnection(options: ConnectionOptions, signal: AbortSi
 interface ServerSeen {
   /** A host key that was not accepted. */
   refused?: Buffer;
-  offer?: ServerOffer;
+  /** ssh2's debug line about the last offer. */
+  offer?: string;
 }
 
 async function connectSocket(options: ConnectionOptions, signal: AbortSignal): Promise<Socket> {
@@ -97,7 +98,7 @@ function loginFailure(options: ConnectionOptions, seen: ServerSeen, error: Error
   if (seen.refused !== undefined) return hostKeyChanged(options, options.hostKeys, seen.refused);
   return connectFailure(options, error ?? new Error("the connection was closed during the login"), {
     mayStillBoot: options.authenticationMayComeLater,
-    offer: seen.offer,
+    offer: seen.offer === undefined ? undefined : readServerOffer(seen.offer),
   });
 }
 
@@ -144,8 +145,7 @@ function configuration(options: ConnectionOptions, socket: Socket, seen: ServerS
       return isAccepted;
     },
     debug: (line: string) => {
-      const offer = readServerOffer(line);
-      if (offer !== undefined) seen.offer = offer;
+      if (isServerOffer(line)) seen.offer = line;
     },
     readyTimeout: options.readyTimeoutMs,
     keepaliveInterval: options.keepaliveMs,
