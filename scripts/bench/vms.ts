@@ -14,7 +14,7 @@ const bannerLimitMs = 1_200_000;
 const diskSize = "4g";
 const sizes = [
   { nodes: 1, rounds: 5, limit: 1.25 },
-  { nodes: 8, rounds: 5, limit: 1.1 },
+  { nodes: 8, rounds: 3, limit: 1.1 },
 ] as const;
 
 export async function measureVms(executable: string): Promise<readonly Row[]> {
