@@ -21,7 +21,9 @@ export interface KnownHosts {
 export function createKnownHosts(path: string): KnownHosts {
   const pinned = new Map<string, Buffer>();
   const known = { version: "" };
-  const writing: { current?: Promise<void> | undefined; next?: Promise<void>; isUnderway?: boolean } = {};
+  const writing: { isUnderway: boolean; current?: Promise<void> | undefined; next?: Promise<void> } = {
+    isUnderway: false,
+  };
 
   const load = async (): Promise<void> => {
     const version = fileVersion(path);
@@ -54,7 +56,7 @@ export function createKnownHosts(path: string): KnownHosts {
     expected: async (host, port) => {
       const name = hostName(host, port);
       // While this process writes the file, it knows all that is in it, and hundreds of nodes may be asked about.
-      if (!pinned.has(name) && writing.isUnderway !== true) await load();
+      if (!pinned.has(name) && !writing.isUnderway) await load();
       return pinned.get(name);
     },
     pin: async (host, port, key) => {
