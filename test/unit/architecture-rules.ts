@@ -85,11 +85,18 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     ],
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
+    [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
     [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
+
+/** A program that is started without `env` inherits everything, credentials included. */
+const startsWithOurEnvironment = (code: string): boolean =>
+  [...code.matchAll(/\b(?:spawn|spawnSync|promisify\(execFile\))\([\s\S]*?\);/g)].some(
+    ([call]) => !/\benv\b/.test(call),
+  );
 
 function isBarrel(path: string, code: string): boolean {
   if (basename(path) === "index.ts" || /^export \*/m.test(code)) return true;

@@ -21,6 +21,7 @@ test.each([
   ["src/cli/help.ts: process or console outside the files that may use them", "console.log(1);"],
   ["src/ssh/pool.ts: an AbortSignal that may be left out", "function a(signal?: AbortSignal) {}"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
+  ["src/ssh/pool.ts: starts a program without choosing its environment", 'spawn("ssh", [host], { stdio: "ignore" });'],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],
