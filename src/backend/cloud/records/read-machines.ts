@@ -13,8 +13,8 @@ import {
   parseUserName,
   parseVariant,
   parseWebScheme,
-  toRemark,
 } from "../../../model/parse-values.ts";
+import { outsideLine } from "../../../system/printable.ts";
 import { groupName, readTags, tagNames } from "./tags.ts";
 import { isInstanceId } from "./instance-id.ts";
 import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
@@ -127,7 +127,7 @@ function readMachine(instance: Instance): Machine | string {
     ...addresses,
     state: nodeState(instance),
     isShuttingDown: instance.State?.Name === "shutting-down",
-    stateReason: toRemark(instance.StateReason?.Message) ?? toRemark(instance.StateTransitionReason),
+    stateReason: outsideLine(instance.StateReason?.Message) || outsideLine(instance.StateTransitionReason) || undefined,
     launchedAt: instance.LaunchTime,
     instanceType: instance.InstanceType ?? "",
     groupIds: (instance.SecurityGroups ?? []).map(({ GroupId = "" }) => GroupId),
