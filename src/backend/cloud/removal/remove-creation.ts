@@ -13,13 +13,12 @@ import { failureCode } from "../api/api-errors.ts";
 
 /** How long machines may take to end. It usually takes less than a minute. */
 const endingLimitMs = 6 * 60_000;
-const groupLimitMs = 60_000;
 const longestPauseMs = 5_000;
 
 export interface Remains {
   readonly clusterId: string;
   readonly creationId: string;
-  /** Machines that the API was told to terminate. Others whose tags name this creation are found and terminated too. */
+  /** Machines that the API was told to terminate. Others in the cluster's group whose tags name this creation are found and terminated too. */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
 }
@@ -30,7 +29,7 @@ export interface Leftovers {
   readonly groupIds: readonly string[];
 }
 
-/** Waits until all machines of a creation have ended, then deletes its group. */
+/** Waits until all machines of a creation have ended, then deletes its group. Without the group, a launch request that is still under way fails. */
 export async function removeCreation(
   api: CloudApi,
   remains: Remains,
@@ -48,7 +47,7 @@ export async function removeCreation(
   const left: string[] = [];
   for (const id of groupIds) {
     try {
-      const limitMs = machineIds.length === 0 ? groupLimitMs : 0;
+      const limitMs = machineIds.length === 0 ? visibilityLimitMs : 0;
       await removeGroup(api, id, { clock: runtime.clock, limitMs, whileInUse }, signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.transient) throw error;
@@ -75,8 +74,9 @@ async function awaitEnd(
   const look = async (inner: AbortSignal): Promise<"ended" | undefined> => {
     const instances = await describeRemains(api, { remains, told }, inner);
     const { machines } = readMachines(instances);
-    const own = machines.filter((machine) => isOf(machine, remains) && machine.state !== "ended").map(({ id }) => id);
-    const strays = own.filter((id) => !told.has(id));
+    // Anyone who may tag can put a creation's tags on any machine, so tags alone are not enough to end it.
+    const own = machines.filter((machine) => isOf(machine, remains) && machine.isInItsGroup);
+    const strays = own.filter(({ id, state }) => state !== "ended" && !told.has(id)).map(({ id }) => id);
     await terminate(api, strays, clock, inner);
     for (const id of strays) told.add(id);
     const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));

@@ -102,6 +102,13 @@ test("other creations and their groups are left alone, whatever tags they share"
   expect(cloud.changes()).toEqual([]);
 });
 
+test("a machine outside of the cluster's group that has the creation's tags is not terminated with it", async () => {
+  const foreign = machine(1, { groupId: "sg-00000001", groupName: "production" });
+  const cloud = scriptedCloud([foreign, machine(2)], [group()]);
+  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, never)).toEqual(nothing);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(1)], []]);
+});
+
 test("a group whose tags can't be seen is removed by its id, and every copy of it by its tags", async () => {
   const cloud = scriptedCloud([], [{ GroupId: groupId }, group("sg-00000001")]);
   expect(await removeCreation(cloud.api, remains([], groupId), cloud.runtime, never)).toEqual(nothing);
@@ -114,14 +121,14 @@ test("a machine that appears while its group is in use is terminated too", async
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
 });
 
-test("a group that stays in use is retried every two seconds for a minute, then left behind", async () => {
+test("a group that stays in use is retried every two seconds for two minutes, then left behind", async () => {
   const cloud = scriptedCloud([machine(1, { visibleAtMs: Infinity })], [group()]);
   expect(await removeCreation(cloud.api, remains([]), cloud.runtime, never)).toEqual({
     ...nothing,
     groupIds: [groupId],
   });
   const tries = cloud.calls.filter(({ action }) => action === "DeleteSecurityGroup").map(({ atMs }) => atMs);
-  expect([tries.length, tries[1], tries.at(-1)]).toEqual([31, 2000, 60_000]);
+  expect([tries.length, tries[1], tries.at(-1)]).toEqual([61, 2000, 120_000]);
 });
 
 test("an outage ends the removal with an error that can be retried", async () => {
