@@ -25,6 +25,8 @@ export interface ScriptedInstance {
   /** Default: the name of its cluster's group. */
   readonly groupName?: string;
   readonly state?: "running" | "terminated";
+  /** How long before the start it was launched. */
+  readonly ageMs?: number;
   /** When it ends, because it was told to earlier. */
   readonly endsAtMs?: number;
 }
@@ -70,7 +72,7 @@ export function scriptedCloud(
   const describe = (each: ScriptedInstance): Instance => ({
     InstanceId: each.id,
     State: { Name: isEnded(each) ? "terminated" : endsAtMs.has(each.id) ? "shutting-down" : (each.state ?? "running") },
-    LaunchTime: new Date(startMs),
+    LaunchTime: new Date(startMs - (each.ageMs ?? 0)),
     SecurityGroups: [
       { GroupId: each.groupId ?? "", GroupName: each.groupName ?? groupName(each.tags.clusterId ?? "") },
     ],

@@ -2,6 +2,7 @@ import type { Runtime } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
+import { isPastDeadline } from "../launch/lifetime.ts";
 import { terminate } from "./end-machines.ts";
 import { type Group, readGroups } from "../records/read-groups.ts";
 import { type Machine, readMachines } from "../records/read-machines.ts";
@@ -33,18 +34,20 @@ export async function takeInventory(
 
 /**
  * Finds what ended clusters left: machines past their deadline, and groups past theirs that no machine uses. Identifies them by id, never by name. A
- * machine must also be in its cluster's security group, because others may change tags, so tags alone must not be enough to end it.
+ * machine must also have run for two hours and be in its cluster's security group, because others may change tags, so tags alone must not be enough
+ * to end it.
  */
 export function findLeftovers(
   { machines, groups }: Inventory,
   nowMs: number,
 ): { readonly machines: readonly Machine[]; readonly groups: readonly Group[] } {
-  const isExpired = ({ expiresAt }: Machine | Group): boolean => (expiresAt?.getTime() ?? Infinity) < nowMs;
   const present = machines.filter((machine) => machine.state !== "ended");
   const used = new Set(present.flatMap(({ groupIds }) => groupIds));
   return {
-    machines: present.filter((machine) => isExpired(machine) && !machine.isShuttingDown && machine.isInItsGroup),
-    groups: groups.filter((group) => isExpired(group) && !used.has(group.id)),
+    machines: present.filter(
+      (machine) => isPastDeadline(machine, nowMs) && !machine.isShuttingDown && machine.isInItsGroup,
+    ),
+    groups: groups.filter(({ id, expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs && !used.has(id)),
   };
 }
 
@@ -90,7 +93,7 @@ export async function removeExpired(
 function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
   const creations = machines
     .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup)
-    .filter(({ expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs)
+    .filter((machine) => isPastDeadline(machine, nowMs))
     .map(({ creationId }) => creationId);
   return [...new Set(creations)];
 }

@@ -16,7 +16,7 @@ function cluster(index: number, clusterId: string, expiresAt: string, changes: P
   const groupId = `sg-0000000${index}`;
   const machine = { role: "master", variant: "oss", sshUser: "admin", ...tags };
   return {
-    machine: { id: idOf(index), tags: machine, groupId, endingMs: 9000, ...changes },
+    machine: { id: idOf(index), tags: machine, groupId, endingMs: 9000, ageMs: 2 * 3_600_000 + 1, ...changes },
     group: { GroupId: groupId, GroupName: groupName(clusterId), Tags: toTags("x", tags, []) },
   };
 }
@@ -61,6 +61,7 @@ test.each([
   ["lives", lasting, {}],
   ["expires this very moment", "2026-01-01T00:00:00Z", {}],
   ["has ended", expired, { state: "terminated" }],
+  ["was launched less than two hours ago", expired, { ageMs: 2 * 3_600_000 - 1 }],
   ["has a machine outside of its group", expired, { groupName: "default" }],
 ] as const)("does not wait for a cluster with the wanted id that %s", async (_, expiresAt, changes) => {
   const { machine, group } = cluster(1, "wanted", expiresAt, changes);
