@@ -1,4 +1,4 @@
-import type { Instance } from "@aws-sdk/client-ec2";
+import type { GroupIdentifier, Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord, Counts, NodeRecord, NodeState } from "../../../model/cluster-record.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import {
@@ -17,6 +17,7 @@ import {
 } from "../../../model/parse-values.ts";
 import { groupName, readTags, tagNames } from "./tags.ts";
 import { isInstanceId } from "./instance-id.ts";
+import type { OwnLaunches } from "./own-launches.ts";
 import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
 
 /** A machine whose tags say which node of which cluster it is, with everything else they say. */
@@ -48,9 +49,13 @@ export interface MachineReading {
 
 /**
  * Reads the API's descriptions of machines with our tags. Anyone who may tag can put our tags on any machine, so only machines whose tags have the
- * shape that this program writes are ours. If two claim to be the same node, the one in the cluster's security group wins, or else the older one.
+ * shape that this program writes are ours, and of a creation that this computer launched, only the machines that it launched. If two claim to be the
+ * same node, the one in the cluster's security group wins, or else the older one.
  */
-export function readMachines(instances: readonly Instance[]): MachineReading {
+export function readMachines(
+  instances: readonly Instance[],
+  launches: ReadonlyMap<string, OwnLaunches> = new Map(),
+): MachineReading {
   const machines: Machine[] = [];
   const foreignResources: ForeignResource[] = [];
   const elders = new Map<string, Machine>();
@@ -62,6 +67,11 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
     const machine = readMachine(instance);
     if (typeof machine === "string") {
       if (nodeState(instance) !== "ended") refuse(instance.InstanceId, machine);
+      continue;
+    }
+    if (launches.get(machine.creationId)?.machineIds.has(machine.id) === false) {
+      if (machine.state !== "ended")
+        refuse(machine.id, "its tags name a cluster of this computer, which did not launch it");
       continue;
     }
     const name = `${machine.clusterId} ${machine.creationId} ${nodeReference(machine)}`;
@@ -87,10 +97,16 @@ interface Candidate {
   readonly isInItsGroup: boolean;
 }
 
-function isInItsGroup({ Tags, SecurityGroups = [] }: Instance): boolean {
-  const name = groupName(readTags(Tags).clusterId ?? "");
-  return SecurityGroups.some(({ GroupName }) => GroupName === name);
+function isInItsGroup(instance: Instance): boolean {
+  const name = groupName(readTags(instance.Tags).clusterId ?? "");
+  return groupsOf(instance).some(({ GroupName }) => GroupName === name);
 }
+
+/** Some implementations of EC2 name a machine's groups only at its network interfaces. */
+export const groupsOf = ({ SecurityGroups = [], NetworkInterfaces = [] }: Instance): readonly GroupIdentifier[] => [
+  ...SecurityGroups,
+  ...NetworkInterfaces.flatMap(({ Groups = [] }) => Groups),
+];
 
 /** Returns a machine, or what is wrong with it. */
 function readMachine(instance: Instance): Machine | string {
@@ -130,7 +146,7 @@ function readMachine(instance: Instance): Machine | string {
     stateReason: toRemark(instance.StateReason?.Message) ?? toRemark(instance.StateTransitionReason),
     launchedAt: instance.LaunchTime,
     instanceType: instance.InstanceType ?? "",
-    groupIds: (instance.SecurityGroups ?? []).map(({ GroupId = "" }) => GroupId),
+    groupIds: [...new Set(groupsOf(instance).map(({ GroupId = "" }) => GroupId))],
     isInItsGroup: isInItsGroup(instance),
   };
 }
