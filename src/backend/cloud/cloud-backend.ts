@@ -93,7 +93,9 @@ async function planCreation(
     abandonedCreations(place.root, clusterId),
   ]);
   const leaving = abandoned.map(({ creation }) => creation.creationId);
-  assertIdIsFree(readMachines(instances), { clusterId, region: api.region, nowMs: api.now(), leaving });
+  const { machines, rivals } = readMachines(instances);
+  const wanted = { clusterId, region: api.region, nowMs: api.now(), leaving };
+  assertIdIsFree({ machines: [...machines, ...rivals] }, wanted);
   return new CloudCreation({ api, place, request, resolved }, runtime);
 }
 

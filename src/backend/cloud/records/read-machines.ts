@@ -43,6 +43,8 @@ export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | 
 
 export interface MachineReading {
   readonly machines: readonly Machine[];
+  /** Machines that say they are a node that another machine is. They may be ours: nothing tells which of two machines in the group is the impostor. */
+  readonly rivals: readonly Machine[];
   /** Leaves out machines that have ended. */
   readonly foreignResources: readonly ForeignResource[];
 }
@@ -57,6 +59,7 @@ export function readMachines(
   launches: ReadonlyMap<string, OwnLaunches> = new Map(),
 ): MachineReading {
   const machines: Machine[] = [];
+  const rivals: Machine[] = [];
   const foreignResources: ForeignResource[] = [];
   const elders = new Map<string, Machine>();
   const refuse = (id: string | undefined, why: string): void => {
@@ -79,9 +82,12 @@ export function readMachines(
     if (elder === undefined) {
       elders.set(name, machine);
       machines.push(machine);
-    } else refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, but ${elder.id} is that node`);
+      continue;
+    }
+    rivals.push(machine);
+    refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, but ${elder.id} is that node`);
   }
-  return { machines, foreignResources };
+  return { machines, rivals, foreignResources };
 }
 
 /** Tags can be copied to an instance that is older than the cluster, but not everyone who may tag can also put the instance into a security group. */

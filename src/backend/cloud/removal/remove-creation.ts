@@ -6,7 +6,7 @@ import type { CloudApi } from "../api/api.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
 import { terminate } from "./end-machines.ts";
 import { readGroups } from "../records/read-groups.ts";
-import { nodeState, readMachines } from "../records/read-machines.ts";
+import { type Machine, nodeState, readMachines } from "../records/read-machines.ts";
 import { visibilityLimitMs } from "../api/visibility.ts";
 import { retry } from "../../../system/retry.ts";
 import { failureCode } from "../api/api-errors.ts";
@@ -21,6 +21,10 @@ export interface Remains {
   /** Machines that the API was told to terminate. Others in the cluster's group whose tags name this creation are found and terminated too. */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
+  /** Machines that this computer launched for the creation, whatever their tags say now. */
+  readonly ownIds?: readonly string[];
+  /** Whether a machine that was found by its tags may be terminated. Default: each one. */
+  readonly mayEnd?: (machine: Machine) => boolean;
 }
 
 /** What could not be removed. */
@@ -69,17 +73,19 @@ async function awaitEnd(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const startMs = clock.now();
+  const { ownIds = [], mayEnd = () => true } = remains;
   const told = new Set(remains.machineIds);
   let left: readonly string[] = [];
   const look = async (inner: AbortSignal): Promise<"ended" | undefined> => {
     const instances = await describeRemains(api, { remains, told }, inner);
-    const { machines } = readMachines(instances);
+    const { machines, rivals } = readMachines(instances);
+    const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
     // Anyone who may tag can put a creation's tags on any machine, so tags alone are not enough to end it.
-    const own = machines.filter((machine) => isOf(machine, remains) && machine.isInItsGroup);
-    const strays = own.filter(({ id, state }) => state !== "ended" && !told.has(id)).map(({ id }) => id);
+    const tagged = [...machines, ...rivals].filter((machine) => isOf(machine, remains) && machine.isInItsGroup);
+    const found = new Set([...ownIds, ...tagged.filter(mayEnd).map(({ id }) => id)]);
+    const strays = [...found].filter((id) => seen.has(id) && seen.get(id) !== "ended" && !told.has(id));
     await terminate(api, strays, clock, inner);
     for (const id of strays) told.add(id);
-    const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
     const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");
     const unseen = clock.now() - startMs < visibilityLimitMs ? [...told].filter((id) => !seen.has(id)) : [];
     left = [...present, ...unseen];
@@ -91,7 +97,7 @@ async function awaitEnd(
   return left;
 }
 
-/** Returns the machines with the creation's tag, plus those that were told to end but have a changed tag or aren't visible yet. */
+/** Returns the machines with the creation's tag, plus those that are known by their id but have a changed tag or aren't visible yet. */
 async function describeRemains(
   api: CloudApi,
   { remains, told }: { readonly remains: Remains; readonly told: ReadonlySet<string> },
@@ -99,7 +105,7 @@ async function describeRemains(
 ): Promise<readonly Instance[]> {
   const tagged = await describeInstances(api, { creationId: remains.creationId }, signal);
   const seen = new Set(tagged.map((instance) => instance.InstanceId));
-  const ids = [...told].filter((id) => !seen.has(id));
+  const ids = [...new Set([...told, ...(remains.ownIds ?? [])])].filter((id) => !seen.has(id));
   return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
 }
 

@@ -15,7 +15,10 @@ export interface Inventory {
   readonly groups: readonly Group[];
 }
 
-/** Includes machines that have ended, for as long as the API reports them. */
+/**
+ * Includes machines that have ended, for as long as the API reports them, and rivals, so that an expired machine with a running node's tags can't hide
+ * that node.
+ */
 export async function takeInventory(
   api: CloudApi,
   signal: AbortSignal,
@@ -26,8 +29,8 @@ export async function takeInventory(
   ]);
   const [readInstances, readGroup] = [readMachines(instances), readGroups(groups)];
   return {
-    ...readInstances,
-    ...readGroup,
+    machines: [...readInstances.machines, ...readInstances.rivals],
+    groups: readGroup.groups,
     foreignResources: [...readInstances.foreignResources, ...readGroup.foreignResources],
   };
 }
@@ -83,7 +86,9 @@ export async function removeExpired(
     ...left.groups.map(({ id }) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
     ...inTheWay.map((creationId) =>
       attempt(`creation ${creationId}`, async () => {
-        await removeCreation(api, { clusterId, creationId, machineIds: [], groupId: undefined }, runtime, signal);
+        const mayEnd = (machine: Machine): boolean => isPastDeadline(machine, api.now());
+        const remains = { clusterId, creationId, machineIds: [], groupId: undefined, mayEnd };
+        await removeCreation(api, remains, runtime, signal);
       }),
     ),
   ]);
@@ -91,9 +96,11 @@ export async function removeExpired(
 
 /** Finds ended creations with the requested id whose machines are still ending. The create must wait until their group, and so the name, is free. */
 function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
-  const creations = machines
-    .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup)
-    .filter((machine) => isPastDeadline(machine, nowMs))
-    .map(({ creationId }) => creationId);
-  return [...new Set(creations)];
+  const present = machines.filter(
+    (machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup,
+  );
+  const byCreation = Map.groupBy(present, ({ creationId }) => creationId);
+  return [...byCreation]
+    .filter(([, members]) => members.every((machine) => isPastDeadline(machine, nowMs)))
+    .map(([creationId]) => creationId);
 }

@@ -13,7 +13,11 @@ import { join } from "node:path";
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
 import { tagNames } from "../../../../src/backend/cloud/records/tags.ts";
 import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/hand-over/admission.ts";
+import { exportCluster } from "../../../../src/cluster/hand-over/export-cluster.ts";
+import { parseHandOver } from "../../../../src/cluster/hand-over/hand-over-file.ts";
+import { importCluster } from "../../../../src/cluster/hand-over/import-cluster.ts";
 import type { Backend } from "../../../../src/model/backend.ts";
+import type { Runtime } from "../../../../src/system/runtime.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { networksOf } from "../../../local-cloud/catalogue/networks.ts";
 import { regions } from "../../../local-cloud/catalogue/regions.ts";
@@ -84,6 +88,21 @@ test("a changed deadline in a tag neither ends a running cluster nor frees its i
   cloud.clock.skew(lifetimeMs + 60_000);
   await create(fixture, "third");
   await until("the expired machine ends", () => stateOf(cloud, id) === "terminated");
+}, 120_000);
+
+// Shows R104, R122.
+test("an expired machine with all tags of a running node does not let the next create of the id end the cluster", async () => {
+  await using fixture = await openFixture({});
+  const { cloud } = fixture;
+  await create(fixture, "first");
+  const made = { GroupName: "cluster-e2e-nightly", Description: "x", VpcId: otherNetwork() };
+  const { GroupId: groupId = "" } = await clientOf(cloud).send(new CreateSecurityGroupCommand(made));
+  const foreign = await launch(fixture, { groupId, subnetId: subnetOfTheOtherNetwork() });
+  cloud.clock.skew(lifetimeMs + 60_000);
+  const cluster = await create(fixture, "nightly");
+  await fixture.tag(foreign, copiedTags(fixture, cluster, { [tagNames.expiresAt]: "2020-01-01T00:00:00Z" }));
+  expect((await failureOf(create(fixture, "nightly"))).id).toBe("cluster-exists");
+  expect(stateOf(cloud, cluster.nodes[0]!.id)).toBe("running");
 }, 120_000);
 
 // Shows R104.
@@ -194,9 +213,7 @@ test("of two groups with the cluster's name and tags, only the one that this com
 test("a computer that did not create the cluster changes neither of two such groups, and names both", async () => {
   await using attacked = await openWithTwin();
   const { cloud, runtime } = attacked;
-  const XDG_STATE_HOME = join(runtime.environment["HOME"]!, "other");
-  const there = { ...runtime, environment: { ...runtime.environment, XDG_STATE_HOME } };
-  const backend = await createCloudBackend({ region }, there, neverAborted);
+  const backend = await createCloudBackend({ region }, elsewhere(runtime), neverAborted);
   const before = JSON.stringify(cloud.groups());
   for (const attempt of [
     () => removeRange(backend, { clusterId: "nightly", range: office }, neverAborted),
@@ -209,6 +226,34 @@ test("a computer that did not create the cluster changes neither of two such gro
   }
   expect(JSON.stringify(cloud.groups())).toBe(before);
 }, 120_000);
+
+// Shows R122, R130.
+test("import finds the exported cluster, although an older machine in a group of its name claims the id", async () => {
+  await using fixture = await openFixture({});
+  const { cloud, runtime } = fixture;
+  await create(fixture, "first");
+  const made = { GroupName: "cluster-e2e-nightly", Description: "x", VpcId: otherNetwork() };
+  const { GroupId: groupId = "" } = await clientOf(cloud).send(new CreateSecurityGroupCommand(made));
+  const foreign = await launch(fixture, { groupId, subnetId: subnetOfTheOtherNetwork() });
+  // Launch times are in whole seconds.
+  cloud.clock.skew(2000);
+  const cluster = await create(fixture, "nightly");
+  const exported = await exportCluster(await fixture.open(region), "nightly", neverAborted);
+  await fixture.tag(foreign, copiedTags(fixture, cluster, { [tagNames.creationId]: "fedcba9876543210" }));
+  const there = elsewhere(runtime);
+  const backend = await createCloudBackend({ region }, there, neverAborted);
+  expect((await backend.find("nightly", neverAborted))?.creationId).toBe("fedcba9876543210");
+  const handOver = await parseHandOver(exported, "nightly.json");
+  expect((await importCluster(backend, handOver, there, neverAborted)).creationId).toBe(cluster.creationId);
+  // Its key is there now.
+  expect((await backend.find("nightly", neverAborted))?.creationId).toBe(cluster.creationId);
+}, 120_000);
+
+/** Another computer of the same user. */
+function elsewhere(runtime: Runtime): Runtime {
+  const XDG_STATE_HOME = join(runtime.environment["HOME"]!, "other");
+  return { ...runtime, environment: { ...runtime.environment, XDG_STATE_HOME } };
+}
 
 const clientOf = ({ endpoint, accessKeyId, secretAccessKey }: LocalCloud): EC2Client =>
   new EC2Client({ region, endpoint, credentials: { accessKeyId, secretAccessKey } });

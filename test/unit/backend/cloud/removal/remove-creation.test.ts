@@ -109,6 +109,29 @@ test("a machine outside of the cluster's group that has the creation's tags is n
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(1)], []]);
 });
 
+test("a machine that an older one with its tags hides is terminated too", async () => {
+  const { id: _, ...same } = machine(1);
+  const cloud = scriptedCloud([machine(1, { ageMs: 1000 }), { ...same, id: idOf(2) }], [group()]);
+  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, never)).toEqual(nothing);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
+});
+
+test("machines that this computer launched are terminated whatever their tags and groups say", async () => {
+  const stripped = machine(1, { tags: {}, groupName: "production" });
+  const cloud = scriptedCloud([stripped, machine(2)], [group()]);
+  const known = { ...remains([]), ownIds: [idOf(1), idOf(2), idOf(3)] };
+  expect(await removeCreation(cloud.api, known, cloud.runtime, never)).toEqual(nothing);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
+  expect(cloud.elapsedMs()).toBeLessThan(30_000);
+});
+
+test("while only some machines may be terminated, the others are left, and so is their group", async () => {
+  const cloud = scriptedCloud([machine(1), machine(2)], [group()]);
+  const known = { ...remains([]), mayEnd: ({ id }: { readonly id: string }) => id === idOf(1) };
+  expect(await removeCreation(cloud.api, known, cloud.runtime, never)).toEqual({ ...nothing, groupIds: [groupId] });
+  expect(cloud.machinesLeft()).toEqual([idOf(2)]);
+});
+
 test("a group whose tags can't be seen is removed by its id, and every copy of it by its tags", async () => {
   const cloud = scriptedCloud([], [{ GroupId: groupId }, group("sg-00000001")]);
   expect(await removeCreation(cloud.api, remains([], groupId), cloud.runtime, never)).toEqual(nothing);

@@ -1,6 +1,7 @@
 /** What a create removes of expired clusters before it begins. */
 import { expect, test } from "bun:test";
 import { groupName, toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { assertIdIsFree } from "../../../../../src/backend/cloud/launch/cluster-exists.ts";
 import { removeExpired, takeInventory } from "../../../../../src/backend/cloud/removal/remove-expired.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -69,6 +70,19 @@ test.each([
   await clean(cloud);
   expect(cloud.told.join()).not.toContain("creation");
   expect(cloud.changes()).not.toContain("TerminateInstances");
+});
+
+// Shows R122.
+test("an expired machine with the tags of a running node does not let its cluster be removed", async () => {
+  const { machine, group } = cluster(1, "wanted", lasting, { ageMs: 0 });
+  const impostor = { ...machine, id: idOf(2), tags: { ...machine.tags, expiresAt: expired }, ageMs: 3 * 3_600_000 };
+  const cloud = scriptedCloud([impostor, { ...machine, endingMs: 0 }], [group]);
+  const inventory = await takeInventory(cloud.api, never);
+  const wanted = { clusterId: "wanted", region: "us-west-2", nowMs: cloud.api.now(), leaving: [] };
+  expect(() => assertIdIsFree(inventory, wanted)).toThrow("exists");
+  await clean(cloud);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(2), idOf(1)], [group.GroupId]]);
+  expect(cloud.told.join()).not.toContain("creation");
 });
 
 test("without remains it changes and says nothing", async () => {
