@@ -22,7 +22,7 @@ export interface ScriptedInstance {
   /** The token of the request that launched it. */
   readonly token?: string;
   readonly groupId?: string;
-  /** Default: the name of its cluster's group. */
+  /** Default: the name of its cluster's group. If this and the id are empty, the API describes no group. */
   readonly groupName?: string;
   readonly state?: "running" | "terminated";
   /** How long before the start it was launched. */
@@ -73,9 +73,10 @@ export function scriptedCloud(
     InstanceId: each.id,
     State: { Name: isEnded(each) ? "terminated" : endsAtMs.has(each.id) ? "shutting-down" : (each.state ?? "running") },
     LaunchTime: new Date(startMs - (each.ageMs ?? 0)),
-    SecurityGroups: [
-      { GroupId: each.groupId ?? "", GroupName: each.groupName ?? groupName(each.tags.clusterId ?? "") },
-    ],
+    SecurityGroups:
+      each.groupId === "" && each.groupName === ""
+        ? []
+        : [{ GroupId: each.groupId ?? "", GroupName: each.groupName ?? groupName(each.tags.clusterId ?? "") }],
     Tags: toTags("x", each.tags, []),
     ...(each.token !== undefined && { ClientToken: each.token }),
   });

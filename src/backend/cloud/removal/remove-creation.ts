@@ -65,6 +65,14 @@ export async function removeCreation(
 const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains): boolean =>
   thing.clusterId === remains.clusterId && thing.creationId === remains.creationId;
 
+/**
+ * Anyone who may tag can put a creation's tags on any machine, so tags alone are not enough to end it. On EC2 every machine has a group; some other
+ * implementations don't describe any.
+ */
+function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): boolean {
+  return isInItsGroup || groupIds.length === 0 || (groupId !== undefined && groupIds.includes(groupId));
+}
+
 /** Polls until every machine of the creation is gone, including those not seen yet. Returns the machines that remain when the limit passes. */
 async function awaitEnd(
   api: CloudApi,
@@ -80,8 +88,7 @@ async function awaitEnd(
     const instances = await describeRemains(api, { remains, told }, inner);
     const { machines, rivals } = readMachines(instances);
     const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
-    // Anyone who may tag can put a creation's tags on any machine, so tags alone are not enough to end it.
-    const tagged = [...machines, ...rivals].filter((machine) => isOf(machine, remains) && machine.isInItsGroup);
+    const tagged = [...machines, ...rivals].filter((machine) => isOf(machine, remains) && isInGroup(machine, remains));
     const found = new Set([...ownIds, ...tagged.filter(mayEnd).map(({ id }) => id)]);
     const strays = [...found].filter((id) => seen.has(id) && seen.get(id) !== "ended" && !told.has(id));
     await terminate(api, strays, clock, inner);

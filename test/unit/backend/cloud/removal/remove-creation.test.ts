@@ -109,6 +109,15 @@ test("a machine outside of the cluster's group that has the creation's tags is n
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(1)], []]);
 });
 
+test.each([
+  ["whose groups the API does not describe", undefined, { groupId: "" }],
+  ["in the group with the creation's id but without a name", groupId, {}],
+])("a machine %s is terminated with its creation", async (_, known, changes) => {
+  const cloud = scriptedCloud([machine(1, { groupName: "", ...changes })], [group()]);
+  expect(await removeCreation(cloud.api, remains([], known), cloud.runtime, never)).toEqual(nothing);
+  expect(cloud.machinesLeft()).toEqual([]);
+});
+
 test("a machine that an older one with its tags hides is terminated too", async () => {
   const { id: _, ...same } = machine(1);
   const cloud = scriptedCloud([machine(1, { ageMs: 1000 }), { ...same, id: idOf(2) }], [group()]);
