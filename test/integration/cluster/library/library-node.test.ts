@@ -119,7 +119,7 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(await readFile(join(here, "reports", "deep", "b.xml"), "utf8")).toBe("22");
     expect(await fetch(join(remote, "reports", "a.xml"), "a.xml")).toEqual({ files: 1, bytes: 1 });
     expect((await failureOf(fetch(join(remote, "reports"), "reports"))).id).toBe("bad-usage");
-    expect((await failureOf(fetch("reports", "other"))).message).toBe('remote: "reports" is not an absolute path.');
+    expect((await failureOf(fetch("reports", "other"))).id).toBe("bad-usage");
     await symlink("/etc/passwd", join(remote, "reports", "link"));
     expect(await failureOf(fetch(join(remote, "reports"), "hostile"))).toMatchObject({
       id: "transfer-failed",
