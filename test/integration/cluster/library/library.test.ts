@@ -116,7 +116,7 @@ test("an error of the body is thrown, and the cluster is gone as well", async ()
   };
   const failure = await failureOf(body());
   expect(failure).toBeInstanceOf(ClusterError);
-  expect(failure.message).toBe("master_0: false exited with status 1:\none\ntwo");
+  expect(failure.message).toMatch(/^master_0: false exited with status 1:\n +one\n +two$/);
   expect(failure).toMatchObject({
     id: "remote-command-failed",
     facts: { node: "master_0", status: 1, stdout: "half\n", stderr: "one\ntwo\n" },
