@@ -1,16 +1,17 @@
 /**
  * Which test files `./scripts/test` leaves to `./scripts/test all`, and which files begin first. A file belongs to a group by what it imports, not by
- * its name: a test can boot a virtual machine only with the module that provides the image. In the quick run, the scripts behind these modules refuse.
+ * its name. test/unit/scripts/test-groups.test.ts makes sure that only these modules start the scripts that take minutes.
  */
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 
 /** What takes minutes, by the modules that do it. A test file may be one itself. */
-const slowModules: Readonly<Record<string, string>> = {
+export const slowModules: Readonly<Record<string, string>> = {
   "test/e2e/support/test-vms.ts": "boots virtual machines",
   "test/integration/backend/vm/counting-machines.ts": "boots virtual machines",
   "test/integration/backend/vm/arm64.test.ts": "boots virtual machines",
   "test/e2e/support/release.ts": "builds releases",
+  "test/e2e/support/dcos.ts": "builds node images",
   "test/e2e/support/published-debian.ts": "builds node images",
   "test/e2e/dcos-releases.test.ts": "replays releases of the platform",
 };

@@ -162,7 +162,7 @@ async function main(): Promise<void> {
   const first = tier.files.length === 0 ? [] : await runTier(tier, reports);
   const last = name === "unit" ? first : await runAgain(first, tier, reports);
   await rm(reports, { recursive: true });
-  const sum = (name: keyof Counts): number => last.reduce((total, { counts }) => total + counts[name], 0);
+  const sum = (kind: keyof Counts): number => last.reduce((total, { counts }) => total + counts[kind], 0);
   const unsteady = first.filter(({ counts }, index) => counts.failed > 0 && last[index]?.counts.failed === 0);
   console.log([`${sum("passed")} ${sum("failed")} ${sum("skipped")}`, ...unsteady.map(({ file }) => file)].join("\n"));
 }

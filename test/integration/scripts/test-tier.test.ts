@@ -103,7 +103,7 @@ const machines = {
 
 test("the quick run leaves out what boots machines by whatever way it does, and nothing else", async () => {
   const passing = `test("passes", () => {});`;
-  const files = {
+  const mixed = {
     ...machines,
     "direct.test.ts": `import { boot } from "./support/test-vms.ts";\nboot();${passing}`,
     "deeper/indirect.test.ts": `import { boot } from "../support/two-machines.ts";\nboot();${passing}`,
@@ -111,13 +111,13 @@ test("the quick run leaves out what boots machines by whatever way it does, and 
     "types.test.ts": `import type { Machine } from "./support/test-vms.ts";\nexport const none: Machine = {};${passing}`,
     "vm-name.test.ts": passing,
   };
-  const quick = await runTier("e2e", files, "--quick");
+  const quick = await runTier("e2e", mixed, "--quick");
   expect(quick.stdout, quick.stderr).toBe("2 0 0\n");
   const left = [...quick.stderr.matchAll(/^left out: test\/e2e\/(\S+)\.test\.ts, which boots/gm)].map(
     ([, name]) => name,
   );
   expect(left).toEqual(["deeper/indirect", "direct", "late"]);
-  expect((await runTier("e2e", files)).stdout).toBe("5 0 0\n");
+  expect((await runTier("e2e", mixed)).stdout).toBe("5 0 0\n");
 });
 
 test("an interrupt ends the tests, and shows which files were running, with their output", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { groupTests, longestFirst, longFiles } from "../../../scripts/test-groups.ts";
+import { groupTests, longestFirst, longFiles, slowModules } from "../../../scripts/test-groups.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
 const filesOf = async (tier: string): Promise<readonly string[]> =>
@@ -18,9 +18,10 @@ test("the files that take minutes are found", async () => {
   const { slow, busy } = await groupTests(await filesOf("e2e"));
   for (const name of ["vm-flow", "vm-enterprise", "container-cgroup2"])
     expect(busy).toContain(`test/e2e/${name}.test.ts`);
-  for (const name of ["release", "node-recipe", "dcos-releases"])
+  for (const name of ["release", "node-recipe", "dcos", "dcos-releases"])
     expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(true);
-  for (const name of ["main-flow", "podman-flow", "dcos"]) expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(false);
+  for (const name of ["main-flow", "podman-flow", "container-flow", "enterprise"])
+    expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(false);
   expect((await groupTests([...(await filesOf("unit")), ...(await filesOf("faults"))])).slow.size).toBe(0);
 });
 
@@ -37,16 +38,18 @@ test("an integration test with a real QEMU is slow, or runs nothing in it", asyn
   ).toEqual(emptyQemus);
 });
 
-test.each(["test/vm-image/build", "test/machine-image/published-debian"])(
-  "%s refuses to run in a quick run, so that no test starts it there",
-  async (script) => {
-    const environment = { PATH: process.env["PATH"] ?? "", HOME: "/nowhere", CLUSTER_E2E_QUICK: "1" };
-    const words = script.endsWith("debian") ? ["12"] : [];
-    const child = Bun.spawn([join(root, script), ...words], { env: environment, stdout: "pipe", stderr: "pipe" });
-    expect(await child.exited).toBe(5);
-    expect(await new Response(child.stderr).text()).toContain("only ./scripts/test all");
-  },
-);
+/** What starts a script that takes minutes. */
+const slowStart = /test\/vm-image\/build|machine-image\/published-debian|"test\/dcos-platform"|\brun release --/;
+
+test("only slow modules and slow tests start the scripts that make disk images, node images and releases", async () => {
+  const glob = new Bun.Glob("test/{e2e,integration,faults,support}/**/*.ts");
+  const files = await Array.fromAsync(glob.scan(root));
+  const texts = await Promise.all(files.map(async (file) => ({ file, text: await textOf(file) })));
+  const starting = texts.filter(({ text }) => slowStart.test(text)).map(({ file }) => file);
+  expect(starting).toContain("test/e2e/support/test-vms.ts");
+  const { slow } = await groupTests(starting);
+  expect(starting.filter((file) => !(file in slowModules) && !slow.has(file))).toEqual([]);
+});
 
 test("files that take long begin first, and all of them exist", async () => {
   expect(longFiles.filter((file) => !existsSync(join(root, file)))).toEqual([]);
