@@ -1,6 +1,7 @@
 import type { Admission } from "./admission.ts";
 import type { ClusterName, ClusterRecord } from "./cluster-record.ts";
 import type { CopyRequest, Creation, CreationRequest } from "./creation.ts";
+import type { NodeTraits } from "./node-traits.ts";
 import type { Snapshots } from "./snapshots.ts";
 
 /** Creates, finds and removes machines. It knows nothing about the platform that runs on them. */
@@ -8,16 +9,7 @@ export interface Backend<Options> {
   readonly name: ClusterRecord["backend"];
   /** The place it works in, such as a region, and the name of the option that selects another; absent if this machine is the only place. */
   readonly place: { readonly kind: string; readonly name: string; readonly option: string } | undefined;
-  /**
-   * A script for the nodes that prints the node's private IPv4 address.
-   */
-  readonly ipDetect: string;
-  /** The same for the public address; absent if nodes have none. */
-  readonly ipDetectPublic: string | undefined;
-  /** Whether nodes keep time by themselves; false if they use this machine's clock. */
-  readonly nodesKeepTime: boolean;
-  /** A sentence that names what has control groups version 1, for users whose nodes have version 2 but need version 1. */
-  readonly cgroups1Advice: string;
+  readonly nodes: NodeTraits;
 
   /**
    * Determines everything that a new cluster needs. Creates nothing. Throws `cluster-exists` if the id is taken, except by the remains of a create

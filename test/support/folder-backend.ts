@@ -21,10 +21,12 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
   const backend: Backend<undefined> = {
     name: "container",
     place: undefined,
-    ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
-    ipDetectPublic: undefined,
-    nodesKeepTime: false,
-    cgroups1Advice: "",
+    nodes: {
+      ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
+      ipDetectPublic: undefined,
+      nodesKeepTime: false,
+      cgroups1Advice: "",
+    },
     plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
     find: async (id) => standing.get(id),
     findInOtherPlaces: async () => ({ places: [], unreachable: [] }),

@@ -74,7 +74,7 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
 function shapeFaults({ path, text }: SourceFile): readonly string[] {
   const code = withoutWords(text);
   const faults: readonly (readonly [boolean, string])[] = [
-    [text.trimEnd().split("\n").length > 300, "over 300 lines"],
+    [text.trimEnd().split("\n").length > 400, "over 400 lines"],
     [!kebabCase.test(basename(path)), "not in kebab-case"],
     [/^(export\s+)?(let|var)\b/m.test(code), "state at module level"],
     [/^export default\b/m.test(code), "a default export"],

@@ -48,10 +48,12 @@ export async function createCloudBackend(
   return {
     name: "cloud",
     place: { kind: "region", name: region, option: "region" },
-    ipDetect,
-    ipDetectPublic,
-    nodesKeepTime: true,
-    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    nodes: {
+      ipDetect,
+      ipDetectPublic,
+      nodesKeepTime: true,
+      cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    },
     plan: async (request, planSignal) => {
       const planIt = () => planCreation(api, { place, request }, runtime, planSignal);
       return withRegionAdvice(open, region, planIt, planSignal);

@@ -50,10 +50,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
     name: "container",
     // Engines know nothing about each other's containers, just as regions don't know each other's machines.
     place: { kind: "engine", name: engine.kind.name, option: "engine" },
-    ipDetect,
-    ipDetectPublic: undefined,
-    nodesKeepTime: false,
-    cgroups1Advice: hostCgroupsAdvice,
+    nodes: { ipDetect, ipDetectPublic: undefined, nodesKeepTime: false, cgroups1Advice: hostCgroupsAdvice },
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);

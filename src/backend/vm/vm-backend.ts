@@ -29,10 +29,12 @@ export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
   return {
     name: "vm",
     place: undefined,
-    ipDetect,
-    ipDetectPublic: undefined,
-    nodesKeepTime: false,
-    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    nodes: {
+      ipDetect,
+      ipDetectPublic: undefined,
+      nodesKeepTime: false,
+      cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    },
     plan: async (asked, signal) => {
       const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
       const [resolved, clusters, abandoned] = await Promise.all([

@@ -139,7 +139,7 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
 }
 
 async function snapshotReference(given: string) {
-  const { parseSnapshotReference } = await import("../../cluster/create-from-snapshot.ts");
+  const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
   const reference = parseSnapshotReference(given);
   if ("problem" in reference) throw new BadValue(reference.problem);
   return reference;

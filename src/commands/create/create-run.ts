@@ -1,83 +1,57 @@
 import type { Context } from "../../cli/context.ts";
-import type { InstalledCluster } from "../../cluster/create-installed-cluster.ts";
-import type { CreationRules } from "../../cluster/create-installed-cluster.ts";
-import { createFromSnapshot, summarizeCopy } from "../../cluster/create-from-snapshot.ts";
-import { createInstalledCluster, summarizeCreation } from "../../cluster/create-installed-cluster.ts";
-import type { CheckedInstallation, InstallationRequest } from "../../cluster/plan-installation.ts";
-import { assertWorkspace, checkInstallation } from "../../cluster/plan-installation.ts";
+import { createCluster } from "../../cluster/create.ts";
+import { type CreateRequest, creationTooSlow } from "../../cluster/create/create-request.ts";
+import { summarizeCreation } from "../../cluster/create/plan-machines.ts";
+import { assertWorkspace, planInstallation } from "../../cluster/plan-installation.ts";
 import type { SuperuserLogin } from "../../cluster/superuser-login.ts";
 import { superuserLogin } from "../../cluster/superuser-login.ts";
-import { creationTooSlow } from "../../cluster/create-cluster.ts";
-import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
-import type { SnapshotName } from "../../cluster/snapshots.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { accepted } from "../../system/checked.ts";
+import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
 import { tableText } from "../cluster-view.ts";
-import type { CreateInput } from "./create-options.ts";
 import type { Driver } from "../driver.ts";
+import type { CreateInput } from "./create-options.ts";
 import { reportCreated, summarizeCreated } from "./report-created.ts";
 
 /** Checks everything that can be checked locally before the first request that costs money. */
 export async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
   const login = await readLogin(input, context);
-  const deadlineMs = context.clock.now() + input.timeout;
+  const request = createRequest(driver, input, context);
   using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
-  const check = async () => checkInstallation(installationRequest(input), context, signal);
-  const [installation, backend] = await Promise.all([
-    whileWaitingFor(() => `the artifact ${input.artifact.shown}`, check, signal),
+  const [install, backend] = await Promise.all([
+    checkedInstallation(request, context, signal),
     driver.open(input, context, signal),
-    assertWorkspace(input.workspaceDir),
   ]);
-  const request = clusterRequest(driver, input, installation);
   if (input.dryRun) {
-    const summary = await summarizeCreation(backend, request, signal);
+    const summary = await summarizeCreation(request, { backend, install }, signal);
     context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
     return;
   }
-  const rules = creationRules(input, deadlineMs, context);
-  const cluster = await createInstalledCluster(backend, { ...request, ...rules }, context, context.signal);
-  const happened = "The installation has started";
-  await finish(backend, cluster, { driver, input, happened, login, deadlineMs }, context);
+  const cluster = await createCluster(request, { backend, install }, context, context.signal);
+  await finish(backend, cluster, { driver, input, login, deadlineMs: request.deadlineMs }, context);
 }
 
-/** Creates a cluster from a snapshot. */
-export async function runCreateFrom(
-  driver: Driver,
-  input: CreateInput & { readonly from: SnapshotName },
+async function checkedInstallation(
+  { installation }: CreateRequest<unknown>,
   context: Context,
-): Promise<void> {
-  const { clusterId, from } = input;
-  // The snapshot's variant isn't known yet. Only an enterprise cluster's wait uses the login.
-  const login = await readLogin({ ...input, variant: "enterprise" }, context);
-  const deadlineMs = context.clock.now() + input.timeout;
-  using limit = timeLimit(input.timeout, creationTooSlow(clusterId));
-  const signal = AbortSignal.any([context.signal, limit.signal]);
-  const backend = await driver.open(input, context, signal);
-  if (input.dryRun) {
-    const summary = await summarizeCopy(backend, { clusterId, from }, signal);
-    context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
-    return;
-  }
-  const copy = { clusterId, from, ...creationRules(input, deadlineMs, context) };
-  const cluster = await createFromSnapshot(backend, copy, context, context.signal);
-  const happened = `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
-  await finish(backend, cluster, { driver, input, happened, login, deadlineMs }, context);
+  signal: AbortSignal,
+): Promise<InstallPlan | undefined> {
+  if (installation === undefined) return undefined;
+  const check = async () => planInstallation(installation, context, signal);
+  const [install] = await Promise.all([
+    whileWaitingFor(() => `the artifact ${installation.artifact.shown}`, check, signal),
+    assertWorkspace(installation.workspaceFolder),
+  ]);
+  return install;
 }
-
-const creationRules = (input: CreateInput, deadlineMs: number, context: Context): CreationRules => ({
-  ownKey: input.sshKey,
-  keepOnFailure: input.keepOnFailure,
-  deadlineMs,
-  onAbandon: (describe) => context.onAbandon(describe),
-});
 
 interface Finish {
   readonly driver: Driver;
   readonly input: CreateInput;
-  readonly happened: string;
   readonly login: SuperuserLogin | undefined;
   readonly deadlineMs: number;
 }
@@ -86,9 +60,14 @@ interface Finish {
 async function finish(
   backend: Backend<unknown>,
   cluster: ClusterRecord,
-  { driver, input, happened, login, deadlineMs }: Finish,
+  { driver, input, login, deadlineMs }: Finish,
   context: Context,
 ): Promise<void> {
+  const { from } = input;
+  const happened =
+    from === undefined
+      ? "The installation has started"
+      : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
   reportCreated(cluster, { driver, input, happened }, context);
   await summarizeCreated("Cluster created", { cluster, input }, context);
   if (!input.wait) return;
@@ -103,10 +82,33 @@ async function readLogin(input: CreateInput, { stdin, signal }: Context): Promis
   if (!input.wait || input.dryRun) return undefined;
   const given = input.superuserPassword;
   const password = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
-  return accepted(superuserLogin(input.variant, input.extraConfig ?? {}, password));
+  // The variant of a snapshot isn't known yet. Only an enterprise cluster's wait uses the login.
+  const variant = input.from === undefined ? input.variant : "enterprise";
+  return accepted(superuserLogin(variant, input.extraConfig ?? {}, password));
 }
 
-const installationRequest = (input: CreateInput): InstallationRequest => ({
+function createRequest(driver: Driver, input: CreateInput, context: Context): CreateRequest<unknown> {
+  const { from } = input;
+  return {
+    clusterId: input.clusterId,
+    machines:
+      from === undefined
+        ? {
+            variant: input.variant,
+            distribution: input.linuxDistribution,
+            counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
+            options: driver.creation(input),
+          }
+        : { from },
+    installation: from === undefined ? installationRequest(input) : undefined,
+    ownKey: input.sshKey,
+    keepOnFailure: input.keepOnFailure,
+    deadlineMs: context.clock.now() + input.timeout,
+    onAbandon: (describe) => context.onAbandon(describe),
+  };
+}
+
+const installationRequest = (input: CreateInput): CreateRequest<unknown>["installation"] => ({
   artifact: input.artifact,
   sha256: input.artifactSha256,
   variant: input.variant,
@@ -120,16 +122,4 @@ const installationRequest = (input: CreateInput): InstallationRequest => ({
   copyToMaster: input.copyToMaster.flat(),
   selinuxEnforcing: input.enableSelinuxEnforcing,
   workspaceFolder: input.workspaceDir,
-});
-
-const clusterRequest = (
-  driver: Driver,
-  input: CreateInput,
-  installation: CheckedInstallation,
-): InstalledCluster<unknown> => ({
-  installation,
-  clusterId: input.clusterId,
-  distribution: input.linuxDistribution,
-  counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
-  options: driver.creation(input),
 });

@@ -48,12 +48,10 @@ export const createCommand = (driver: Driver) => {
       await checkInstallation(driver, given, problems, context);
     },
     run: async (input, context) => {
-      const { runCreate, runCreateFrom } = await import("./create-run.ts");
-      const { clusterId, summary: isWanted, from } = input;
+      const { runCreate } = await import("./create-run.ts");
+      const { clusterId, summary: isWanted } = input;
       const title = `Cluster ${clusterId} could not be ${input.wait ? "created, or did not become ready" : "created"}`;
-      const run = async (): Promise<void> =>
-        from === undefined ? runCreate(driver, input, context) : runCreateFrom(driver, { ...input, from }, context);
-      await summarizingFailure(title, { isWanted, context }, run);
+      await summarizingFailure(title, { isWanted, context }, async () => runCreate(driver, input, context));
     },
   });
 };

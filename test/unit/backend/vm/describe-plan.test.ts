@@ -34,5 +34,5 @@ test("a plan for translated machines says why they are slow", () => {
 
 test("the clocks of virtual machines are not synchronized, so the platform's check of them is off", () => {
   const runtime = { environment: { HOME: "/nowhere" }, clock: systemClock, progress: silentProgress };
-  expect(createVmBackend(runtime).nodesKeepTime).toBeFalse();
+  expect(createVmBackend(runtime).nodes.nodesKeepTime).toBeFalse();
 });
