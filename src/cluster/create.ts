@@ -2,10 +2,10 @@
  * A creation from beginning to end: its steps, their order, and what runs side by side. `createCluster` is the list, `installOn` the part of
  * it that runs on the machines, and `undoCreation` what follows if a step fails. The order is stated nowhere else.
  */
+import type { Creation } from "../backend/contract.ts";
 import { rm } from "node:fs/promises";
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
-import type { Creation } from "../model/creation.ts";
 import {
   checkVersion,
   configure,

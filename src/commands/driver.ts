@@ -1,4 +1,4 @@
-import type { Backend } from "../model/backend.ts";
+import type { Backend } from "../backend/contract.ts";
 import type { Runtime } from "../system/runtime.ts";
 import type { Context } from "../cli/context.ts";
 import type { Option, Options, ValuesOf } from "../cli/options/option.ts";

@@ -1,9 +1,9 @@
+import type { Backend, SnapshotRecord } from "../backend/contract.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { argument, BadValue } from "../cli/options/option.ts";
 import { choice, outputFormat, value, verbose } from "../cli/options/value-types.ts";
-import type { Backend } from "../model/backend.ts";
-import { snapshotNameProblem, type SnapshotRecord } from "../model/snapshots.ts";
+import { snapshotNameProblem } from "../model/snapshot-name.ts";
 import { tableText } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId } from "./options.ts";

@@ -1,12 +1,11 @@
+import type { Backend, CreationRequest } from "../../src/backend/contract.ts";
 import { join } from "node:path";
 import { CreateTagsCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
-import type { Backend } from "../../src/model/backend.ts";
 import { type Runtime, systemClock } from "../../src/system/runtime.ts";
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../src/backend/cloud/cloud-options.ts";
 import { createCluster } from "../../src/cluster/create.ts";
 import type { CreateRequest } from "../../src/cluster/create/create-request.ts";
-import type { CreationRequest } from "../../src/model/creation.ts";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import type { InstallPlan } from "../../src/platform/install/install-plan.ts";
 import { networksOf } from "../local-cloud/catalogue/networks.ts";

@@ -1,7 +1,6 @@
+import type { Backend, Creation, CreationFolder, CreationRequest } from "../../src/backend/contract.ts";
 import { Client } from "ssh2";
-import type { Backend } from "../../src/model/backend.ts";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
-import type { Creation, CreationFolder, CreationRequest } from "../../src/model/creation.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import { creationFiles } from "../../src/system/files/creation-folder.ts";

@@ -49,6 +49,10 @@ test.each([
     "src/backend/vm/a.ts: backend/vm must not import src/backend/cloud/api.ts",
     'const a = await import("../cloud/api.ts");',
   ],
+  [
+    "src/platform/a.ts: platform must not import src/backend/contract.ts",
+    'import type { A } from "../backend/contract.ts";',
+  ],
   ["src/backend/a.ts: backend must not import src/backend/cloud/api.ts", 'import { a } from "./cloud/api.ts";'],
   [
     "src/bin/cluster-vm.ts: bin must not import src/backend/cloud/api.ts",
@@ -108,8 +112,8 @@ test("an end-to-end test that imports src through another file is found", () => 
 
 test.each([
   ["src/bin/cluster-vm.ts", 'import { a } from "../backend/vm/backend.ts";\nprocess.exitCode = 1;'],
-  ["src/cluster/a.ts", 'import type { A } from "../model/backend.ts";'],
-  ["src/commands/a.ts", 'import type { A } from "../model/backend.ts";'],
+  ["src/cluster/a.ts", 'import type { A } from "../backend/contract.ts";'],
+  ["src/commands/a.ts", 'import type { A } from "../backend/contract.ts";'],
   [
     "src/backend/cloud/a.ts",
     'import { a } from "../cloud-init.ts";\nimport type { A } from "../../model/cluster-record.ts";',

@@ -1,10 +1,9 @@
+import type { Backend, CreationRequest } from "../contract.ts";
 import { existsSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { abandonedCreations, isCreationHere } from "../../system/files/creation-folder.ts";
-import type { Backend } from "../../model/backend.ts";
-import type { CreationRequest } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ipDetect } from "../ip-detect.ts";
 import { lockMachines } from "../lock-machines.ts";

@@ -1,8 +1,8 @@
+import type { Backend } from "../contract.ts";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import { stateFolder } from "../../system/files/state-folder.ts";
-import type { Backend } from "../../model/backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import { cgroups1Advice } from "../cgroups1.ts";

@@ -1,9 +1,8 @@
+import type { Backend, CreationFolder } from "../../backend/contract.ts";
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
-import type { Backend } from "../../model/backend.ts";
-import type { CreationFolder } from "../../model/creation.ts";
 import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
 import {
   abandonedCreations,

@@ -1,6 +1,5 @@
+import type { Backend, Creation, CreationRequest, CreationSummary } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
-import type { Backend } from "../../model/backend.ts";
-import type { Creation, CreationRequest, CreationSummary } from "../../model/creation.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
 import { imagePreparation } from "../../platform/image-preparation.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";

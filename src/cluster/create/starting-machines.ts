@@ -1,4 +1,4 @@
-import type { Creation } from "../../model/creation.ts";
+import type { Creation } from "../../backend/contract.ts";
 import { orAborted } from "../../system/or-aborted.ts";
 import { poll } from "../../system/poll.ts";
 import type { Runtime } from "../../system/runtime.ts";

@@ -1,4 +1,4 @@
-import type { Backend } from "../../model/backend.ts";
+import type { Backend } from "../../backend/contract.ts";
 import type { Runtime } from "../../system/runtime.ts";
 
 /** A backend as users of the library construct it: all its own options are given, and nothing has been queried yet. */

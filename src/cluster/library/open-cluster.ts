@@ -1,6 +1,6 @@
+import type { Backend } from "../../backend/contract.ts";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { Backend } from "../../model/backend.ts";
 import type { ClusterBackend } from "./cluster-backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError } from "../../errors.ts";

@@ -1,3 +1,4 @@
+import type { Backend } from "../../backend/contract.ts";
 import type { Context } from "../../cli/context.ts";
 import { createCluster } from "../../cluster/create.ts";
 import { type CreateRequest, creationTooSlow } from "../../cluster/create/create-request.ts";
@@ -6,7 +7,6 @@ import { assertWorkspace, planInstallation } from "../../cluster/plan-installati
 import type { SuperuserLogin } from "../../cluster/superuser-login.ts";
 import { superuserLogin } from "../../cluster/superuser-login.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
-import type { Backend } from "../../model/backend.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { accepted } from "../../system/checked.ts";

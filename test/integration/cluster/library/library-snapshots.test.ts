@@ -1,11 +1,10 @@
 /** The library with a backend that has snapshots: connections and nodes around a restore. */
+import type { Backend, Snapshots } from "../../../../src/backend/contract.ts";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Cluster } from "../../../../src/index.ts";
 import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
-import type { Snapshots } from "../../../../src/model/snapshots.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster, exampleTraits } from "../../../support/install-example.ts";
 import { type FolderMachine, machinesLack, startMachines } from "../../../support/install-machine.ts";

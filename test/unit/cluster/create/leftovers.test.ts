@@ -1,11 +1,10 @@
+import type { Backend, Creation } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
-import type { Creation } from "../../../../src/model/creation.ts";
 import { beginCreation, creationDirectory, endCreation } from "../../../../src/system/files/creation-folder.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
