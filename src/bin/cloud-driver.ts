@@ -12,10 +12,8 @@ export const cloudDriver = defineDriver({
   distributions,
   defaultDistribution,
   hasLifetime: true,
-  canDestroy: false,
   canHandOver: true,
   snapshots: undefined,
-  canCopy: false,
   doctorSubject: "this machine and the account",
   // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.
   selinuxProblem: (distribution) =>

@@ -12,7 +12,7 @@ export const snapshotCommand = (driver: Driver) =>
   defineCommand({
     name: "snapshot",
     summary: "Save and restore snapshots of a cluster",
-    description: `${driver.snapshots ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
+    description: `${driver.snapshots?.contents ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
     positionals: {
       action: argument(choice(["create", "list", "restore", "delete"]), {
         name: "ACTION",

@@ -78,7 +78,7 @@ const from = (driver: Driver) =>
 
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
 const copyOptions = (driver: Driver) =>
-  (driver.canCopy ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
+  (driver.snapshots?.canCopy === true ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
 
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (driver: Driver) => ({
