@@ -2,7 +2,7 @@
  * The library: a cluster as an object, for tests and scripts. Only this file handles the caller's input and its process; the code behind it receives
  * everything as parameters.
  */
-import type { Backend } from "./model/backend.ts";
+import type { Backend } from "./backend/contract.ts";
 import type { BackendSettings, ClusterBackend } from "./cluster/library/cluster-backend.ts";
 import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
 import { readCloudOptions } from "./backend/cloud/backend-options.ts";
@@ -29,7 +29,7 @@ export type { Installation } from "./cluster/library/install-from-path.ts";
 export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
 export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./cluster/library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
-export type { SnapshotRecord } from "./model/snapshots.ts";
+export type { SnapshotRecord } from "./backend/contract.ts";
 export type { SavedLogs } from "./cluster/logs/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";

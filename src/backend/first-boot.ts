@@ -1,5 +1,5 @@
+import type { NodeShell } from "./contract.ts";
 import { ClusterError } from "../errors.ts";
-import type { NodeShell } from "../model/creation.ts";
 import { outsideLines } from "../system/printable.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 

@@ -21,11 +21,12 @@ export const containerDriver = defineDriver({
   defaultDistribution,
   defaultDistributionText,
   hasLifetime: false,
-  canDestroy: true,
   canHandOver: false,
-  snapshots:
-    "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
-  canCopy: false,
+  snapshots: {
+    contents:
+      "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
+    canCopy: false,
+  },
   doctorSubject: "this machine and its container engine",
   selinuxProblem,
   machineId: /^[0-9a-f]{12}$/,

@@ -16,11 +16,12 @@ export const vmDriver = defineDriver({
   defaultDistribution,
   defaultDistributionText,
   hasLifetime: false,
-  canDestroy: true,
   canHandOver: false,
-  snapshots:
-    "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
-  canCopy: true,
+  snapshots: {
+    contents:
+      "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
+    canCopy: true,
+  },
   doctorSubject: "this machine and QEMU",
   selinuxProblem,
   machineId: /^vm-[0-9a-f]{8}-[0-9]+$/,

@@ -1,5 +1,5 @@
+import type { Backend } from "../backend/contract.ts";
 import { join } from "node:path";
-import type { Backend } from "../model/backend.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { stateFolder } from "../system/files/state-folder.ts";
 import type { Runtime } from "../system/runtime.ts";

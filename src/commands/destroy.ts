@@ -1,9 +1,9 @@
+import type { Backend } from "../backend/contract.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
-import type { Backend } from "../model/backend.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { outsideLine } from "../system/printable.ts";
 import type { Driver } from "./driver.ts";

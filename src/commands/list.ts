@@ -1,4 +1,4 @@
-import type { Backend } from "../model/backend.ts";
+import type { Backend } from "../backend/contract.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/options/option.ts";

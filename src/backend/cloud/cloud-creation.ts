@@ -1,7 +1,7 @@
+import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../contract.ts";
 import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { creationDirectory } from "../../system/files/creation-folder.ts";
-import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { userData } from "../cloud-init.ts";
 import { hasErrorId } from "../../errors.ts";

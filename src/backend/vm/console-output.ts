@@ -1,6 +1,6 @@
+import type { NamedText } from "../contract.ts";
 import { open } from "node:fs/promises";
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
-import type { NamedText } from "../../model/backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
 import { readConsole } from "./machines/console-sink.ts";
 import { machineFiles } from "./machines/machine-files.ts";

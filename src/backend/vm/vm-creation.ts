@@ -1,3 +1,4 @@
+import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName, NodeShell } from "../contract.ts";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
@@ -6,14 +7,6 @@ import { freeSpaceProblem } from "../../system/files/free-space.ts";
 import { acquireProcessLock } from "../../system/processes/process-lock.ts";
 import { systemTemporaryFolder } from "../../system/files/temporary-folder.ts";
 import { version } from "../../version.ts";
-import type {
-  Creation,
-  CreationFolder,
-  CreationRequest,
-  CreationSummary,
-  NodeName,
-  NodeShell,
-} from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";

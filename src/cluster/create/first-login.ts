@@ -1,6 +1,6 @@
+import type { Creation } from "../../backend/contract.ts";
 import { readFile } from "node:fs/promises";
 import type { Runtime } from "../../system/runtime.ts";
-import type { Creation } from "../../model/creation.ts";
 import { ClusterError } from "../../errors.ts";
 import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import { makeFirstContact } from "../../ssh/first-contact.ts";

@@ -1,6 +1,6 @@
+import type { Backend } from "../../backend/contract.ts";
 import { readFile } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
-import type { Backend } from "../../model/backend.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import { hostName, parseKnownHosts } from "../../ssh/known-hosts.ts";
 import { type CreationFiles, creationFiles } from "../../system/files/creation-folder.ts";

@@ -1,6 +1,6 @@
+import type { Backend } from "../../backend/contract.ts";
 import { readFile } from "node:fs/promises";
 import { ClusterError, hasErrorId } from "../../errors.ts";
-import type { Backend } from "../../model/backend.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { openConnection } from "../../ssh/connection/open-connection.ts";
 import { targetOf } from "../../ssh/connection/destination.ts";

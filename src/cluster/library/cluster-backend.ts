@@ -1,5 +1,5 @@
+import type { Backend } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
-import type { Backend } from "../../model/backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 
 /** A backend as users of the library construct it: all its own options are given, and nothing has been queried yet. */

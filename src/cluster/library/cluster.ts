@@ -1,3 +1,4 @@
+import type { SnapshotRecord } from "../../backend/contract.ts";
 import { resolve } from "node:path";
 import {
   type Cancellation,
@@ -25,7 +26,7 @@ import { openMaskedConnections } from "../connections/masked-connections.ts";
 import { createForLibrary, findForLibrary } from "./open-cluster.ts";
 import type { ClusterRequest, OpenCluster } from "./open-cluster.ts";
 import type { ClusterRecord, Role, Variant } from "../../model/cluster-record.ts";
-import { snapshotNameProblem, type SnapshotRecord } from "../../model/snapshots.ts";
+import { snapshotNameProblem } from "../../model/snapshot-name.ts";
 import { removeCluster } from "../destroy-clusters.ts";
 import { saveLogs } from "../logs/save-logs.ts";
 import type { SavedLogs } from "../logs/save-logs.ts";

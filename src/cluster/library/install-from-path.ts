@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import {
   anything,
@@ -22,13 +23,15 @@ import type { CopyToMaster } from "../../platform/configuration/copy-to-master.t
 import { listCopyToMaster } from "../../platform/configuration/copy-to-master.ts";
 import { readGenconfFolder } from "../../platform/configuration/genconf-folder.ts";
 import type { FileToCopy } from "../../platform/configuration/genconf-folder.ts";
-import type { InstallPlan } from "../../platform/install-plan.ts";
-import { createInstaller } from "../../platform/installer.ts";
+import type { NodeTraits } from "../../model/node-traits.ts";
+import { openInstallation } from "../../platform/install/steps.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { timeLimit } from "../../system/time-limit.ts";
 import { accepted } from "../../system/checked.ts";
 import { saveFailureLogs } from "../logs/save-failure-logs.ts";
-import type { InstallationRequest } from "../plan-installation.ts";
-import { checkInstallation, planInstallation } from "../plan-installation.ts";
+import { installOn, type Machines } from "../create.ts";
+import type { InstallationRequest } from "../create/create-request.ts";
+import { planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
@@ -86,57 +89,53 @@ const failureLogsLimitMs = 20_000;
 /** Starts the installation on all nodes; see Cluster.installFromPath. */
 export async function installFromPath(
   cluster: OpenCluster,
-  installation: Installation,
+  given: Installation,
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<void> {
-  const plan = await planFrom(cluster, installation, signal);
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(tooSlow(cluster)), installation.timeoutMs ?? usualLimitMs);
+  // Everything that can be checked here is checked before anything touches a node.
+  const [request, ipDetect] = await Promise.all([requestFrom(cluster, given), readScript(given.ipDetectPath)]);
+  const { backend, record, runtime } = cluster;
+  const plan = await planInstallation(request, runtime, signal);
+  const traits: NodeTraits = { ...backend.nodes, ipDetect };
+  using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
   try {
-    await startInstallation(cluster, plan, connections, AbortSignal.any([signal, limit.signal]));
+    const installation = openInstallation(plan, traits, { ...runtime, connections });
+    await installOn(standing(record), installation, AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
-async function startInstallation(
-  { record, runtime }: OpenCluster,
-  plan: InstallPlan,
-  connections: ConnectionPool,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock, progress } = runtime;
-  await using installer = createInstaller(plan, { connections, clock, progress }, signal);
-  await installer.start(record);
-}
+/** Machines that accept logins already. */
+export const standing = (cluster: ClusterRecord): Machines => ({
+  cluster,
+  launch: async () => {},
+  watch: async () => {},
+  arrivals: async function* arrivals() {
+    yield* cluster.nodes;
+  },
+  logIn: async () => {},
+  untilComplete: async () => cluster,
+});
 
-/** Checks everything that can be checked here before it touches a node. */
-async function planFrom(
-  { backend, record, runtime }: OpenCluster,
-  installation: Installation,
-  signal: AbortSignal,
-): Promise<InstallPlan> {
-  const path = resolve(installation.buildArtifact);
-  const [ipDetect, genconfFiles, copyToMaster] = await Promise.all([
-    readScript(installation.ipDetectPath),
-    filesForGenconf(installation.genconfDir),
-    Promise.all((installation.copyToMaster ?? []).map(filesForMasters)),
+async function requestFrom({ record }: OpenCluster, given: Installation): Promise<InstallationRequest> {
+  const path = resolve(given.buildArtifact);
+  const [genconfFiles, copyToMaster] = await Promise.all([
+    filesForGenconf(given.genconfDir),
+    Promise.all((given.copyToMaster ?? []).map(filesForMasters)),
   ]);
-  const request: InstallationRequest = {
+  return {
     artifact: { kind: "file", path, shown: path },
     sha256: undefined,
     variant: record.variant,
-    configuration: { kind: "complete", values: installation.clusterConfig },
+    configuration: { kind: "complete", values: given.clusterConfig },
     genconfFiles,
     copyToMaster: copyToMaster.flat(),
-    selinuxEnforcing: installation.enableSelinuxEnforcing ?? false,
+    selinuxEnforcing: given.enableSelinuxEnforcing ?? false,
     workspaceFolder: tmpdir(),
   };
-  return planInstallation(await checkInstallation(request, runtime, signal), backend, ipDetect);
 }
 
 async function readScript(path: string): Promise<string> {

@@ -1,6 +1,6 @@
+import type { Backend } from "../../backend/contract.ts";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
-import type { Backend } from "../../model/backend.ts";
 import {
   among,
   anything,
@@ -20,7 +20,6 @@ import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError } from "../../errors.ts";
 import { baseConfigurationOf } from "../../platform/configuration/install-configuration.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
-import { layouts } from "../../platform/layouts/find-layout.ts";
 import { readResolvers } from "../../platform/resolvers.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { timeLimit } from "../../system/time-limit.ts";
@@ -29,9 +28,13 @@ import { writePrivateFile } from "../../system/files/private-file.ts";
 import { openConnections } from "../connections/cluster-connections.ts";
 import { clusterIdProblem } from "../cluster-id.ts";
 import { assertOwnKey, clusterKey, keyMissing } from "../connections/cluster-key.ts";
-import { type ClusterCreation, createCluster, creationTooSlow } from "../create-cluster.ts";
-import { createFromSnapshot, parseSnapshotReference } from "../create-from-snapshot.ts";
-import type { CreationInstaller } from "../create/bring-up-nodes.ts";
+import { createCluster } from "../create.ts";
+import {
+  type CreateRequest,
+  creationTooSlow,
+  type NewMachines,
+  parseSnapshotReference,
+} from "../create/create-request.ts";
 import { findCluster } from "../find-cluster.ts";
 import type { SnapshotName } from "../snapshots.ts";
 import { masterCounts, mostNodes, nodeCountProblem } from "../node-counts.ts";
@@ -99,27 +102,21 @@ export async function createForLibrary<Options>(
   using limit = timeLimit(limitMs, creationTooSlow(clusterId));
   const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
   const learned: { base?: Configuration } = {};
-  const rules: Omit<ClusterCreation, "plan"> = {
+  const create: CreateRequest<Options> = {
     clusterId,
+    machines: request.from === undefined ? newMachines(clusters, request) : { from: referenceIn(request.from) },
+    // The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind.
+    installation: undefined,
+    readFacts: async ({ cluster, connections }, inner) => {
+      learned.base = await readBase(backend, cluster, connections, inner);
+      await writePrivateFile(ipDetectFile(cluster), backend.nodes.ipDetect);
+    },
     ownKey: request.sshKey,
     keepOnFailure: request.keepOnFailure ?? false,
     deadlineMs,
-    installer: (connections, installSignal) =>
-      installNothing(async (cluster) => {
-        learned.base = await readBase(backend, cluster, connections, installSignal);
-        await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
-      }),
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
   };
-  const record =
-    request.from === undefined
-      ? await createCluster(
-          backend,
-          { ...rules, plan: planner(clusters, backend, { ...request, clusterId }) },
-          runtime,
-          signal,
-        )
-      : await createFromSnapshot(backend, { ...rules, from: referenceIn(request.from) }, runtime, signal);
+  const record = await createCluster(create, { backend, install: undefined }, runtime, signal);
   if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
   const base = { value: learned.base };
   return {
@@ -132,29 +129,12 @@ export async function createForLibrary<Options>(
   };
 }
 
-const planner =
-  <Options>(
-    clusters: ClusterBackend<Options>,
-    backend: Backend<Options>,
-    request: NewClusterRequest & { readonly clusterId: string },
-  ): ClusterCreation["plan"] =>
-  async (signal) =>
-    backend.plan(
-      {
-        clusterId: request.clusterId,
-        variant: request.variant,
-        counts: countsOf(request),
-        distribution: clusters.distribution,
-        options: clusters.settings().options,
-        // The layout of the artifact that will be installed isn't known yet.
-        webScheme: undefined,
-        // The artifact isn't known yet; preparing the nodes will find out.
-        needsCgroups1: false,
-        imagePreparation: undefined,
-        openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
-      },
-      signal,
-    );
+const newMachines = <Options>(clusters: ClusterBackend<Options>, request: NewClusterRequest): NewMachines<Options> => ({
+  variant: request.variant,
+  counts: countsOf(request),
+  distribution: clusters.distribution,
+  options: clusters.settings().options,
+});
 
 const countsOf = ({ masters = 1, agents = 1, publicAgents = 1 }: NewClusterRequest): Counts => ({
   master: masters,
@@ -167,13 +147,6 @@ function referenceIn(from: string): SnapshotName {
   if ("problem" in reference) throw new ClusterError("bad-usage", `from: ${reference.problem}.`);
   return reference;
 }
-
-/** The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind. */
-const installNothing = (start: CreationInstaller["start"]): CreationInstaller => ({
-  prepare: async () => {},
-  start,
-  [Symbol.asyncDispose]: async () => {},
-});
 
 const creationShape: Shape<CreationOptions> = {
   clusterId: optional(textThat(clusterIdProblem)),
@@ -237,7 +210,7 @@ export async function findForLibrary<Options>(
   const record = await findCluster(backend, clusterId, signal);
   // The folder exists only on the machine that created the cluster.
   await makeCreationFolder(record.directory);
-  await writePrivateFile(ipDetectFile(record), backend.ipDetect);
+  await writePrivateFile(ipDetectFile(record), backend.nodes.ipDetect);
   const base = await baseIfReachable(backend, record, runtime, signal);
   return {
     backend,
@@ -278,6 +251,6 @@ async function readBase(
   const master = record.nodes.find((node) => node.role === "master" && node.index === 0);
   if (master === undefined) throw new ClusterError("machine-failed", `Cluster "${record.id}" has no first master.`);
   const resolvers = await readResolvers(await connections.connect(master, signal), signal);
-  const hasPublicDetector = backend.ipDetectPublic !== undefined;
+  const hasPublicDetector = backend.nodes.ipDetectPublic !== undefined;
   return baseConfigurationOf(record, { variant: record.variant, licenseKey: undefined, hasPublicDetector, resolvers });
 }

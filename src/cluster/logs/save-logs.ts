@@ -1,6 +1,6 @@
+import type { Backend, NamedText } from "../../backend/contract.ts";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, NamedText } from "../../model/backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../../platform/node-logs.ts";

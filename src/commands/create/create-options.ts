@@ -78,7 +78,7 @@ const from = (driver: Driver) =>
 
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
 const copyOptions = (driver: Driver) =>
-  (driver.canCopy ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
+  (driver.snapshots?.canCopy === true ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
 
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (driver: Driver) => ({
@@ -139,7 +139,7 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
 }
 
 async function snapshotReference(given: string) {
-  const { parseSnapshotReference } = await import("../../cluster/create-from-snapshot.ts");
+  const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
   const reference = parseSnapshotReference(given);
   if ("problem" in reference) throw new BadValue(reference.problem);
   return reference;

@@ -12,7 +12,7 @@ export interface FetchArtifact {
     signal: AbortSignal,
   ) => Promise<LocalArtifact>;
   /** Resolves once the node is prepared: only then is curl certain to be there. */
-  readonly prepared: Promise<void>;
+  readonly untilPrepared: () => Promise<void>;
 }
 
 const limitMs = 60 * 60_000;
@@ -23,7 +23,7 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   title: "Fetch artifact",
   run: async (context, signal) => {
     if (request.artifact.kind === "url" && !isThisMachine(request.artifact.url)) {
-      const reason = await fetchOnNode(request.artifact.url, request.prepared, context, signal);
+      const reason = await fetchOnNode(request.artifact.url, request.untilPrepared, context, signal);
       if (reason === undefined) return;
       context.progress.detail(
         1,
@@ -64,7 +64,7 @@ mv -f artifact.part ${installPaths.artifact}
 /** Resolves with the reason for a failure, or `undefined`. */
 async function fetchOnNode(
   url: string,
-  prepared: Promise<void>,
+  untilPrepared: FetchArtifact["untilPrepared"],
   { connection, step }: PhaseContext,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -85,7 +85,7 @@ async function fetchOnNode(
     );
   const first = await fetchOnce();
   if (first.status !== noCurl) return first.status === 0 ? undefined : reasonOf(first);
-  await prepared;
+  await untilPrepared();
   const second = await fetchOnce();
   return second.status === 0 ? undefined : reasonOf(second);
 }

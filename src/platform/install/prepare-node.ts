@@ -1,4 +1,5 @@
-import type { InstallPlan } from "../install-plan.ts";
+import type { Variant } from "../../model/cluster-record.ts";
+import type { PlanForNodes } from "./install-plan.ts";
 import type { Layout } from "../layout.ts";
 import { type Phase, runRemoteScript } from "./phase.ts";
 import { prepareScript } from "./prepare-script.ts";
@@ -6,7 +7,7 @@ import { prepareScript } from "./prepare-script.ts";
 const limitMs = 30 * 60_000;
 
 /** Prepares the node for the layout's installer. */
-export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
+export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase => ({
   title: "Prepare",
   run: async ({ connection, reference, step }, signal) => {
     await runRemoteScript(
@@ -29,7 +30,7 @@ export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
 });
 
 /** The arguments of prepareScript. */
-function prepareArguments(layout: Layout, plan: InstallPlan): readonly string[] {
+function prepareArguments(layout: Layout, plan: PlanForNodes): readonly string[] {
   const { nodesKeepTime, configuration } = plan;
   const conditions = layout.conditions({ nodesKeepTime, configuration: configuration.values });
   return [
@@ -41,7 +42,7 @@ function prepareArguments(layout: Layout, plan: InstallPlan): readonly string[] 
 }
 
 /** Programs that a node of the variant needs. */
-export const neededPrograms = (layout: Layout, variant: InstallPlan["variant"]): readonly string[] => [
+export const neededPrograms = (layout: Layout, variant: Variant): readonly string[] => [
   ...layout.needs,
   ...(variant === "enterprise" ? layout.enterpriseNeeds : []),
 ];

@@ -1,5 +1,5 @@
+import type { Admission, AdmissionRequest } from "../../contract.ts";
 import { ClusterError, hasErrorId, quoted } from "../../../errors.ts";
-import type { Admission, AdmissionRequest } from "../../../model/admission.ts";
 import type { ClusterName } from "../../../model/cluster-record.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";

@@ -1,5 +1,5 @@
+import type { CreationFolder, CreationRequest } from "../../contract.ts";
 import { countsText } from "../../../model/cluster-record.ts";
-import type { CreationFolder, CreationRequest } from "../../../model/creation.ts";
 import { version } from "../../../version.ts";
 import { assertReadable } from "../../assert-readable.ts";
 import type { CloudApi } from "../api/api.ts";

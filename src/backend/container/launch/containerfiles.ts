@@ -1,6 +1,6 @@
+import type { ImagePreparation } from "../../contract.ts";
 import { createHash } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
-import type { ImagePreparation } from "../../../model/creation.ts";
 import { distributions, type PackageFamily, sources } from "./distributions.ts";
 
 /** The name of all images built here; each has its own tag. */

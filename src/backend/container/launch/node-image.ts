@@ -1,6 +1,6 @@
+import type { CreationRequest } from "../../contract.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { Progress } from "../../../system/runtime.ts";
-import type { CreationRequest } from "../../../model/creation.ts";
 import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";

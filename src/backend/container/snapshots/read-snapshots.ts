@@ -1,6 +1,6 @@
+import type { NodeName } from "../../contract.ts";
 import { nodeReference, type Counts } from "../../../model/cluster-record.ts";
 import { nodeCount } from "../../../model/cluster-record.ts";
-import type { NodeName } from "../../../model/creation.ts";
 import {
   parseClusterId,
   parseCounts,
@@ -10,7 +10,7 @@ import {
   parseMoment,
   parseRole,
 } from "../../../model/parse-values.ts";
-import { parseSnapshotName } from "../../../model/snapshots.ts";
+import { parseSnapshotName } from "../../../model/snapshot-name.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Reach } from "../engine/engine-kind.ts";

@@ -1,8 +1,8 @@
+import type { CopyRequest } from "../../contract.ts";
 import { readFile } from "node:fs/promises";
 import { platform, totalmem } from "node:os";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import type { CopyRequest } from "../../../model/creation.ts";
 import { createKnownHosts } from "../../../ssh/known-hosts.ts";
 import { creationFiles } from "../../../system/files/creation-folder.ts";
 import { freeSpaceProblem } from "../../../system/files/free-space.ts";

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { nodeReference, type NodeRecord } from "../../../model/cluster-record.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
-import { parseSnapshotName } from "../../../model/snapshots.ts";
+import { parseSnapshotName } from "../../../model/snapshot-name.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { type MachineSettings, parseMachineSettings } from "../cluster-facts.ts";
 

@@ -1,7 +1,7 @@
+import type { SnapshotRecord, Snapshots } from "../../contract.ts";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import type { SnapshotRecord, Snapshots } from "../../../model/snapshots.ts";
 import { freeSpaceProblem } from "../../../system/files/free-space.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";

@@ -4,7 +4,7 @@ import { Cluster } from "../../../../src/index.ts";
 import type { Backend } from "../../../../src/index.ts";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { exampleCluster } from "../../../support/install-example.ts";
+import { exampleCluster, exampleTraits } from "../../../support/install-example.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const master = {
@@ -31,7 +31,7 @@ test("from the wait on, the superuser's password is masked in everything that th
   const backend = {
     name: "container",
     place: undefined,
-    ipDetect: "",
+    nodes: exampleTraits,
     find,
     findInOtherPlaces,
   } as unknown as Backend<undefined>;

@@ -37,7 +37,7 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
       onProgress(2_500_000, undefined);
       return { path: "/tmp/artifact" } as never;
     },
-    prepared: Promise.resolve(),
+    untilPrepared: async () => {},
   });
   await phase.run(context, signal);
   return { done, told, texts };

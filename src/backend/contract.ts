@@ -1,4 +1,71 @@
-import type { ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "./cluster-record.ts";
+/**
+ * The contract between the backends, which create, find and remove machines, and everything that uses them. A backend implements `Backend` and
+ * `Creation`; what it lacks is absent. It knows nothing about the platform that runs on its machines.
+ */
+import type { ClusterName, ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "../model/cluster-record.ts";
+import type { NodeTraits } from "../model/node-traits.ts";
+
+/** One kind of machines, in one place. */
+export interface Backend<Options> {
+  readonly name: ClusterRecord["backend"];
+  /** The place it works in, such as a region, and the name of the option that selects another; absent if this machine is the only place. */
+  readonly place: { readonly kind: string; readonly name: string; readonly option: string } | undefined;
+  readonly nodes: NodeTraits;
+
+  /**
+   * Determines everything that a new cluster needs. Creates nothing. Throws `cluster-exists` if the id is taken, except by the remains of a create
+   * that was killed on this machine.
+   */
+  plan(request: CreationRequest<Options>, signal: AbortSignal): Promise<Creation>;
+
+  /**
+   * Does the same for a cluster that is made from a snapshot. Also throws `snapshot-not-found`, `snapshot-unusable` and the like. Absent if there are
+   * no such clusters.
+   */
+  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
+
+  /** Sends one (paged) request. Returns `undefined` if there is no such cluster here. */
+  find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;
+  /** Finds the other places that have a cluster with this id. Called only on the error path. */
+  findInOtherPlaces(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
+  list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
+  /** Lists the clusters of every place; absent if there is only one. */
+  readonly listEverywhere?: (signal: AbortSignal) => Promise<EverywhereList>;
+  /**
+   * Ends all machines of the cluster and removes everything that belongs to it, including requests of a killed create that only its folder knows.
+   * Also removes its snapshots. Safe to repeat. Throws if anything is left.
+   */
+  remove(cluster: ClusterName, signal: AbortSignal): Promise<void>;
+  /** Console output of the machines, even of those that nobody can log in to. Best effort: never fails because of one node. */
+  consoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
+  /** Absent if clusters can't be saved. */
+  readonly snapshots?: Snapshots;
+  /** Absent if only this machine can reach the nodes. */
+  readonly admission?: Admission;
+}
+
+export interface EverywhereList {
+  readonly clusters: readonly ClusterRecord[];
+  readonly unreachable: readonly UnreachablePlace[];
+}
+
+/** Other places, such as regions, that have the cluster or may have it. */
+export interface OtherPlaces {
+  readonly places: readonly string[];
+  readonly unreachable: readonly UnreachablePlace[];
+}
+
+/** A place that could not be queried, and why. */
+interface UnreachablePlace {
+  readonly place: string;
+  readonly reason: string;
+}
+
+export interface NamedText {
+  /** A file name, such as `master_0.console.txt`. */
+  readonly name: string;
+  readonly text: string;
+}
 
 /** The cluster to create. */
 export interface CreationRequest<Options> {
@@ -112,4 +179,55 @@ export interface CreationSummary {
   readonly lines: readonly (readonly [label: string, value: string])[];
   /** The same facts as data, for JSON output. */
   readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** Saves clusters under names and brings them back. Only some backends can; see `Backend.snapshots`. */
+export interface Snapshots {
+  /** Oldest first. */
+  list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
+  /**
+   * Saves all nodes as they are at one moment, during which they pause. Leaves nothing behind if it fails. Throws
+   * `snapshot-exists`, and `machine-failed` if a node does not run.
+   */
+  create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Puts all nodes back. Checks the snapshot before it touches anything: throws `snapshot-not-found`,
+   * `snapshot-unusable`. If it is cut short, another restore repairs the cluster.
+   */
+  restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
+  /** Also deletes an incomplete snapshot. Throws `snapshot-not-found`. */
+  delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
+  /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
+  readonly holdsMemory: boolean;
+}
+
+export interface SnapshotRecord {
+  readonly name: string;
+  readonly createdAt: Date | undefined;
+  /** The disk space that only this snapshot uses. */
+  readonly sizeBytes: number;
+  /** False for what an interrupted `create` or `delete` left. */
+  readonly isComplete: boolean;
+}
+
+/** Decides which addresses can reach the nodes of existing clusters; see `Backend.admission`. */
+export interface Admission {
+  list(cluster: ClusterName, signal: AbortSignal): Promise<readonly AdmittedRange[]>;
+  /** Returns the admitted range. Safe to repeat. Throws `bad-usage` if the given text is not a range. */
+  admit(cluster: ClusterName, request: AdmissionRequest, signal: AbortSignal): Promise<string>;
+  /** Returns the removed range. Throws `bad-usage` if it isn't admitted. */
+  remove(cluster: ClusterName, range: string, signal: AbortSignal): Promise<string>;
+}
+
+export interface AdmissionRequest {
+  /** An address or a range such as `192.0.2.0/24`; undefined: the address from which this machine is seen. */
+  readonly range: string | undefined;
+  /** TCP ports to open besides 22, if no range is admitted that would show which. */
+  readonly openPorts: readonly number[];
+}
+
+export interface AdmittedRange {
+  readonly range: string;
+  /** Such as `22`, `8000-8100` or `all`. */
+  readonly ports: readonly string[];
 }

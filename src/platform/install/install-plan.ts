@@ -1,10 +1,11 @@
-import type { Variant } from "../model/cluster-record.ts";
-import type { ArtifactLocation } from "./artifact/artifact-location.ts";
-import type { Configuration, SecurityMode } from "./configuration/configuration.ts";
-import type { FileToCopy } from "./configuration/genconf-folder.ts";
-import type { Layout } from "./layout.ts";
+import type { Variant } from "../../model/cluster-record.ts";
+import type { NodeTraits } from "../../model/node-traits.ts";
+import type { ArtifactLocation } from "../artifact/artifact-location.ts";
+import type { Configuration, SecurityMode } from "../configuration/configuration.ts";
+import type { FileToCopy } from "../configuration/genconf-folder.ts";
+import type { Layout } from "../layout.ts";
 
-/** The complete request for an installation, checked on this machine before the first node exists. */
+/** An installation, checked on this machine before the first node exists. */
 export interface InstallPlan {
   readonly artifact: ArtifactLocation;
   /** Hexadecimal; undefined: not checked. */
@@ -17,16 +18,12 @@ export interface InstallPlan {
   readonly genconfFiles: readonly FileToCopy[];
   readonly copyToMaster: readonly FileToCopy[];
   readonly selinuxEnforcing: boolean;
-  /** Text of the script that prints a node's private address. */
-  readonly ipDetect: string;
-  readonly ipDetectPublic: string | undefined;
-  /** Whether the nodes synchronize their own clocks; see ReleaseFacts. */
-  readonly nodesKeepTime: boolean;
-  /** A sentence for users whose nodes have cgroups 2 while the platform needs version 1, such as which distributions fit. */
-  readonly cgroups1Advice: string;
   /** An existing folder on this machine with room for the artifact. */
   readonly workspaceFolder: string;
 }
+
+/** The plan with what only the backend knows. */
+export type PlanForNodes = InstallPlan & NodeTraits;
 
 /** The source of `config.yaml`. */
 type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;

@@ -1,26 +1,31 @@
+import type { Backend, Creation } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createCluster } from "../../../src/cluster/create-cluster.ts";
-import { ClusterError } from "../../../src/errors.ts";
-import type { Backend } from "../../../src/model/backend.ts";
-import type { Creation } from "../../../src/model/creation.ts";
-import { beginCreation, creationDirectory, endCreation } from "../../../src/system/files/creation-folder.ts";
-import { systemClock } from "../../../src/system/runtime.ts";
-import { failureOf } from "../../support/failure-of.ts";
-import { recordingProgress } from "../../support/recording-progress.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
-import { until } from "../../support/until.ts";
+import { createCluster } from "../../../../src/cluster/create.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import { beginCreation, creationDirectory, endCreation } from "../../../../src/system/files/creation-folder.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
 
 const claimed = new ClusterError("cluster-exists", "Somebody has claimed the id.");
 const request = {
   clusterId: "demo",
   ownKey: undefined,
   keepOnFailure: false,
-  installer: () => ({}) as never,
+  machines: {
+    variant: "oss",
+    distribution: "debian-12",
+    counts: { master: 1, agent: 0, public_agent: 0 },
+    options: {},
+  },
+  installation: undefined,
   onAbandon: () => ({ [Symbol.dispose]: () => {} }),
-};
+} as const;
 
 /** Creates a cluster whose state is below this folder, up to the claim of its id. */
 async function create(state: string, remove: Backend<never>["remove"], stop = new AbortController()) {
@@ -44,8 +49,12 @@ async function create(state: string, remove: Backend<never>["remove"], stop = ne
     },
     describeRemains: () => undefined,
   } as unknown as Creation;
-  const limited = { ...request, plan: async () => creation, deadlineMs: systemClock.now() + 60_000 };
-  const failure = await failureOf(createCluster(backend as never, limited, runtime, stop.signal));
+  const limited = { ...request, deadlineMs: systemClock.now() + 60_000 };
+  const place = {
+    backend: { ...backend, plan: async () => creation } as unknown as Backend<unknown>,
+    install: undefined,
+  };
+  const failure = await failureOf(createCluster(limited, place, runtime, stop.signal));
   return { failure, steps, told, order };
 }
 

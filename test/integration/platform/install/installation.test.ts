@@ -1,19 +1,27 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { NodeRecord, Role } from "../../../src/model/cluster-record.ts";
-import type { InstallPlan } from "../../../src/platform/install-plan.ts";
-import { createInstaller } from "../../../src/platform/installer.ts";
-import { layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { bootstrapPort } from "../../../src/platform/install/serve.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
-import type { TemporaryFolder } from "../../../src/system/files/temporary-folder.ts";
-import { failureOf } from "../../support/failure-of.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
-import { added, exampleArtifact, exampleCluster, examplePlan } from "../../support/install-example.ts";
-import { machinesLack, startMachines } from "../../support/install-machine.ts";
-import type { FolderMachine, FolderMachines } from "../../support/install-machine.ts";
-import { until } from "../../support/until.ts";
+import type { NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { installOn } from "../../../../src/cluster/create.ts";
+import { standing } from "../../../../src/cluster/library/install-from-path.ts";
+import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
+import { openInstallation } from "../../../../src/platform/install/steps.ts";
+import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
+import { bootstrapPort } from "../../../../src/platform/install/serve.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import type { TemporaryFolder } from "../../../../src/system/files/temporary-folder.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import {
+  added,
+  exampleArtifact,
+  exampleCluster,
+  examplePlan,
+  exampleTraits,
+} from "../../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../../support/install-machine.ts";
+import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
+import { until } from "../../../support/until.ts";
 
 const state: { folder?: TemporaryFolder } = {};
 const { signal } = new AbortController();
@@ -39,9 +47,8 @@ async function install(
 ): Promise<void> {
   const plan = examplePlan(await artifactFile("oss"), { workspaceFolder: state.folder!.path, ...changes });
   const runtime = { connections: machines.connections, clock: systemClock, progress };
-  await using installer = createInstaller(plan, runtime, installSignal);
-  const preparing = Promise.all(machines.nodes.map(async (node) => installer.prepare(node)));
-  await Promise.all([preparing, installer.start(exampleCluster(machines.nodes, plan.variant))]);
+  const installation = openInstallation(plan, exampleTraits, runtime);
+  await installOn(standing(exampleCluster(machines.nodes, plan.variant)), installation, installSignal);
 }
 
 const hasInstalled = (machine: FolderMachine): Promise<void> =>
