@@ -212,7 +212,7 @@ export class Cluster implements AsyncDisposable {
     { cancelSignal = neverAborted() }: Cancellation = {},
   ): Promise<readonly MasterSync[]> {
     const { record, runtime } = this.#open;
-    const checkout = accepted(await readCheckout(resolve(checkoutDir)));
+    const checkout = accepted(await readCheckout(resolve(checkoutDir), cancelSignal));
     return await this.#connections.use(async (connections) =>
       syncCheckout(record, checkout, { connections, progress: runtime.progress }, cancelSignal),
     );

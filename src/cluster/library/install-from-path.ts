@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import { ClusterError } from "../../errors.ts";
@@ -15,6 +14,7 @@ import { saveFailureLogs } from "../logs/save-failure-logs.ts";
 import type { InstallationRequest } from "../plan-installation.ts";
 import { checkInstallation, planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
 export interface Installation {
@@ -82,8 +82,8 @@ async function readInstallation(
   const path = resolve(installation.buildArtifact);
   const [ipDetect, genconfFiles, copyToMaster] = await Promise.all([
     readScript(installation.ipDetectPath),
-    filesForGenconf(installation.genconfDir),
-    Promise.all((installation.copyToMaster ?? []).map(filesForMasters)),
+    filesForGenconf(installation.genconfDir, signal),
+    Promise.all((installation.copyToMaster ?? []).map(async (copy) => filesForMasters(copy, signal))),
   ]);
   const request: InstallationRequest = {
     artifact: { kind: "file", path, shown: path },
@@ -100,18 +100,18 @@ async function readInstallation(
 
 async function readScript(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
     throw new ClusterError("bad-usage", `ipDetectPath: cannot read the script ${path}.`, { cause: error });
   }
 }
 
-async function filesForGenconf(folder: string | undefined): Promise<readonly FileToCopy[]> {
-  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder))).files;
+async function filesForGenconf(folder: string | undefined, signal: AbortSignal): Promise<readonly FileToCopy[]> {
+  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder), signal)).files;
 }
 
-async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
-  if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
+async function filesForMasters({ source, target }: CopyToMaster, signal: AbortSignal): Promise<readonly FileToCopy[]> {
+  if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }, signal));
   throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, but ${target} is not.`);
 }
 

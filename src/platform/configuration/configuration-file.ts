@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
 import { errorCode } from "../../system/error-code.ts";
+import { readBytes } from "../../system/files/read-text.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -9,8 +9,8 @@ import type { Configuration } from "./configuration.ts";
  * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license. It
  * reads and writes YAML 1.1, like the artifacts, so that `yes` or `010` keep the meaning that their documentation gives them.
  */
-export async function readExtraConfiguration(path: string): Promise<Checked<Configuration>> {
-  const text = await readText(path);
+export async function readExtraConfiguration(path: string, signal: AbortSignal): Promise<Checked<Configuration>> {
+  const text = await readText(path, signal);
   return text.problems === undefined ? parseConfiguration(text.value, path) : text;
 }
 
@@ -33,23 +33,39 @@ export async function renderConfiguration(configuration: Configuration): Promise
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** Exported for the library, whose callers have text. `path` is the name that problems show. */
-export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
-  const { LineCounter, parseDocument } = await import("yaml");
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { version: "1.1", intAsBigInt: true, prettyErrors: false, lineCounter });
-  const faults = [...document.errors, ...document.warnings];
-  if (faults.length > 0)
-    return { problems: faults.map((fault) => `${path}${place(lineCounter.linePos(fault.pos[0]))}: ${fault.message}`) };
-  return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
-}
+/** A real configuration has a few kilobytes. The parser's time for some texts grows with the square of their length. */
+const mostBytes = 256 * 1024;
+const mostProblems = 20;
 
-function mapping(read: () => unknown, path: string): Checked<Configuration> {
+/** Exported for texts from elsewhere. `path` is the name that problems show. */
+export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
+  const { isScalar, LineCounter, parseDocument, visit } = await import("yaml");
+  if (text.length > mostBytes) return problem(`${path}: ${reasons["EFBIG"]}`);
+  const lineCounter = new LineCounter();
+  const repeated: { readonly pos: readonly [number, ...unknown[]]; readonly message: string }[] = [];
   try {
-    const value = read() ?? {};
-    if (isMapping(value)) return { value };
-    return problem(`${path}: the top level must be a mapping (key: value).`);
-  } catch {
+    // The parser's own search for repeated keys compares each key with all others.
+    const options = { version: "1.1", intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter } as const;
+    const document = parseDocument(text, options);
+    visit(document, {
+      Map: (_key, { items }) => {
+        const keys = items.map(({ key }) => key).filter(isScalar);
+        const seen = new Set<unknown>();
+        for (const { value, range } of keys) {
+          if (seen.has(value)) repeated.push({ pos: [range?.[0] ?? 0], message: "Map keys must be unique" });
+          seen.add(value);
+        }
+      },
+    });
+    const faults = [...document.errors, ...document.warnings, ...repeated].slice(0, mostProblems);
+    if (faults.length > 0) {
+      const where = ({ pos }: (typeof faults)[number]): string => place(lineCounter.linePos(pos[0]));
+      return { problems: faults.map((fault) => `${path}${where(fault)}: ${fault.message}`) };
+    }
+    const value: unknown = document.toJS({ reviver: (_key, found: unknown) => plain(found) }) ?? {};
+    return isMapping(value) ? { value } : problem(`${path}: the top level must be a mapping (key: value).`);
+  } catch (error) {
+    if (error instanceof RangeError) return problem(`${path}: it is nested too deeply.`);
     return problem(`${path}: cannot resolve its anchors and aliases.`);
   }
 }
@@ -60,10 +76,11 @@ const place = ({ line, col }: { readonly line: number; readonly col: number }): 
 const plain = (value: unknown): unknown =>
   typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 
-async function readText(path: string): Promise<Checked<string>> {
+async function readText(path: string, signal: AbortSignal): Promise<Checked<string>> {
   try {
-    return { value: new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path)) };
+    return { value: new TextDecoder("utf-8", { fatal: true }).decode(await readBytes(path, mostBytes, signal)) };
   } catch (error) {
+    signal.throwIfAborted();
     const code = errorCode(error);
     return problem(`${path}: ${reasons[code ?? ""] ?? `cannot be read (${code ?? "no code"}).`}`);
   }
@@ -74,5 +91,6 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: "the file does not exist.",
   EISDIR: "is a folder, not a file.",
   EACCES: "this user may not read it.",
+  EFBIG: `it is larger than ${mostBytes / 1024} KiB.`,
   ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text.",
 };

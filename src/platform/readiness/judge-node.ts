@@ -1,4 +1,5 @@
 import type { NodeReport } from "./node-report.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 export type NodeVerdict =
   | { readonly kind: "ready" }
@@ -53,7 +54,7 @@ function checkReason({ checkOutput, checkStatus }: NodeReport): string {
 
 function complaintIn(output: string): string | undefined {
   try {
-    const body = JSON.parse(output) as { checks?: Record<string, { output?: string; status?: number }> };
+    const body = parseJson(output) as { checks?: Record<string, { output?: string; status?: number }> };
     const [name, check] = Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
     return name === undefined ? undefined : `${name}: ${(check?.output ?? "").trim().slice(0, 200)}`;
   } catch {

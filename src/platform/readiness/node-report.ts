@@ -22,6 +22,7 @@ const word = /^[\w.@-]{0,100}$/;
 const installStatus = /^(running|exit \d{1,3})$/;
 const exitStatus = /^\d{1,3}$/;
 const longestLine = 2000;
+const mostLogLines = 100;
 
 /** Parses what `nodeScript` printed. It skips lines and values of any other form. */
 export function parseNodeReport(stdout: string): NodeReport {
@@ -44,7 +45,9 @@ export function parseNodeReport(stdout: string): NodeReport {
     checkStatus: checkStatus === undefined ? undefined : Number(checkStatus),
     checkOutput: all("check").join("\n"),
     isTlsEnabled: saysTls(all("config")[0] ?? ""),
-    log: all("log").map((line) => line.slice(0, longestLine)),
+    log: all("log")
+      .slice(-mostLogLines)
+      .map((line) => line.slice(0, longestLine)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import type { Checked } from "../checked.ts";
+import { type Checked, problem } from "../checked.ts";
 import { errorCode } from "../error-code.ts";
 
 /** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */
@@ -23,13 +23,26 @@ export interface ListingRules {
   readonly isSkipped: (name: string) => boolean;
 }
 
+/** Links between folders make the same files appear at many paths: 40 links can make a million million. */
+const mostEntries = 100_000;
+const mostProblems = 20;
+
 /**
  * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere. Each of these is a problem: a link that leads out
- * of the boundary, dangles or is circular, an unreadable file, and an entry that is neither a file nor a folder.
+ * of the boundary, dangles or is circular, an unreadable file, an entry that is neither a file nor a folder, and more than 100,000 entries. After 20
+ * problems it looks no further.
  */
-export async function listFiles(folder: string, rules: ListingRules): Promise<Checked<readonly ListedFile[]>> {
-  const listing: Listing = { root: folder, boundary: await realpath(rules.boundary), rules, files: [], problems: [] };
+export async function listFiles(
+  folder: string,
+  rules: ListingRules,
+  signal: AbortSignal,
+): Promise<Checked<readonly ListedFile[]>> {
+  const boundary = await realpath(rules.boundary);
+  const listing: Listing = { root: folder, boundary, rules, files: [], problems: [], entries: 0, signal };
   await tellingFailures(listing, folder, () => visitFolder(listing, "", []));
+  if (listing.entries > mostEntries) {
+    return problem(`${folder} has more than ${mostEntries} files and folders, counted once for each link to them.`);
+  }
   if (listing.problems.length > 0) return { problems: listing.problems };
   return { value: listing.files.toSorted((one, other) => (one.path < other.path ? -1 : 1)) };
 }
@@ -40,7 +53,12 @@ interface Listing {
   readonly rules: ListingRules;
   readonly files: ListedFile[];
   readonly problems: string[];
+  /** The number of entries visited so far. */
+  entries: number;
+  readonly signal: AbortSignal;
 }
+
+const isCutOff = ({ entries, problems }: Listing): boolean => entries > mostEntries || problems.length >= mostProblems;
 
 async function visitFolder(listing: Listing, path: string, above: readonly string[]): Promise<void> {
   const folder = join(listing.root, path);
@@ -50,6 +68,9 @@ async function visitFolder(listing: Listing, path: string, above: readonly strin
   const entries = await readdir(folder, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (listing.rules.isSkipped(entry.name)) continue;
+    listing.signal.throwIfAborted();
+    listing.entries += 1;
+    if (isCutOff(listing)) return;
     const place = path === "" ? entry.name : `${path}/${entry.name}`;
     await tellingFailures(listing, join(folder, entry.name), async () => {
       // Only a link leads elsewhere. Among thousands of files, most need no system call.

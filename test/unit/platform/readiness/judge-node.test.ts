@@ -107,7 +107,8 @@ test("3000 hostile checks and logs say nothing but what a check and a log say", 
     const { checkOutput, log, ...others } = parseNodeReport(`${head}${lines("check")}${lines("log")}`);
     const said = { layout: "cluster", status: "running", unit: "active", setup: {}, checkStatus: 7 };
     expect(others).toEqual({ ...said, isTlsEnabled: undefined });
-    expect([checkOutput.split("\n").length, log.length]).toEqual([text.split("\n").length, text.split("\n").length]);
+    const count = text.split("\n").length;
+    expect([checkOutput.split("\n").length, log.length]).toEqual([count, Math.min(count, 100)]);
   }
 });
 

@@ -6,6 +6,7 @@ import { listFiles } from "../../../../src/system/files/list-files.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
+const { signal } = new AbortController();
 /** A folder with these files and links, inside a boundary. */
 async function makeTree(files: readonly string[], links: Readonly<Record<string, string>> = {}) {
   const scratch = await scratchFolder();
@@ -13,7 +14,8 @@ async function makeTree(files: readonly string[], links: Readonly<Record<string,
   await mkdir(join(root, "inner"), { recursive: true });
   for (const path of files) await writeFile(join(root, path), path, { mode: 0o640 });
   for (const [path, target] of Object.entries(links)) await symlink(target, join(root, path));
-  const list = (isSkipped: (name: string) => boolean = () => false) => listFiles(root, { boundary: root, isSkipped });
+  const list = (isSkipped: (name: string) => boolean = () => false) =>
+    listFiles(root, { boundary: root, isSkipped }, signal);
   return { root, list, [Symbol.asyncDispose]: scratch[Symbol.asyncDispose] };
 }
 
