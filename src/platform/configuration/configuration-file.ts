@@ -39,33 +39,49 @@ const mostProblems = 20;
 
 /** Exported for texts from elsewhere. `path` is the name that problems show. */
 export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
-  const { isScalar, LineCounter, parseDocument, visit } = await import("yaml");
   if (text.length > mostBytes) return problem(`${path}: ${reasons["EFBIG"]}`);
-  const lineCounter = new LineCounter();
-  const repeated: { readonly pos: readonly [number, ...unknown[]]; readonly message: string }[] = [];
-  try {
-    // The parser's own search for repeated keys compares each key with all others.
-    const options = { version: "1.1", intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter } as const;
-    const document = parseDocument(text, options);
-    visit(document, {
-      Map: (_key, { items }) => {
-        const keys = items.map(({ key }) => key).filter(isScalar);
-        const seen = new Set<unknown>();
-        for (const { value, range } of keys) {
-          if (seen.has(value)) repeated.push({ pos: [range?.[0] ?? 0], message: "Map keys must be unique" });
-          seen.add(value);
-        }
-      },
-    });
-    const faults = [...document.errors, ...document.warnings, ...repeated].slice(0, mostProblems);
-    if (faults.length > 0) {
-      const where = ({ pos }: (typeof faults)[number]): string => place(lineCounter.linePos(pos[0]));
-      return { problems: faults.map((fault) => `${path}${where(fault)}: ${fault.message}`) };
+  const yaml = await import("yaml");
+  const lineCounter = new yaml.LineCounter();
+  // The parser's own search for repeated keys compares each key with all others.
+  const options = { version: "1.1", intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter } as const;
+  const document = yaml.parseDocument(text, options);
+  const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({ at: pos[0], message }));
+  const found = faults.length > 0 ? faults : repeatedKeys(yaml, document.contents);
+  if (found.length > 0) {
+    const shown = found.slice(0, mostProblems);
+    return { problems: shown.map(({ at, message }) => `${path}${place(lineCounter.linePos(at))}: ${message}`) };
+  }
+  return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
+}
+
+interface Fault {
+  readonly at: number;
+  readonly message: string;
+}
+
+function repeatedKeys({ isMap, isPair, isScalar, isSeq }: typeof import("yaml"), contents: unknown): readonly Fault[] {
+  const faults: Fault[] = [];
+  const pending = [contents];
+  for (const node of pending) {
+    if (isPair(node)) pending.push(node.key, node.value);
+    else if (isSeq(node) || isMap(node)) for (const item of node.items) pending.push(item);
+    if (!isMap(node)) continue;
+    const seen = new Set<unknown>();
+    for (const { key } of node.items) {
+      if (!isScalar(key)) continue;
+      if (seen.has(key.value)) faults.push({ at: key.range?.[0] ?? 0, message: "Map keys must be unique" });
+      seen.add(key.value);
     }
-    const value: unknown = document.toJS({ reviver: (_key, found: unknown) => plain(found) }) ?? {};
-    return isMapping(value) ? { value } : problem(`${path}: the top level must be a mapping (key: value).`);
-  } catch (error) {
-    if (error instanceof RangeError) return problem(`${path}: it is nested too deeply.`);
+  }
+  return faults;
+}
+
+function mapping(read: () => unknown, path: string): Checked<Configuration> {
+  try {
+    const value = read() ?? {};
+    if (isMapping(value)) return { value };
+    return problem(`${path}: the top level must be a mapping (key: value).`);
+  } catch {
     return problem(`${path}: cannot resolve its anchors and aliases.`);
   }
 }

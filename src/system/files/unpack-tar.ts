@@ -70,7 +70,7 @@ function place({ kinds }: Tree, entry: TarEntry): string {
 }
 
 /** The limits of Linux: https://man7.org/linux/man-pages/man7/path_resolution.7.html */
-const longestPath = 4096;
+const longestPathBytes = 4095;
 const longestNameBytes = 255;
 /** A real folder has far fewer levels. Programs that visit a deeper one may fail, even the one that removes it. */
 const mostLevels = 200;
@@ -83,7 +83,7 @@ function isPlainPath(path: string): boolean {
 
 /** Whether each name in the path is short enough for a disk, and the path is one printable line. */
 const isShortLine = (path: string): boolean =>
-  path.length <= longestPath &&
+  Buffer.byteLength(path) <= longestPathBytes &&
   printableLine(path) === path &&
   path.split("/").every((name) => Buffer.byteLength(name) <= longestNameBytes);
 
