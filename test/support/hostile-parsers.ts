@@ -34,7 +34,7 @@ import { parseSecrets } from "../../src/platform/cluster-secrets.ts";
 import { parseConfiguration } from "../../src/platform/configuration/configuration-file.ts";
 import { layouts } from "../../src/platform/layouts/find-layout.ts";
 import { parseLogs } from "../../src/platform/node-logs.ts";
-import { reasonOf } from "../../src/platform/phases/phase.ts";
+import { reasonOf } from "../../src/platform/install/phase.ts";
 import { parseSuperuserAnswers } from "../../src/platform/readiness/ask-on-master.ts";
 import { judgeNode } from "../../src/platform/readiness/judge-node.ts";
 import { parseNodeReport } from "../../src/platform/readiness/node-report.ts";
@@ -51,41 +51,11 @@ import { maskUrl } from "../../src/system/mask-url.ts";
 import { Masker } from "../../src/system/masker.ts";
 import { parseJson } from "../../src/system/parse-json.ts";
 import { maskedPrintable } from "../../src/system/printable.ts";
+import { anyTexts, filled, jsonTexts, size, yamlTexts } from "./costly-texts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { paxRecord, rawArchive, type RawEntry } from "./tar-blocks.ts";
 
-const size = 10_000_000;
 const { signal } = new AbortController();
-const filled = (piece: string): string => piece.repeat(Math.ceil(size / piece.length));
-/** `piece` gets the number of each line; the lines together have 10 MB. */
-const lines = (piece: (index: number) => string): string =>
-  Array.from({ length: Math.floor(size / (piece(0).length + 1)) }, (_, index) => piece(index)).join("\n");
-
-/** For texts of any form. */
-const anyTexts: readonly string[] = [
-  ...[".", " ", "\n", "{", "[", "a", '"', "1.", " \n", "\u001b[", "//", "é\u0301"].map(filled),
-  lines((index) => `secret-that-begins-alike-${index}`),
-];
-const jsonTexts: readonly string[] = [
-  ...["[", '{"a":', '"', "1", '{"a":1},'].map(filled),
-  `[${filled("1,")}1]`,
-  `{${lines((index) => `"k${index}":1,`)}"a":1}`,
-];
-const yamlTexts: readonly string[] = [
-  ...["[", "{a: ", "- ", "? ", "a:\n", "*a ", "%a\n", "---\n", "1:", "]\n", "!a "].map(filled),
-  ...["[", "- ", "1:", "]\n", "&a ", "*a ", "%a\n"].map((piece) => filled(piece).slice(0, 200_000)),
-  `${"[".repeat(50_000)}${"]".repeat(50_000)}`,
-  Array.from({ length: 30_000 }, (_, index) => `k${index}: 1`).join("\n"),
-  Array.from({ length: 5_000 }, (_, index) => `- &a${index} x\n- *a${index}`).join("\n"),
-  bombOf((name) => `[*${name}, *${name}, *${name}]`),
-  bombOf((name) => `{<<: [*${name}, *${name}, *${name}]}`),
-];
-
-function bombOf(level: (name: string) => string): string {
-  const levels = Array.from({ length: 60 }, (_, index) => `a${index + 1}: &a${index + 1} ${level(`a${index}`)}`);
-  return ["a0: &a0 {k: v}", ...levels].join("\n");
-}
-
 const each = async (texts: readonly string[], parse: (text: string) => unknown): Promise<void> => {
   for (const text of texts) {
     try {

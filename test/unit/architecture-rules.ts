@@ -85,11 +85,21 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     ],
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
+    [
+      path.startsWith("src/") && !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) && isUnbounded(text),
+      "reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
+    ],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
     [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
+
+/** Texts from outside have a limit. Whatever reads one in one piece, or parses JSON of any depth, has none. */
+const isUnbounded = (text: string): boolean =>
+  /(?<!\w)readFile\([^()]*(?:\([^()]*\)[^()]*)*,\s*"utf8"\)|(?<!\w)JSON\.parse\(|\bresponse\.(?:text|json)\(\)/.test(
+    withoutComments(text),
+  );
 
 function isBarrel(path: string, code: string): boolean {
   if (basename(path) === "index.ts" || /^export \*/m.test(code)) return true;

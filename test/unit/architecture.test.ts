@@ -20,6 +20,10 @@ test.each([
   ["src/ssh/pool.ts: process or console outside the files that may use them", "const a = process.env;"],
   ["src/cli/help.ts: process or console outside the files that may use them", "console.log(1);"],
   ["src/ssh/pool.ts: an AbortSignal that may be left out", "function a(signal?: AbortSignal) {}"],
+  [
+    "src/ssh/pool.ts: reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
+    "const a = JSON.parse(b);",
+  ],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],

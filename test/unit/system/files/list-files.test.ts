@@ -62,3 +62,29 @@ test("a bug of the caller is no problem of a file", async () => {
   };
   expect(await failureOf(tree.list(bug))).toBeInstanceOf(TypeError);
 });
+
+test("a folder with more paths than anybody can follow is a problem", async () => {
+  await using tree = await makeTree([]);
+  for (let level = 0; level < 30; level += 1) {
+    await mkdir(join(tree.root, `f${level}`));
+    for (const name of ["a", "b"]) await symlink(`../f${level + 1}`, join(tree.root, `f${level}`, name));
+  }
+  await mkdir(join(tree.root, "f30"));
+  const { problems } = await tree.list();
+  expect(problems).toEqual([
+    `${tree.root} has more than 100000 files and folders, counted once for each link to them.`,
+  ]);
+});
+
+test("of many problems the first ones are listed, and an abort ends the listing", async () => {
+  const names = Array.from({ length: 50 }, (_, index) => `link${index}`);
+  await using tree = await makeTree(["b"], Object.fromEntries(names.map((name) => [name, "nowhere"])));
+  expect((await tree.list()).problems).toHaveLength(20);
+  const controller = new AbortController();
+  const isSkipped = (): boolean => {
+    controller.abort(new Error("interrupted"));
+    return false;
+  };
+  const failure = await failureOf(listFiles(tree.root, { boundary: tree.root, isSkipped }, controller.signal));
+  expect(failure.message).toBe("interrupted");
+});
