@@ -18,12 +18,12 @@ export class TooLong extends Error {
 /** Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error, or the signal's reason. */
 export async function readBytes(path: string, mostBytes: number, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted();
-  const file = await orAborted(open(path), signal);
+  const opening = open(path);
   try {
-    return await readAtMost(file, mostBytes, signal);
+    return await readAtMost(await orAborted(opening, signal), mostBytes, signal);
   } finally {
-    // Without waiting: nobody knows when a pipe that has been given up will answer the last read.
-    file.close().catch(() => {});
+    // Without waiting: nobody knows when a pipe that has been given up is opened, or answers the last read.
+    opening.then((file) => file.close()).catch(() => {});
   }
 }
 
