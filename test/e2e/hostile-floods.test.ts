@@ -61,8 +61,8 @@ test("Ctrl-C while a folder with 90,000 links is fetched leaves nothing", async 
 }, 200_000);
 
 test.each([
-  ["ends", `head -c 600000 /dev/zero | tr '\\0' .; exit 1`],
-  ["is interrupted", `head -c 600000 /dev/zero | tr '\\0' .; sleep 1000`],
+  ["ends", `head -c 600000 /dev/zero | tr '\\0' .; echo x; exit 1`],
+  ["is interrupted", `head -c 600000 /dev/zero | tr '\\0' .; echo x; sleep 1000`],
 ])(
   "a create whose artifact prints 600,000 dots as its version %s, and leaves no machine",
   async (how, lines) => {

@@ -8,6 +8,7 @@ const lines = (piece: (index: number) => string): string =>
 /** For texts of any form. */
 export const anyTexts: readonly string[] = [
   ...[".", " ", "\n", "{", "[", "a", '"', "1.", " \n", "\u001b[", "//", "é\u0301"].map(filled),
+  ...[".", " "].map((piece) => `${filled(piece)}x`),
   lines((index) => `secret-that-begins-alike-${index}`),
 ];
 export const jsonTexts: readonly string[] = [

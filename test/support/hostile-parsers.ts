@@ -46,7 +46,6 @@ import { parseKey } from "../../src/ssh/keys.ts";
 import { parseKnownHosts } from "../../src/ssh/known-hosts.ts";
 import { ArchiveProblem } from "../../src/system/files/archive-problem.ts";
 import { unpackTar } from "../../src/system/files/unpack-tar.ts";
-import { lastLine } from "../../src/system/last-line.ts";
 import { maskUrl } from "../../src/system/mask-url.ts";
 import { Masker } from "../../src/system/masker.ts";
 import { parseJson } from "../../src/system/parse-json.ts";
@@ -184,14 +183,13 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
   "failed version": () => each([...anyTexts, filled("now: \n"), filled("a.")], (text) => reasonOf(ended(text))),
   release: () => each([...anyTexts, `1${filled(".1")}`], releaseNumbers),
   "check report": () =>
-    each([...anyTexts, ...jsonTexts], (text) => {
+    each([...anyTexts, ...jsonTexts.slice(-2)], (text) => {
       const check = text.split("\n").map((line) => `check=${line}\n`);
       judgeNode(parseNodeReport(`layout=cluster\nstatus=exit 0\ncheck.status=1\n${check.join("")}`));
       judgeNode(parseNodeReport(`${text}\nconfig=${text}`));
     }),
   logs: () => each(anyTexts, (text) => parseLogs(`${text}\n${frame("install.log", text)}`)),
   "text for people": () => each(anyTexts, (text) => maskedPrintable(text, (given) => new Masker().text(given))),
-  "last line": () => each(anyTexts, lastLine),
   URL: () => each([...anyTexts, filled("?"), filled("https://")], maskUrl),
   "superuser's answers": () =>
     each(anyTexts, (text) => [parseSuperuserAnswers(text), parseSuperuserAnswers(`login 200\nagents 200\n${text}`)]),
