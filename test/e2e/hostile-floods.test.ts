@@ -69,7 +69,7 @@ test.each([
     const path = join(cloud().folder, "dots.sh");
     await Bun.write(path, `#!/bin/bash\n# variant: enterprise\n${lines}\n`);
     const before = await cloud().machines();
-    const running = cloud().start([...createWords, "-c", "dots", path]);
+    const running = cloud().start([...createWords, "-c", "dots", path], { limitMs: 100_000 });
     if (how === "is interrupted") {
       await running.said("Check version …");
       running.interrupt("SIGINT");
@@ -141,12 +141,14 @@ async function deepCheckout(levels: number): Promise<string> {
 }
 
 // The last test: afterwards no command can read this cluster's secrets.
-test("Ctrl-C ends a wait whose first master sends 20,000 secrets that begin alike", async () => {
+test("a wait whose first master sends 20,000 secrets that begin alike ends, and Ctrl-C ends it", async () => {
   const words = "seq -f secret-%06.0f 20000 >/secrets; rm /usr/bin/head";
   await onMaster(`${words}; printf '#!/bin/sh\\nexec cat /secrets\\n' >/usr/bin/head; chmod 755 /usr/bin/head`);
-  const running = cloud().start(["wait", "-vv", "--timeout", "30m"]);
+  const limited = await cloud().run(["wait", "--timeout", "3s"], { limitMs: 60_000 });
+  expect(limited.signal, limited.stderr).toBeUndefined();
+  const running = cloud().start(["wait", "-vv", "--timeout", "30m"], { limitMs: 60_000 });
   await running.said("e2e-secrets");
   running.interrupt("SIGINT");
   const ended = await running.ended;
   expect(ended.signal, ended.stderr).toBe("SIGINT");
-}, 120_000);
+}, 180_000);

@@ -1,3 +1,4 @@
+import type * as Yaml from "yaml";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
 import { errorCode } from "../../system/error-code.ts";
@@ -59,7 +60,10 @@ interface Fault {
   readonly message: string;
 }
 
-function repeatedKeys({ isMap, isPair, isScalar, isSeq }: typeof import("yaml"), contents: unknown): readonly Fault[] {
+function repeatedKeys(
+  { isMap, isPair, isScalar, isSeq }: Pick<typeof Yaml, "isMap" | "isPair" | "isScalar" | "isSeq">,
+  contents: unknown,
+): readonly Fault[] {
   const faults: Fault[] = [];
   const pending = [contents];
   for (const node of pending) {
