@@ -1,7 +1,7 @@
 import { mkdir, open, symlink } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { quoted } from "../../errors.ts";
-import { printableLine } from "../printable.ts";
+import { isPlainLine } from "../printable.ts";
 import { type ArchiveLimits, ArchiveProblem } from "./archive-problem.ts";
 import { linkThatLeadsOut } from "./leads-out.ts";
 import { readTar, type TarEntry } from "./read-tar.ts";
@@ -84,7 +84,7 @@ function isPlainPath(path: string): boolean {
 /** Whether each name in the path is short enough for a disk, and the path is one printable line. */
 const isShortLine = (path: string): boolean =>
   Buffer.byteLength(path) <= longestPathBytes &&
-  printableLine(path) === path &&
+  isPlainLine(path) &&
   path.split("/").every((name) => Buffer.byteLength(name) <= longestNameBytes);
 
 function checkedTarget(path: string, target: string): string {

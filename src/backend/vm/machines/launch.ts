@@ -101,7 +101,7 @@ async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEn
   const { folder, qemuLog } = machine.files;
   const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
   if (end.status === 0) return end;
-  return { ...end, stderr: `${end.stderr}${await readOwnText(qemuLog).catch(() => "")}` };
+  return { ...end, stderr: end.stderr.concat(await readOwnText(qemuLog).catch(() => "")) };
 }
 
 async function prepareFiles(

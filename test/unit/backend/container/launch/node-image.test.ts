@@ -68,7 +68,7 @@ test.each([
   expect(steps).toEqual([`${title} nodes:1: done`]);
   expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
   expect(commands[0]?.stdin?.toString()).toBe(stdin);
-  expect(updates).toEqual([`Step 1/2 : ${"x".repeat(49)}`, "---> 0123"]);
+  expect(updates).toEqual([`Step 1/2 : ${"x".repeat(48)}…`, "---> 0123"]);
   expect(details[2]).toBe("-vvv: Step 2/2\n ---> 0123");
 });
 
