@@ -93,6 +93,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
       path.startsWith("src/") && !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) && isUnbounded(text),
       "reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
     ],
+    [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
     [
       path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
@@ -108,6 +109,12 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
 const isUnbounded = (text: string): boolean =>
   /(?<!\w)readFile\([^()]*(?:\([^()]*\)[^()]*)*,\s*"utf8"\)|(?<!\w)JSON\.parse\(|\bresponse\.(?:text|json)\(\)/.test(
     withoutComments(text),
+  );
+
+/** A program that is started without `env` inherits everything, credentials included. */
+const startsWithOurEnvironment = (code: string): boolean =>
+  [...code.matchAll(/\b(?:spawn|spawnSync|promisify\(execFile\))\([\s\S]*?\);/g)].some(
+    ([call]) => !/\benv\b/.test(call),
   );
 
 function isBarrel(path: string, code: string): boolean {

@@ -28,6 +28,7 @@ test.each([
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`It failed: ${end.stderr.trim()}.`);"],
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`${first(result.stdout)}`);"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
+  ["src/ssh/pool.ts: starts a program without choosing its environment", 'spawn("ssh", [host], { stdio: "ignore" });'],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],

@@ -53,7 +53,7 @@ export async function obtainNodeImage(
     output.push(chunk);
     const [line] = outsideLines(chunk, 1, 60);
     if (line !== undefined) step.update(line);
-    progress.detail(3, chunk.trimEnd());
+    for (const text of chunk.trimEnd().split("\n")) progress.detail(3, `${engine.kind.name}: ${text}`);
   };
   // Without --force-rm, Docker's classic builder keeps the container of the step that failed.
   const request = isBuilt
