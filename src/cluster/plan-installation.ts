@@ -28,7 +28,7 @@ export async function planInstallation(
   hideSecrets(request, runtime);
   const [head, configuration] = await Promise.all([
     readArtifactHead(artifact, { clock: runtime.clock, limitMs: headLimitMs }, signal),
-    withLicense(request, runtime),
+    withLicense(request, runtime, signal),
     checkSum(request, signal),
   ]);
   assertVariant(head.variant, variant, artifact.shown);
@@ -55,11 +55,12 @@ function hideSecrets({ artifact, configuration }: InstallationRequest, { progres
 async function withLicense(
   { variant, configuration }: InstallationRequest,
   { environment, progress }: Runtime,
+  signal: AbortSignal,
 ): Promise<InstallPlan["configuration"]> {
   if (configuration.kind === "complete") return configuration;
   const { licenseFile, ...added } = configuration;
   const sources = { variant, extraConfiguration: added.values, optionPath: licenseFile, environment };
-  const license = accepted(await resolveLicense(sources));
+  const license = accepted(await resolveLicense(sources, signal));
   if (license !== undefined) progress.hide(license.contents);
   return { ...added, licenseKey: license?.contents };
 }
@@ -81,6 +82,7 @@ interface GivenInstallation {
 export async function installationProblems(
   given: GivenInstallation,
   environment: Environment,
+  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { variant, extraConfig, licenseKey, securityMode } = given;
   const sources = {
@@ -89,7 +91,7 @@ export async function installationProblems(
     optionPath: licenseKey,
     environment,
   };
-  const license = await resolveLicense(sources);
+  const license = await resolveLicense(sources, signal);
   return [
     ...(variant === "oss" && securityMode !== undefined
       ? ["`securityMode`: only the enterprise variant has security modes"]

@@ -1,4 +1,4 @@
-import { access, constants, readFile } from "node:fs/promises";
+import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
@@ -28,6 +28,7 @@ import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import { sshConfig } from "./connections/cluster-key.ts";
 import { syncCheckout } from "./sync-checkout.ts";
+import { readOwnText } from "../system/files/read-text.ts";
 
 export interface RunRequest {
   /** A single word is a shell line; several words are run exactly as they are. */
@@ -87,7 +88,7 @@ async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfigurat
   const path = creationFiles(cluster.directory).sshConfig;
   try {
     // Writing it means waiting for the disk.
-    if ((await readFile(path, "utf8").catch(() => "")) !== text) await writePrivateFile(path, text);
+    if ((await readOwnText(path).catch(() => "")) !== text) await writePrivateFile(path, text);
     else await access(cluster.directory, constants.W_OK);
     return { path, text, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
   } catch (error) {

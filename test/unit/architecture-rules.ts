@@ -99,6 +99,10 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     ],
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
+    [
+      path.startsWith("src/") && !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) && isUnbounded(text),
+      "reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
+    ],
     [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
     [
@@ -110,6 +114,12 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
+
+/** Texts from outside have a limit. Whatever reads one in one piece, or parses JSON of any depth, has none. */
+const isUnbounded = (text: string): boolean =>
+  /(?<!\w)readFile\([^()]*(?:\([^()]*\)[^()]*)*,\s*"utf8"\)|(?<!\w)JSON\.parse\(|\bresponse\.(?:text|json)\(\)/.test(
+    withoutComments(text),
+  );
 
 /** A program that is started without `env` inherits everything, credentials included. */
 const startsWithOurEnvironment = (code: string): boolean =>

@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Counts, nodeReference, type Role, type Variant, type WebScheme } from "../../model/cluster-record.ts";
 import {
@@ -20,6 +20,8 @@ import { clusterExists } from "../cluster-exists.ts";
 import type { ForeignResource } from "../foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-files.ts";
 import { type Accelerator, accelerators } from "./vm-options.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 const schemaVersion = 1;
 
@@ -76,7 +78,7 @@ const factsPath = (directory: string): string => join(directory, "cluster.json")
 /** Throws, and writes nothing, if no command could read the facts back. */
 export async function writeClusterFacts(directory: string, facts: Omit<ClusterFacts, "schemaVersion">): Promise<void> {
   const text = JSON.stringify({ schemaVersion, ...facts }, undefined, 2);
-  if (parseClusterFacts(JSON.parse(text), directory) === undefined) {
+  if (parseClusterFacts(parseJson(text), directory) === undefined) {
     throw new TypeError(`No command could read this creation: ${text}`);
   }
   await writePrivateFile(factsPath(directory), `${text}\n`);
@@ -145,7 +147,7 @@ async function hasMachines(directory: string): Promise<boolean> {
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   try {
     if (!(await isOwnFolder(directory))) return undefined;
-    const facts = parseClusterFacts(JSON.parse(await readFile(factsPath(directory), "utf8")), directory);
+    const facts = parseClusterFacts(parseJson(await readOwnText(factsPath(directory))), directory);
     return facts === undefined ? undefined : { directory, facts };
   } catch {
     return undefined;

@@ -6,6 +6,12 @@ export interface Invocation {
   readonly environment: Environment;
 }
 
+/**
+ * The signal for reading the command line's files. Nothing aborts it: until all options are read, there is nothing to clean up, so nobody listens for
+ * interrupts, and one ends the program at once.
+ */
+export const whileOptionsAreRead = (): AbortSignal => new AbortController().signal;
+
 /** Thrown by a value type if the text is not usable. The message continues after "--flag: ", such as `"x" is no whole number`. */
 export class BadValue extends Error {
   override readonly name = "BadValue";

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import {
   type ClusterRecord,
   type ClusterState,
@@ -21,13 +21,15 @@ import {
 import { creationFiles, creationOfDirectory, presentCreations } from "../../system/files/creation-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { isMapping } from "../../system/is-mapping.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 /** Keeps a record in the cluster's folder, if this machine has that folder and may write to it. */
 export async function keepLastRecord(cluster: ClusterRecord): Promise<void> {
   const path = creationFiles(cluster.directory).lastRecord;
   const text = `${JSON.stringify({ schemaVersion: 1, cluster }, undefined, 2)}\n`;
   try {
-    if ((await readFile(path, "utf8").catch(() => "")) !== text) await writePrivateFile(path, text);
+    if ((await readOwnText(path).catch(() => "")) !== text) await writePrivateFile(path, text);
   } catch {
     // Without it, the next command waits for the backend's answer.
   }
@@ -51,7 +53,7 @@ async function readLastRecord(directory: string): Promise<ClusterRecord | undefi
   const { lastRecord } = creationFiles(directory);
   try {
     if (((await stat(lastRecord)).mode & 0o022) !== 0) return undefined;
-    return parseLastRecord(JSON.parse(await readFile(lastRecord, "utf8")), directory);
+    return parseLastRecord(parseJson(await readOwnText(lastRecord)), directory);
   } catch {
     return undefined;
   }

@@ -1,5 +1,4 @@
 import type { Creation } from "../../backend/contract.ts";
-import { readFile } from "node:fs/promises";
 import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError } from "../../errors.ts";
 import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
@@ -8,6 +7,7 @@ import { systemHostKeyLocation } from "../../ssh/host-key-location.ts";
 import { createKnownHosts } from "../../ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 export interface FirstLogins {
   /** The creation's folder on this machine. */
@@ -30,7 +30,7 @@ export async function firstLogin(
 ): Promise<(node: NodeRecord, signal: AbortSignal) => Promise<void>> {
   const { connections, creation } = logins;
   const files = creationFiles(logins.directory);
-  const privateKey = await readFile(files.privateKey, "utf8");
+  const privateKey = await readOwnText(files.privateKey);
   const knownHosts = createKnownHosts(files.knownHosts);
   const { clock, progress } = runtime;
   return async (node, signal) => {

@@ -53,7 +53,7 @@ async function receive(
     sudo: true,
     receive: async (stdout: AsyncIterable<Uint8Array>) => {
       try {
-        outcome.unpacked = await unpackTar(fed(stdout, limit.feed), draft, limits);
+        outcome.unpacked = await unpackTar(fed(stdout, limit.feed), draft, limits, limit.signal);
       } catch (error) {
         // The command itself may say why it has sent no more.
         if (!(error instanceof IncompleteArchive)) throw error;

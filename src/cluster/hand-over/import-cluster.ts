@@ -1,5 +1,4 @@
 import type { Backend } from "../../backend/contract.ts";
-import { readFile } from "node:fs/promises";
 import { ClusterError, hasErrorId } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { openConnection } from "../../ssh/connection/open-connection.ts";
@@ -12,6 +11,7 @@ import { mapConcurrently } from "../../system/map-concurrently.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { usedHereOnly } from "./export-cluster.ts";
 import type { HandOver } from "./hand-over-file.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /**
  * Puts a cluster's keys in place on this machine, after a login with them. Writes nothing if anything is wrong: throws `cluster-not-found`,
@@ -79,7 +79,7 @@ async function findHandedOver(
 
 async function readIfPresent(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
     throw error;

@@ -206,7 +206,7 @@ export class Cluster implements AsyncDisposable {
     const signal = readCancellation(options);
     const { record, runtime } = this.#open;
     readArguments({ checkoutDir }, { checkoutDir: required(textCheck) });
-    const checkout = accepted(await readCheckout(resolve(checkoutDir)));
+    const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
     const { progress } = runtime;
     const sync = async () =>
       this.#connections.use(async (connections) => syncCheckout(record, checkout, { connections, progress }, signal));

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
@@ -33,6 +32,7 @@ import { installOn, type Machines } from "../create.ts";
 import type { InstallationRequest } from "../create/create-request.ts";
 import { planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
 export interface Installation {
@@ -94,7 +94,7 @@ export async function installFromPath(
   signal: AbortSignal,
 ): Promise<void> {
   // Everything that can be checked here is checked before anything touches a node.
-  const [request, ipDetect] = await Promise.all([requestFrom(cluster, given), readScript(given.ipDetectPath)]);
+  const [request, ipDetect] = await Promise.all([requestFrom(cluster, given, signal), readScript(given.ipDetectPath)]);
   const { backend, record, runtime } = cluster;
   const plan = await planInstallation(request, runtime, signal);
   const traits: NodeTraits = { ...backend.nodes, ipDetect };
@@ -120,11 +120,15 @@ export const standing = (cluster: ClusterRecord): Machines => ({
   untilComplete: async () => cluster,
 });
 
-async function requestFrom({ record }: OpenCluster, given: Installation): Promise<InstallationRequest> {
+async function requestFrom(
+  { record }: OpenCluster,
+  given: Installation,
+  signal: AbortSignal,
+): Promise<InstallationRequest> {
   const path = resolve(given.buildArtifact);
   const [genconfFiles, copyToMaster] = await Promise.all([
-    filesForGenconf(given.genconfDir),
-    Promise.all((given.copyToMaster ?? []).map(filesForMasters)),
+    filesForGenconf(given.genconfDir, signal),
+    Promise.all((given.copyToMaster ?? []).map(async (copy) => filesForMasters(copy, signal))),
   ]);
   return {
     artifact: { kind: "file", path, shown: path },
@@ -140,18 +144,18 @@ async function requestFrom({ record }: OpenCluster, given: Installation): Promis
 
 async function readScript(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
     throw new ClusterError("bad-usage", `\`ipDetectPath\`: cannot read the script ${path}.`, { cause: error });
   }
 }
 
-async function filesForGenconf(folder: string | undefined): Promise<readonly FileToCopy[]> {
-  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder))).files;
+async function filesForGenconf(folder: string | undefined, signal: AbortSignal): Promise<readonly FileToCopy[]> {
+  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder), signal)).files;
 }
 
-const filesForMasters = async ({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> =>
-  accepted(await listCopyToMaster({ source: resolve(source), target }));
+const filesForMasters = async ({ source, target }: CopyToMaster, signal: AbortSignal): Promise<readonly FileToCopy[]> =>
+  accepted(await listCopyToMaster({ source: resolve(source), target }, signal));
 
 /** Saves logs that explain a failure in the cluster's folder, because the machines may be gone the next moment. */
 export async function keepFailureLogs(

@@ -3,6 +3,7 @@ import { ClusterError } from "../../errors.ts";
 import { outsideLine } from "../../system/printable.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 /** An artifact's description of itself. */
 export interface ArtifactVersion {
@@ -42,7 +43,7 @@ export function licenseNeeded(version: string): boolean {
 }
 
 function versionIn(text: string): ArtifactVersion | undefined {
-  const found = parsedJson(text);
+  const found = parseJson(text);
   const version = isMapping(found) ? outsideLine(found["version"]) : "";
   if (!isMapping(found) || version === "" || !("variant" in found)) return undefined;
   const variant = artifactVariant(found["variant"]);
@@ -53,14 +54,6 @@ function versionIn(text: string): ArtifactVersion | undefined {
     );
   }
   return { variant, version };
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const excerpt = (text: string): string => JSON.stringify(outsideLine(text, 200));

@@ -28,18 +28,25 @@ export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
 }
 
 /** Lists the files of one `--copy-to-master`: a single file, or all files of a folder, whose contents go into the target folder. */
-export async function listCopyToMaster({ source, target }: CopyToMaster): Promise<Checked<readonly FileToCopy[]>> {
+export async function listCopyToMaster(
+  { source, target }: CopyToMaster,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
   const information = await stat(source).catch(() => undefined);
   if (information === undefined) return problem(`${source} does not exist`);
-  if (information.isDirectory()) return listFolder(source, target);
+  if (information.isDirectory()) return listFolder(source, target, signal);
   if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
   if (!(await isAccessible(source, constants.R_OK))) return problem(`this user may not read ${source}`);
   const place = target.endsWith("/") ? target + posix.basename(source) : target;
   return { value: [{ source, target: place, mode: information.mode & 0o777, sizeBytes: information.size }] };
 }
 
-async function listFolder(source: string, target: string): Promise<Checked<readonly FileToCopy[]>> {
-  const listed = await listFiles(source, { boundary: source, isSkipped: () => false });
+async function listFolder(
+  source: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
+  const listed = await listFiles(source, { boundary: source, isSkipped: () => false }, signal);
   if (listed.problems !== undefined) return listed;
   return {
     value: listed.value.map(({ source: file, path, mode, sizeBytes }) => ({

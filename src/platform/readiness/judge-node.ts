@@ -1,5 +1,6 @@
 import { outsideLine } from "../../system/printable.ts";
 import type { NodeReport } from "./node-report.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 export type NodeVerdict =
   | { readonly kind: "ready" }
@@ -56,7 +57,7 @@ function checkReason({ checkOutput, checkStatus }: NodeReport): string {
 
 function complaintIn(output: string): string | undefined {
   try {
-    const body = JSON.parse(output) as { checks?: Record<string, { output?: string; status?: number }> };
+    const body = parseJson(output) as { checks?: Record<string, { output?: string; status?: number }> };
     const [name, check] = Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
     if (name === undefined) return undefined;
     return `${outsideLine(name, longestName)}: ${outsideLine(check?.output, longestReason)}`;

@@ -10,6 +10,7 @@ import { askOnMaster } from "./ask-on-master.ts";
 import type { SuperuserAnswers, SuperuserQuestion } from "./ask-on-master.ts";
 import { askWeb } from "./ask-web.ts";
 import type { WebAccess, WebAnswer } from "./ask-web.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 export interface Superuser {
   readonly username: string;
@@ -132,7 +133,7 @@ async function checkAsSuperuser(
 function agentWaits(master: NodeRecord, { layout, agentCount }: MastersCheck, answer: WebAnswer): readonly Wait[] {
   if (answer.problem !== undefined || answer.status !== 200)
     return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
-  const count = layout.agentsRegistered.count(parsed(answer.body));
+  const count = layout.agentsRegistered.count(parseJson(answer.body));
   return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
 }
 
@@ -186,7 +187,7 @@ async function askOverTls(
   const json = { "content-type": "application/json" };
   const posted = { method: "POST", path: layout.loginPath, headers: json, body: loginBody } as const;
   const login = await askWeb(master, access, posted, signal);
-  const token = login.status === 200 ? tokenIn(parsed(login.body)) : undefined;
+  const token = login.status === 200 ? tokenIn(parseJson(login.body)) : undefined;
   if (token === undefined) return { login, agents: undefined };
   const headers = { authorization: `token=${token}` };
   const question = { method: "GET", path: layout.agentsRegistered.path, headers } as const;
@@ -197,11 +198,3 @@ const tokenIn = (body: unknown): string | undefined =>
   typeof body === "object" && body !== null && "token" in body && typeof body.token === "string"
     ? body.token
     : undefined;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

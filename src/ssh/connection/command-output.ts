@@ -148,9 +148,13 @@ function lineSplitter(onLine: (line: string) => void): TextSink {
   };
   return {
     add: (text) => {
-      const lines = (state.rest + text).split("\n");
-      state.rest = lines.pop() ?? "";
-      for (const line of lines) onLine(line);
+      // Only the new text is searched, because it may arrive in very small pieces.
+      const [first = "", ...others] = text.split("\n");
+      state.rest += first;
+      for (const next of others) {
+        onLine(state.rest);
+        state.rest = next;
+      }
       if (state.rest.length > longestLine) flush();
     },
     end: flush,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { rmSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/runtime.ts";
@@ -12,6 +12,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import { findRights } from "../launch/system-flags.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 const target = "/cluster-e2e-mount";
 const enforceFile = "/sys/fs/selinux/enforce";
@@ -30,7 +31,7 @@ export function volumeChecks(
     checkOfEngine("selinux", facts, async () => {
       if ((await facts.reach().catch(() => undefined)) !== "direct")
         return skip("Not checked: nodes do not run on this machine.");
-      return judgeSelinux(await readFile(enforceFile, "utf8").catch(() => undefined));
+      return judgeSelinux(await readOwnText(enforceFile).catch(() => undefined));
     }),
   ];
 }

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
@@ -10,6 +9,8 @@ import { rootless } from "./engine-facts.ts";
 import { isPresent } from "./engine-errors.ts";
 import { type EngineKind, type EngineName, engineNames } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
 const probeLimitMs = 15_000;
@@ -57,18 +58,14 @@ async function chosenBy(name: EngineName, environment: Environment): Promise<str
   const variable = choosingVariables[name].find((candidate) => (environment[candidate] ?? "") !== "");
   if (variable !== undefined || name === "podman") return variable;
   const folder = environment["DOCKER_CONFIG"] ?? join(homeFolder(environment), ".docker");
-  const { currentContext } = parsed(await readFile(join(folder, "config.json"), "utf8").catch(() => ""));
+  const { currentContext } = parsed(await readOwnText(join(folder, "config.json")).catch(() => ""));
   const isOther = typeof currentContext === "string" && !["", "default"].includes(currentContext);
   return isOther ? "docker context use" : undefined;
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const found: unknown = JSON.parse(text);
-    return isMapping(found) ? found : {};
-  } catch {
-    return {};
-  }
+  const found = parseJson(text);
+  return isMapping(found) ? found : {};
 }
 
 function chosenFailure(error: ClusterError, { title, name }: EngineKind, choice: string): ClusterError {

@@ -7,6 +7,7 @@ import { type ProgramEnd, runProgram } from "../../../system/processes/run-progr
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** Questions are answered in milliseconds, or in seconds under load. */
 const askLimitMs = 60_000;
@@ -60,14 +61,6 @@ export async function askJson(engine: Engine, request: EngineRequest, signal: Ab
     hint: `Check which ${name} comes first on the PATH: command -v ${name}. ${advice.install}`,
     facts: { command: request.words[0] },
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns the command, for people, that removes a cluster from this engine. */

@@ -1,7 +1,8 @@
 import { ClusterError } from "../../../errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 /** What a container with systemd needs to run: options for `create`, and the command that starts it. */
 export interface SystemFlags {
@@ -98,7 +99,7 @@ export async function rememberedRights(
   if (runWords === undefined) return findRights(engine, facts, image);
   const [run, text] = await Promise.all([
     engine.ask({ words: runWords, accepts: () => true }, signal),
-    readFile(memory, "utf8").catch(() => ""),
+    readOwnText(memory).catch(() => ""),
   ]);
   const known = possibleRights(engine.kind, facts).find((rights) => run !== "" && text === memoryText(run, rights));
   if (known !== undefined) return known;

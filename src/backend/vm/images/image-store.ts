@@ -5,6 +5,7 @@ import { ClusterError } from "../../../errors.ts";
 import { cacheFolder } from "../../../system/files/state-folder.ts";
 import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
+import { readBody } from "../../../system/files/read-text.ts";
 import { networkFailure } from "../../../system/network-failure.ts";
 import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
@@ -18,6 +19,8 @@ import { isUrl, type VmOptions } from "../vm-options.ts";
 
 const stallLimitMs = 60_000;
 const listLimitMs = 30_000;
+/** The longest published list has 100 kB. */
+const mostListBytes = 4 * 1024 * 1024;
 
 /**
  * Returns the folder where images are kept. Machines' disks are layers on top of them, so an image's name identifies its contents, which never
@@ -179,14 +182,16 @@ async function download(
 async function publishedSum({ url }: ImageSource, listUrl: string, signal: AbortSignal): Promise<Sum> {
   const shown = maskUrl(listUrl);
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(listLimitMs)]);
-  const response = await requestFile(listUrl, {}, bounded).catch((error: unknown) => {
+  const unreadable = (error: unknown): never => {
     signal.throwIfAborted();
     throw new ClusterError(failure.id, `Cannot read the image's checksums from ${shown}: ${listFailure(error)}`, {
       hint: failure.hint,
       cause: error,
     });
-  });
-  const sum = response.ok ? findSum(await response.text(), basename(new URL(url).pathname)) : undefined;
+  };
+  const response = await requestFile(listUrl, {}, bounded).catch(unreadable);
+  const list = response.ok ? await readBody(response, mostListBytes).catch(unreadable) : "";
+  const sum = findSum(list, basename(new URL(url).pathname));
   if (sum !== undefined) return sum;
   const reason = response.ok ? "it does not list the image" : `HTTP ${response.status}`;
   throw new ClusterError(failure.id, `Cannot get the image's checksum from ${shown}: ${reason}.`, {

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { lstat, readFile, stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { pipeline } from "node:stream/promises";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Sum } from "./find-sum.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** What was found when a stored image was last read as a whole. */
 export interface ImageVerification {
@@ -37,7 +39,7 @@ export async function readVerification(path: string): Promise<ImageVerification 
   try {
     const { mode, uid } = await lstat(recordPath(path));
     if ((mode & 0o022) !== 0 || uid !== userInfo().uid) return undefined;
-    return parseVerification(JSON.parse(await readFile(recordPath(path), "utf8")));
+    return parseVerification(parseJson(await readOwnText(recordPath(path))));
   } catch {
     return undefined;
   }

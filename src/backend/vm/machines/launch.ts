@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
 import { mapConcurrently } from "../../../system/map-concurrently.ts";
@@ -19,6 +19,7 @@ import { startNetwork, type NetworkSockets } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { writeSeed } from "./seed.ts";
 import type { Accelerator, VmOptions } from "../vm-options.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 const atOnce = 4;
 const portTries = 5;
@@ -102,7 +103,7 @@ async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEn
   await using _ = await openConsoleSink(folder);
   const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
   if (end.status === 0) return end;
-  return { ...end, stderr: end.stderr.concat(await readFile(qemuLog, "utf8").catch(() => "")) };
+  return { ...end, stderr: end.stderr.concat(await readOwnText(qemuLog).catch(() => "")) };
 }
 
 async function prepareFiles(

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
@@ -14,6 +13,7 @@ import { queryRunState } from "../qemu/monitor.ts";
 import { type Qemu, qemuMessage } from "../qemu/qemu.ts";
 import { resumeMachines } from "./pause-machines.ts";
 import { savedFiles, type SnapshotFacts } from "./snapshot-files.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 const pauseMs = 50;
 const loadLimitMs = 10 * 60_000;
@@ -61,7 +61,7 @@ async function awaitLoaded(
     const state = await queryRunState(files.folder);
     if (state === "paused" || state === "postmigrate") return true;
     if (state !== undefined || (await isRunning(files))) return undefined;
-    const said = qemuMessage(await readFile(files.qemuLog, "utf8").catch(() => ""), 2) ?? "it ended";
+    const said = qemuMessage(await readOwnText(files.qemuLog).catch(() => ""), 2) ?? "it ended";
     throw new ClusterError("engine-failed", `QEMU cannot continue ${nodeReference(node)} from its memory: ${said}.`, {
       hint: "Restore another snapshot, or create the cluster again.",
     });

@@ -8,6 +8,7 @@ import {
 } from "../../../../src/platform/configuration/configuration-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
+const { signal } = new AbortController();
 const parse = (text: string) => parseConfiguration(text, "extra.yaml");
 
 test.each([
@@ -61,7 +62,7 @@ test("a file is read with its umlauts", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "extra.yaml");
   await Bun.write(path, "text: grüße\n");
-  expect(await readExtraConfiguration(path)).toEqual({ value: { text: "grüße" } });
+  expect(await readExtraConfiguration(path, signal)).toEqual({ value: { text: "grüße" } });
 });
 
 test.each([
@@ -75,5 +76,5 @@ test.each([
   await mkdir(join(folder.path, "folder"));
   await Bun.write(join(folder.path, "latin1"), Buffer.from("text: gr\xfc\xdfe\n", "latin1"));
   const path = join(folder.path, name);
-  expect(await readExtraConfiguration(path)).toEqual({ problems: [`${path}: ${reason}`] });
+  expect(await readExtraConfiguration(path, signal)).toEqual({ problems: [`${path}: ${reason}`] });
 });
