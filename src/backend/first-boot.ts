@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import type { NodeShell } from "../model/creation.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 
@@ -56,7 +57,7 @@ export async function awaitFirstBoot(
     default:
       throw new ClusterError(
         "machine-failed",
-        `${machine.name}: the first boot failed.\n${lines || result.stderr.trim()}`,
+        `${machine.name}: the first boot failed.\n${outside(lines || result.stderr.trim())}`,
         {
           hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
           facts: { node: machine.name, status: result.status },

@@ -1,5 +1,6 @@
 import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 
 const shownLines = 8;
 /** Matches terminal escape sequences, such as colours, and control characters. */
@@ -15,13 +16,14 @@ export function machineFailed(
 ): ClusterError {
   const name = nodeReference(node);
   const lastLines = said.replace(controls, "").trim().split("\n").slice(-shownLines).join("\n");
-  const reason = node.stateReason ?? "the reason is not known";
+  const stateReason = node.stateReason === undefined ? undefined : outside(node.stateReason);
+  const reason = stateReason ?? "the reason is not known";
   return new ClusterError(
     "machine-failed",
-    `${name} (${node.id}) stopped before it could be used: ${reason}.\n${lastLines}`.trim(),
+    `${name} (${node.id}) stopped before it could be used: ${reason}.\n${outside(lastLines)}`.trim(),
     {
       hint,
-      facts: { node: name, machine: node.id, reason: node.stateReason },
+      facts: { node: name, machine: node.id, reason: stateReason },
     },
   );
 }

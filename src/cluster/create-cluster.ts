@@ -160,7 +160,7 @@ async function removeLeftovers(
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof ClusterError) || error.transient) throw error;
-        progress.warn(error.message);
+        progress.warn(messageOf(error));
       }
     }),
   );

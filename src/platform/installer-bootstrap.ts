@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import type { LocalArtifact } from "./artifact/artifact-download.ts";
 import { downloadArtifact } from "./artifact/artifact-download.ts";
 import type { ArtifactVersion } from "./artifact/artifact-version.ts";
@@ -147,7 +148,9 @@ function warnOfLicense(
   if (variant !== "enterprise" || !licenseNeeded(version)) return;
   if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;
   if ("license_key_contents" in configuration.values) return;
-  progress.warn(`Enterprise ${version} needs a license key, but none was given. Pass one with \`licenseKey\`.`);
+  progress.warn(
+    `Enterprise ${outside(version)} needs a license key, but none was given. Pass one with \`licenseKey\`.`,
+  );
 }
 
 const downloadLimitMs = 60 * 60_000;

@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { lastLines, reasonOf } from "./install/phase.ts";
@@ -27,7 +28,7 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
       `Cannot read the first master's /etc/resolv.conf: ${reasonOf(result)}.`,
       {
         hint: "Its name servers belong in the configuration: set resolvers in `extraConfig`, or use another image.",
-        facts: { status: result.status, output: lastLines(result.stderr, 5) },
+        facts: { status: result.status, output: lastLines(result.stderr, 5).map(outside) },
       },
     );
   }

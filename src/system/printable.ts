@@ -1,3 +1,5 @@
+import { mapOutside, unmarked } from "../outside-text.ts";
+
 /**
  * Characters that control a terminal, hide text or reverse its order: control characters except tab and newline,
  * bidirectional controls, line separators other than newline, invisible characters that no language needs, and lone
@@ -16,7 +18,7 @@ const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
  * text from outside passes through here before a person sees it.
  */
 export const printable = (text: string): string =>
-  text.replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
+  unmarked(text).replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
 
 /** The same in one line, for a value inside a line or a table, so that it can't start a new line. */
 export const printableLine = (text: string): string => printable(text).replaceAll(/[\n\t]/g, " ");
@@ -27,6 +29,10 @@ export function maskedPrintable(text: string, mask: (text: string) => string): s
   const shown = printable(masked);
   return shown === masked ? masked : mask(shown);
 }
+
+/** One of our own texts for people: what it quotes is masked. */
+export const shownText = (text: string, mask: (text: string) => string): string =>
+  mapOutside(text, (part) => maskedPrintable(part, mask), printable);
 
 /** A value as JSON text for terminals. Unprintable characters are escaped, which changes no value. */
 export const printableJson = (data: unknown): string =>

@@ -31,7 +31,8 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
   ssh: ["system", "model"],
   system: ["model"],
   model: [],
-  "errors.ts": [],
+  "errors.ts": ["outside-text.ts"],
+  "outside-text.ts": [],
   "version.ts": [],
 };
 
@@ -49,10 +50,11 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
   yaml: ["platform", "cli"],
 };
 
-const openToAll = ["src/errors.ts", "src/version.ts"];
+const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+const quotesWithoutMarks = /\$\{(?:error|failure|refusal|reason|cause|problem)\??\.message\b/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
 
 /** Every violation of a rule, as `path: problem`. Most rules ignore the text of comments and strings. */
@@ -85,6 +87,10 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     ],
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
+    [
+      path.startsWith("src/") && quotesWithoutMarks.test(withoutComments(text)),
+      "an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
+    ],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
     [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
   ];
@@ -130,7 +136,7 @@ function importFaults(file: SourceFile): readonly string[] {
 
 function mayImport(from: string, to: string): boolean {
   const layer = layerOf(from);
-  if (openToAll.includes(to)) return !openToAll.includes(from);
+  if (openToAll.includes(to) && !openToAll.includes(from)) return true;
   const own = basename(from, ".ts").replace(/^cluster-|-driver$/g, "");
   const allowed = imports[layer]!.map((entry) => entry.replace("<own>", own));
   return layerOf(to) === layer || allowed.includes(layerOf(to)) || allowed.some((entry) => `src/${entry}` === to);

@@ -21,6 +21,10 @@ test.each([
   ["src/cli/help.ts: process or console outside the files that may use them", "console.log(1);"],
   ["src/ssh/pool.ts: an AbortSignal that may be left out", "function a(signal?: AbortSignal) {}"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
+  [
+    "src/ssh/pool.ts: an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
+    "const a = `Cannot run it: ${error.message}.`;",
+  ],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],

@@ -1,7 +1,7 @@
 import { messageOf } from "../../errors.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import type { Masker } from "../../system/masker.ts";
-import { maskedPrintable, printableLine } from "../../system/printable.ts";
+import { printableLine, shownText } from "../../system/printable.ts";
 import type { Colours } from "./colours.ts";
 import { formatDuration } from "../options/duration.ts";
 import type { NameFlags } from "../options/flag-names.ts";
@@ -159,9 +159,9 @@ export class TerminalProgress implements Progress {
     else this.#live.writeAbove(line);
   }
 
-  /** Masks the text and makes it printable, for both the screen and the log. */
+  /** Masks what the text quotes and makes it printable, for both the screen and the log. */
   #show(text: string): string {
-    return maskedPrintable(text, (given) => this.#parts.masker.text(given));
+    return shownText(text, (given) => this.#parts.masker.text(given));
   }
 
   #startDrawing(): void {

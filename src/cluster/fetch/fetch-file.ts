@@ -1,6 +1,7 @@
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { outside, unmarked } from "../../outside-text.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { renderSessionScript, type SessionSettings } from "../../ssh/session/session-script.ts";
 import { errorCode } from "../../system/error-code.ts";
@@ -65,7 +66,7 @@ async function receive(
   // GNU tar exits with 1 if a file changed while it was read, such as a log. The archive is complete even so.
   if (status > 1 || outcome.unpacked === undefined) {
     // The session's script ends its messages with a period, like the error that quotes them.
-    const reason = lastLine(stderr).replace(/\.$/, "");
+    const reason = outside(unmarked(lastLine(stderr)).replace(/\.$/, ""));
     throw new ArchiveProblem(reason || (outcome.cutOff?.message ?? `tar exited with ${status}`));
   }
   return outcome.unpacked;
@@ -123,7 +124,7 @@ function explained(error: unknown, { remote, local }: FetchRequest, { node }: Fe
       cause: error,
     });
   if (error instanceof ArchiveProblem) {
-    return fail(error.message, "Nothing was written. Check the path, and fetch only regular files and folders.");
+    return fail(messageOf(error), "Nothing was written. Check the path, and fetch only regular files and folders.");
   }
   const code = errorCode(error);
   if (error instanceof ClusterError || code === undefined) return error;

@@ -1,3 +1,4 @@
+import { outside } from "../../outside-text.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import { answerFailure, artifactUnreachable, requestFailure } from "./artifact-failure.ts";
@@ -65,12 +66,20 @@ async function accepted(response: Response, location: WebLocation): Promise<Resp
 function redirected(from: URL, target: string, location: WebLocation): URL {
   const url = parseUrl(target, from);
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw artifactUnreachable(location.shown, `the server redirects to an invalid URL: ${maskUrl(target)}.`, {});
+    throw artifactUnreachable(
+      location.shown,
+      `the server redirects to an invalid URL: ${outside(maskUrl(target))}.`,
+      {},
+    );
   }
   if (from.protocol === "https:" && url.protocol === "http:") {
-    throw artifactUnreachable(location.shown, `the server redirects from https to the insecure ${maskUrl(url)}.`, {
-      hint: "Pass the URL that serves the file itself, or download the file and pass its path.",
-    });
+    throw artifactUnreachable(
+      location.shown,
+      `the server redirects from https to the insecure ${outside(maskUrl(url))}.`,
+      {
+        hint: "Pass the URL that serves the file itself, or download the file and pass its path.",
+      },
+    );
   }
   return url;
 }

@@ -1,5 +1,6 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { toRemark } from "../../model/parse-values.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
@@ -49,7 +50,7 @@ function versionIn(text: string): ArtifactVersion | undefined {
   if (variant === undefined) {
     throw new ClusterError(
       "artifact-invalid",
-      `The artifact reports the unknown variant ${JSON.stringify(found["variant"])}.`,
+      `The artifact reports the unknown variant ${outside(JSON.stringify(found["variant"]))}.`,
     );
   }
   return { variant, version };
@@ -63,4 +64,4 @@ function parsedJson(text: string): unknown {
   }
 }
 
-const excerpt = (text: string): string => JSON.stringify(text.trim().slice(0, 200));
+const excerpt = (text: string): string => outside(JSON.stringify(text.trim().slice(0, 200)));

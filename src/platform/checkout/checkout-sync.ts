@@ -1,5 +1,6 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { FileSums } from "../../system/files/file-hash.ts";
 import { checkoutArchive } from "./checkout-archive.ts";
@@ -71,7 +72,7 @@ async function askState(
       `Cannot find out what is installed on ${reference}: ${reasonOf(result)}.`,
       {
         hint: "Inspect that node: the run command with `noTestEnv` opens a shell on it.",
-        facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
+        facts: { node: reference, status: result.status, output: outside(result.stderr.trim().slice(-500)) },
       },
     );
   }

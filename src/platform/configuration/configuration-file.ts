@@ -1,3 +1,4 @@
+import { outside } from "../../outside-text.ts";
 import { readFile } from "node:fs/promises";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
@@ -40,7 +41,9 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
   const document = parseDocument(text, { version: "1.1", intAsBigInt: true, prettyErrors: false, lineCounter });
   const faults = [...document.errors, ...document.warnings];
   if (faults.length > 0)
-    return { problems: faults.map((fault) => `${path}${place(lineCounter.linePos(fault.pos[0]))}: ${fault.message}`) };
+    return {
+      problems: faults.map((fault) => `${path}${place(lineCounter.linePos(fault.pos[0]))}: ${outside(fault.message)}`),
+    };
   return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
 }
 

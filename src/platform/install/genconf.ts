@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { installPaths } from "../install-paths.ts";
@@ -107,12 +108,12 @@ async function runGenconf(connection: Connection, reference: string, signal: Abo
 const diskIsFull = (reference: string, output: string): ClusterError =>
   new ClusterError("install-failed", `${reference}: the disk is full, so the artifact's --genconf failed.`, {
     hint: "Choose an image or machines with a larger disk, or free some space there.",
-    facts: { node: reference, output: lastLines(output, 40) },
+    facts: { node: reference, output: lastLines(output, 40).map(outside) },
   });
 
 /** The message quotes the artifact's `key: message` lines unchanged. */
 function configurationRefused(output: string, status: number): ClusterError {
-  const lines = lastLines(output, 40);
+  const lines = lastLines(output, 40).map(outside);
   const shown = lines.length === 0 ? [`(it exited with status ${status} and printed nothing)`] : lines;
   return new ClusterError(
     "configuration-refused",

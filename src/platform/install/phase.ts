@@ -1,4 +1,5 @@
-import { ClusterError, type ErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId, messageOf } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
@@ -45,7 +46,7 @@ export async function runPhase<Result>(
   const result = await attempt().catch((error: unknown) => {
     signal.throwIfAborted();
     if (!isConnectionLoss(error)) throw error;
-    step.update(error.message);
+    step.update(messageOf(error));
     return retry(attempt, reconnecting(clock, step), signal);
   });
   step.done();
@@ -64,7 +65,7 @@ function reconnecting(clock: Clock, step: Step): Parameters<typeof retry>[1] {
     deadlineMs: clock.now() + reconnectMs,
     pauseMs: (failures) => Math.min(500 * 2 ** failures, 10_000),
     onFailure: (error) => {
-      step.update(error.message);
+      step.update(messageOf(error));
     },
   };
 }
@@ -125,7 +126,7 @@ export async function runRemoteScript(
   if (result.status === 0) return result;
   throw new ClusterError(script.errorId, `${script.failure}: ${reasonOf(result)}.`, {
     hint: "Its output is in the log. Try again, or pass `keepOnFailure` to keep the machine for inspection.",
-    facts: { status: result.status, output: lastLines(result.stderr || result.stdout, 20) },
+    facts: { status: result.status, output: lastLines(result.stderr || result.stdout, 20).map(outside) },
   });
 }
 
@@ -139,7 +140,7 @@ function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr
     const lines = `${pending.text}${chunk}`.split("\n");
     // Our own lines are short, so a line without an end isn't one of them.
     pending.text = (lines.pop() ?? "").slice(0, longestLine);
-    for (const line of lines) if (line.startsWith("now: ")) onNow(line.slice("now: ".length));
+    for (const line of lines) if (line.startsWith("now: ")) onNow(outside(line.slice("now: ".length)));
   };
 }
 
@@ -147,7 +148,8 @@ function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr
 export function reasonOf(result: RemoteResult): string {
   const lines = lastLines(`${result.stdout}\n${result.stderr}`, 50).filter((line) => !line.startsWith("now: "));
   const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
-  return (word ?? lines.at(-1) ?? `it exited with status ${result.status}`).replace(/[.\s]+$/, "");
+  const said = word ?? lines.at(-1);
+  return said === undefined ? `it exited with status ${result.status}` : outside(said.replace(/[.\s]+$/, ""));
 }
 
 /** Skips blank lines. */

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { fingerprint } from "./wire.ts";
 
 /** The destination of a connection, for messages. */
@@ -58,7 +59,7 @@ const remedies: Readonly<Record<ServerOffer["part"], string>> = {
 
 function noAgreement(address: string, offer: ServerOffer): Omit<FailureText, "transient"> {
   const { part, names } = offer;
-  const offered = names.length === 0 ? "no algorithm that this program knows" : names.join(", ");
+  const offered = names.length === 0 ? "no algorithm that this program knows" : outside(names.join(", "));
   return {
     message: `The SSH server of ${address} and this program have no ${part} in common. It offers ${offered}.`,
     hint: `Choose an image whose SSH server allows another ${part}, or add this to its sshd_config: ${remedies[part]}`,
@@ -84,7 +85,7 @@ function describeFailure(
         return { ...noAgreement(address, offer), transient: mayStillBoot && offer.part === "host key" };
       }
       return {
-        message: `${address} and this program cannot agree on a protocol: ${error.message}.`,
+        message: `${address} and this program cannot agree on a protocol: ${outside(error.message)}.`,
         transient: mayStillBoot,
       };
     case "client-timeout":
@@ -128,7 +129,7 @@ export function connectionClosed(target: Target): ClusterError {
 
 /** For an open connection on which the node refused a channel for a command. */
 export function channelRefused(target: Target, error: Error): ClusterError {
-  const message = `${addressOf(target)} did not accept a command: ${error.message}.`;
+  const message = `${addressOf(target)} did not accept a command: ${outside(error.message)}.`;
   return new ClusterError("connection-failed", message, {
     hint: tryAgain,
     transient: true,
@@ -159,7 +160,8 @@ const reasons: Readonly<Record<string, string>> = {
   "Connection lost before handshake": "the connection was closed before its SSH server answered",
 };
 
-const reasonOf = (error: Ssh2Error): string => reasons[String(error.code)] ?? reasons[error.message] ?? error.message;
+const reasonOf = (error: Ssh2Error): string =>
+  reasons[String(error.code)] ?? reasons[error.message] ?? outside(error.message);
 
 /** The algorithms that an SSH server offers for one part of the encryption, in its order of preference. */
 export interface ServerOffer {

@@ -1,4 +1,5 @@
 import { ClusterError, type ErrorId, hasErrorId } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 
 /** Describes the request, for the message of its failure. */
 export interface CallContext {
@@ -161,15 +162,16 @@ function noNetwork(context: CallContext): string {
 /** Turns anything that a request threw into one error that users can act on. */
 export function callFailure(error: unknown, context: CallContext): ClusterError {
   if (error instanceof ClusterError) return error;
-  const { code, message, requestId } = factsOf(error);
+  const { code, message: said, requestId } = factsOf(error);
+  const message = outside(said);
   const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
   if (isNoCredentials(error)) return notRenewed(context, message, { facts, cause: error });
   if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
-  const advice = table.find((entry) => isMatch(entry, code, message));
+  const advice = table.find((entry) => isMatch(entry, code, said));
   if (advice === undefined) {
     return new ClusterError(
       "cloud-failed",
-      `ec2:${context.action} failed in region ${context.region}: ${message} (${code}).`,
+      `ec2:${context.action} failed in region ${context.region}: ${message} (${outside(code)}).`,
       {
         hint: `The cloud's support can look up the request${requestId === undefined ? "" : ` ${requestId}`}.`,
         facts,
@@ -177,8 +179,8 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
       },
     );
   }
-  return new ClusterError(advice.id, `${advice.what(context)}: ${withoutEncoded(message)} (${code}).`, {
-    hint: advice.hint(context, message),
+  return new ClusterError(advice.id, `${advice.what(context)}: ${outside(withoutEncoded(said))} (${outside(code)}).`, {
+    hint: advice.hint(context, said),
     facts,
     transient: advice.transient ?? false,
     cause: error,

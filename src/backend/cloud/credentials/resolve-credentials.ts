@@ -1,4 +1,5 @@
 import { ClusterError, messageOf } from "../../../errors.ts";
+import { outside, unmarked } from "../../../outside-text.ts";
 import { orAborted } from "../../../system/or-aborted.ts";
 import type { CredentialSource, Identity } from "./credentials.ts";
 
@@ -33,7 +34,7 @@ export async function resolveCredentials(
     return await orAborted(provide(), bounded);
   } catch (error) {
     signal.throwIfAborted();
-    const reason = messageOf(error).replace(/[.\s]+$/, "");
+    const reason = outside(unmarked(messageOf(error)).replace(/[.\s]+$/, ""));
     throw new ClusterError("no-credentials", `Cannot get credentials from ${source.name}: ${reason}.`, {
       hint: source.hint,
       facts: { source: source.name, ...(source.profile !== undefined && { profile: source.profile }) },

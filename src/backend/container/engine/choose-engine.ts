@@ -1,5 +1,5 @@
 import { userInfo } from "node:os";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import { askJson, type Engine, type EngineRuntime, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
 import { isPresent } from "./engine-errors.ts";
@@ -41,7 +41,7 @@ export async function chooseEngine(
 
 /** If the skipped engine is on this machine, users may look for its clusters, so this tells them. */
 function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineRuntime): void {
-  const text = `${error.message} Using ${used.title}.`;
+  const text = `${messageOf(error)} Using ${used.title}.`;
   if (isPresent(error)) progress.note(text);
   else progress.detail(1, text);
 }
@@ -115,7 +115,7 @@ interface Failure {
 function noEngine(failures: readonly Failure[]): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => error.message).join(" ")}`,
+    `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => messageOf(error)).join(" ")}`,
     {
       hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "Try again."}`).join("\n"),
       facts: { tried: engineNames },

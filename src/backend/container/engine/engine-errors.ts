@@ -1,4 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
@@ -128,5 +129,5 @@ function lastLine(text: string): string {
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
   const said = telling.find((line) => line !== undefined) ?? last;
   // Our own advice answers the question that Docker asks when it can't be reached.
-  return said.replace(/ Is the docker daemon running\?$/, "").replace(/[.:\s]+$/, "");
+  return outside(said.replace(/ Is the docker daemon running\?$/, "").replace(/[.:\s]+$/, ""));
 }

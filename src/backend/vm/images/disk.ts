@@ -1,4 +1,5 @@
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { toRemark } from "../../../model/parse-values.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
@@ -16,10 +17,11 @@ export interface ImageFacts extends LayeredImage {
 /** Reads the facts about an image file. Throws `image-not-found` if nodes can't be created from it. */
 export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
-  if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
+  if (end.status !== 0) throw noImage(path, messageOf(qemuFailure("qemu-img info", end)));
   const told: unknown = JSON.parse(end.stdout);
   const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
-  if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${toRemark(format)}`);
+  if (format !== "qcow2" && format !== "raw")
+    throw noImage(path, `its format is ${outside(toRemark(format) ?? "unknown")}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
   if (isMapping(told) && leadsElsewhere(told))
     throw noImage(path, "it refers to another file, which could be any file on this machine");

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
+import { outside, unmarked } from "../../../outside-text.ts";
 import { minimalEnvironment } from "../../../system/processes/child-environment.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
@@ -60,7 +61,7 @@ async function startProgram(
   { words, ...more }: QemuRun,
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
-  progress.detail(2, `${program} ${words.join(" ")}`);
+  progress.detail(2, `${program} ${outside(words.join(" "))}`);
   return await runProgram({ argv: [program, ...words], environment: minimalEnvironment(environment), ...more }, signal);
 }
 
@@ -107,9 +108,11 @@ const tooSlow = (program: string): ClusterError =>
 
 /** Removes the program's name from the start of the line and the full stop from its end. */
 const reasonIn = (text: string): string =>
-  lastLine(text)
-    .replace(/^qemu[\w-]*: /, "")
-    .replace(/[.\s]+$/, "");
+  outside(
+    unmarked(lastLine(text))
+      .replace(/^qemu[\w-]*: /, "")
+      .replace(/[.\s]+$/, ""),
+  );
 
 /** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");

@@ -1,5 +1,6 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import type { SnapshotRecord, Snapshots } from "../../../model/snapshots.ts";
 import { freeSpaceProblem } from "../../../system/files/free-space.ts";
@@ -145,7 +146,7 @@ function savable({ facts }: StoredCluster): NonNullable<StoredCluster["facts"]["
   if (facts.machines !== undefined) return facts.machines;
   throw new ClusterError(
     "machine-failed",
-    `Cluster "${facts.clusterId}" was created by version ${facts.createdBy}, which had no snapshots.`,
+    `Cluster "${facts.clusterId}" was created by version ${outside(facts.createdBy)}, which had no snapshots.`,
     { hint: "Create it again to save it.", facts: { cluster: facts.clusterId } },
   );
 }

@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { bootstrapOriginOf, genconfFiles } from "../../../../src/platform/configuration/install-configuration.ts";
@@ -108,7 +109,7 @@ describe("why a script failed", () => {
     ["else the last line", result("one\n", "E: no mirror.\n\n"), "E: no mirror"],
     ["else its status", result("now: working\n", ""), "it exited with status 4"],
   ])("%s", (_name, ended, reason) => {
-    expect(reasonOf(ended)).toBe(reason);
+    expect(unmarked(reasonOf(ended))).toBe(reason);
   });
   test("the last lines leave out empty ones", () => {
     expect(lastLines("a\n\nb  \n\n\nc\n", 2)).toEqual(["b", "c"]);

@@ -3,6 +3,7 @@ import type { Engine } from "../../../../../src/backend/container/engine/engine.
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { obtainNodeImage } from "../../../../../src/backend/container/launch/node-image.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
+import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
@@ -69,7 +70,7 @@ test.each([
   expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
   expect(commands[0]?.stdin?.toString()).toBe(stdin);
   expect(updates).toEqual([`Step 1/2 : ${"x".repeat(49)}`, "---> 0123"]);
-  expect(details[2]).toBe("-vvv: Step 2/2\n ---> 0123");
+  expect(unmarked(details[2]!)).toBe("-vvv: Step 2/2\n ---> 0123");
 });
 
 test("an image that can't be pulled is an error with the engine's message, and the step has failed", async () => {
