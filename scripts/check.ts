@@ -68,6 +68,7 @@ async function main(): Promise<void> {
     { name: "types", argv: tool("tsc", "--project", root) },
     { name: "unused code", argv: tool("knip", "--no-progress") },
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
+    { name: "expressions", argv: [process.execPath, "scripts/slow-expressions.ts"] },
     { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
     { name: "rules", argv: [process.execPath, "test", "--only-failures", "test/unit/architecture.test.ts"] },

@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
-import { outside } from "../outside-text.ts";
 import type { NodeShell } from "../model/creation.ts";
+import { outsideLines, plainLines } from "../system/printable.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 
 /** cloud-init also waits for the network and for packages, which often takes minutes on slow machines. */
@@ -48,20 +48,18 @@ export async function awaitFirstBoot(
     "/run/cloud-init",
   ];
   const result = await shell.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
-  const lines = result.stdout.trim();
+  const lines = outsideLines(result.stdout.trim() === "" ? result.stderr : result.stdout, 40).map(
+    (line) => `  ${line}`,
+  );
   switch (result.status) {
     case exitStatus.well:
       return undefined;
     case exitStatus.complained:
-      return lines;
+      return plainLines(result.stdout, 40).join("\n");
     default:
-      throw new ClusterError(
-        "machine-failed",
-        `${machine.name}: the first boot failed.\n${outside(lines || result.stderr.trim())}`,
-        {
-          hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
-          facts: { node: machine.name, status: result.status },
-        },
-      );
+      throw new ClusterError("machine-failed", [`${machine.name}: the first boot failed.`, ...lines].join("\n"), {
+        hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
+        facts: { node: machine.name, status: result.status },
+      });
   }
 }

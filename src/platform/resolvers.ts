@@ -1,8 +1,8 @@
 import { ClusterError } from "../errors.ts";
-import { outside } from "../outside-text.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { lastLines, reasonOf } from "./install/phase.ts";
+import { outsideLines, plainLines } from "../system/printable.ts";
+import { reasonOf } from "./install/phase.ts";
 
 /**
  * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf and lists the real servers in a file of its own. A loopback address of any
@@ -28,7 +28,7 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
       `Cannot read the first master's /etc/resolv.conf: ${reasonOf(result)}.`,
       {
         hint: "Its name servers belong in the configuration: set resolvers in `extraConfig`, or use another image.",
-        facts: { status: result.status, output: lastLines(result.stderr, 5).map(outside) },
+        facts: { status: result.status, output: outsideLines(result.stderr, 5) },
       },
     );
   }
@@ -37,6 +37,6 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
 
 /** Parses the node's output, one address a line. The addresses end up in the configuration, so anything else is skipped. */
 export function parseResolvers(stdout: string): readonly string[] {
-  const addresses = lastLines(stdout, 100).map(parseIpv4);
+  const addresses = plainLines(stdout, 100).map(parseIpv4);
   return [...new Set(addresses.filter((address) => address !== undefined))];
 }

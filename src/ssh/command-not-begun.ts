@@ -1,11 +1,11 @@
 import type { ClientChannel } from "ssh2";
-import { ClusterError, quoted } from "../errors.ts";
-import { outside, unmarked } from "../outside-text.ts";
+import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import { addressOf } from "./connection/connection-errors.ts";
 import { eitherSignal } from "./either-signal.ts";
 import { openChannel } from "./connection/exec-channel.ts";
 import type { Link } from "./connection/link.ts";
-import { lastLine } from "../system/last-line.ts";
+import { plainLines } from "../system/printable.ts";
 
 const limitMs = 5_000;
 const longestWord = 200;
@@ -21,8 +21,8 @@ export async function commandNotBegun(
 ): Promise<ClusterError> {
   const shell = await loginShell(link, signal);
   const { name, user } = link.target;
-  const line = lastLine(said).slice(0, longestWord);
-  const words = line === "" ? "printed nothing" : `printed ${quoted(unmarked(line))}`;
+  const line = plainLines(said, 1, longestWord)[0] ?? "";
+  const words = line === "" ? "printed nothing" : `printed ${outside(JSON.stringify(line))}`;
   const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${outside(shell)}`;
   const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;
   return new ClusterError("remote-command-failed", message, {

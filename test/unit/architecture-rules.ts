@@ -53,6 +53,10 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
 const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
+/** Only these write to files and streams at once: the log, and what bypasses the terminal's writer. */
+const mayWriteSync = /^src\/(cli\/log-file|ssh\/ssh-messages)\.ts$/;
+/** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
+const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
 const quotesWithoutMarks = /\$\{(?:error|failure|refusal|reason|cause|problem)\??\.message\b/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
@@ -90,6 +94,11 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [
       path.startsWith("src/") && quotesWithoutMarks.test(withoutComments(text)),
       "an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
+    ],
+    [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
+    [
+      path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
+      "quotes a program's output without outsideLine",
     ],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
     [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],

@@ -20,6 +20,9 @@ test.each([
   ["src/ssh/pool.ts: process or console outside the files that may use them", "const a = process.env;"],
   ["src/cli/help.ts: process or console outside the files that may use them", "console.log(1);"],
   ["src/ssh/pool.ts: an AbortSignal that may be left out", "function a(signal?: AbortSignal) {}"],
+  ["src/ssh/pool.ts: writes past the terminal", "writeSync(2, said);"],
+  ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`It failed: ${end.stderr.trim()}.`);"],
+  ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`${first(result.stdout)}`);"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
   [
     "src/ssh/pool.ts: an error's message in a text: quote it with messageOf, which keeps the marks of outside text",

@@ -11,10 +11,10 @@ import {
   parseRole,
   parseVariant,
   parseWebScheme,
-  toRemark,
 } from "../../model/parse-values.ts";
 import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
 import { isMapping } from "../../system/is-mapping.ts";
+import { plainLine } from "../../system/printable.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
 import type { ForeignResource } from "../foreign-resource.ts";
@@ -156,13 +156,13 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
     variant: parseVariant(found["variant"]),
     distribution: parseDistribution(found["distribution"]),
     counts: parseCountsObject(found["counts"]),
-    createdBy: toRemark(found["createdBy"]),
+    createdBy: plainLine(found["createdBy"]) || undefined,
     nodes: parseNodes(found["nodes"]),
   };
   const optional = {
     webScheme: parseWebScheme(found["webScheme"]),
     createdAt: parseMoment(found["createdAt"])?.toISOString(),
-    bootId: toRemark(found["bootId"]),
+    bootId: plainLine(found["bootId"]) || undefined,
     machines: parseMachineSettings(found["machines"]),
   };
   const isWrong = Object.entries(optional).some(([key, value]) => value === undefined && found[key] !== undefined);

@@ -1,5 +1,5 @@
 import { mapOutside, mapTexts } from "../../outside-text.ts";
-import { printableJson, shownText } from "../../system/printable.ts";
+import { printableJson, shownText, withoutCommands } from "../../system/printable.ts";
 import type { Output, Result } from "../context.ts";
 
 interface Parts {
@@ -29,7 +29,7 @@ export class OutputWriter implements Output {
   result(result: Result): void {
     if (this.#given.length > 0) throw new Error("A command wrote its result twice");
     this.#given.push(result);
-    const text = shownText(result.text, this.#parts.mask);
+    const text = withoutCommands(shownText(result.text, this.#parts.mask));
     if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
   }
 

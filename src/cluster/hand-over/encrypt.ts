@@ -1,6 +1,6 @@
 import { ClusterError, quoted } from "../../errors.ts";
-import { outside } from "../../outside-text.ts";
 import { errorCode } from "../../system/error-code.ts";
+import { outsideLine } from "../../system/printable.ts";
 import { minimalEnvironment } from "../../system/processes/child-environment.ts";
 import { type ProgramEnd, runProgram } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
@@ -22,7 +22,7 @@ export async function encrypt(
   const [reason = ""] = stderr.split("\n");
   throw new ClusterError(
     "bad-usage",
-    `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${outside(reason)}`,
+    `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${outsideLine(reason)}`,
     {
       hint: "Pass a public key that age accepts: age1…, ssh-ed25519 … or ssh-rsa …",
     },

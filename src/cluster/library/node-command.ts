@@ -3,6 +3,7 @@ import type { Connection, RemoteCommand } from "../../ssh/connection/connection.
 import { quote } from "../../ssh/quote.ts";
 import { createToken, runSealed, sealed, takeBytes } from "../../ssh/session/session-line.ts";
 import { checkedVariableName } from "../../ssh/variable-name.ts";
+import { outsideLines } from "../../system/printable.ts";
 
 /** A command to run on a node. */
 export interface NodeCommand {
@@ -80,8 +81,8 @@ function withVariables(
 const shownLines = 20;
 
 function commandFailed({ args }: NodeCommand, reference: string, result: NodeCommandResult): ClusterError {
-  const lines = result.stderr.trimEnd().split("\n").slice(-shownLines);
-  const said = result.stderr.trim() === "" ? "." : `:\n${lines.join("\n")}`;
+  const lines = outsideLines(result.stderr, shownLines).map((line) => `  ${line}`);
+  const said = lines.length === 0 ? "." : `:\n${lines.join("\n")}`;
   return new ClusterError(
     "remote-command-failed",
     `${reference}: ${args[0]} exited with status ${result.status}${said}`,

@@ -6,7 +6,8 @@ import { assertVariant } from "../artifact/artifact-head.ts";
 import type { ArtifactVersion } from "../artifact/artifact-version.ts";
 import { parseArtifactVersion } from "../artifact/artifact-version.ts";
 import { installPaths } from "../install-paths.ts";
-import { lastLines, type Phase, reasonOf } from "./phase.ts";
+import { outsideLine, outsideLines } from "../../system/printable.ts";
+import { type Phase, reasonOf } from "./phase.ts";
 
 export interface CheckVersion {
   readonly variant: Variant;
@@ -53,10 +54,10 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
   const facts = {
     artifact: request.shown,
     status: result.status,
-    output: lastLines(result.stderr || result.stdout, 20).map(outside),
+    output: outsideLines(result.stderr || result.stdout, 20),
   };
   if (result.status === wrongSum) {
-    const found = result.stdout.trim();
+    const found = outsideLine(result.stdout);
     throw new ClusterError(
       "artifact-invalid",
       `The artifact ${request.shown} has the SHA-256 checksum ${outside(found)}, not ${sum}.`,

@@ -4,6 +4,7 @@ import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
+import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 
 /** One step of the installation on one node. It may run again after a lost connection. */
@@ -126,7 +127,7 @@ export async function runRemoteScript(
   if (result.status === 0) return result;
   throw new ClusterError(script.errorId, `${script.failure}: ${reasonOf(result)}.`, {
     hint: "Its output is in the log. Try again, or pass `keepOnFailure` to keep the machine for inspection.",
-    facts: { status: result.status, output: lastLines(result.stderr || result.stdout, 20).map(outside) },
+    facts: { status: result.status, output: outsideLines(result.stderr || result.stdout, 20) },
   });
 }
 
@@ -140,23 +141,14 @@ function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr
     const lines = `${pending.text}${chunk}`.split("\n");
     // Our own lines are short, so a line without an end isn't one of them.
     pending.text = (lines.pop() ?? "").slice(0, longestLine);
-    for (const line of lines) if (line.startsWith("now: ")) onNow(outside(line.slice("now: ".length)));
+    for (const line of lines) if (line.startsWith("now: ")) onNow(outsideLine(line.slice("now: ".length)));
   };
 }
 
 /** Returns the script's own message if there is one, otherwise the last line of any output. */
 export function reasonOf(result: RemoteResult): string {
-  const lines = lastLines(`${result.stdout}\n${result.stderr}`, 50).filter((line) => !line.startsWith("now: "));
+  const lines = plainLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
   const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
   const said = word ?? lines.at(-1);
-  return said === undefined ? `it exited with status ${result.status}` : outside(said.replace(/[.\s]+$/, ""));
-}
-
-/** Skips blank lines. */
-export function lastLines(text: string, count: number): string[] {
-  return text
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .filter((line) => line !== "")
-    .slice(-count);
+  return said === undefined ? `it exited with status ${result.status}` : outside(withoutFullStop(said));
 }

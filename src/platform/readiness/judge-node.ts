@@ -1,4 +1,5 @@
 import { outside } from "../../outside-text.ts";
+import { outsideLine } from "../../system/printable.ts";
 import type { NodeReport } from "./node-report.ts";
 
 export type NodeVerdict =
@@ -38,6 +39,8 @@ function failureOf(report: NodeReport): string | undefined {
 const isAtWork = (unit: string): boolean => unit === "active" || unit === "activating";
 const isBusy = (state: string): boolean => state === "activating" || state === "reloading";
 
+const longestName = 100;
+const longestReason = 200;
 const complaint = /^(critical|unknown|warning|error|fail)/i;
 
 /**
@@ -46,17 +49,18 @@ const complaint = /^(critical|unknown|warning|error|fail)/i;
  */
 function checkReason({ checkOutput, checkStatus }: NodeReport): string {
   const told = complaintIn(checkOutput);
-  if (told !== undefined) return outside(told);
+  if (told !== undefined) return told;
   const lines = checkOutput.split("\n").map((line) => line.trim());
   const line = lines.find((text) => complaint.test(text)) ?? lines.findLast((text) => text !== "");
-  return line === undefined ? `status ${checkStatus}` : outside(line.slice(0, 200));
+  return outsideLine(line, longestReason) || `status ${checkStatus}`;
 }
 
 function complaintIn(output: string): string | undefined {
   try {
     const body = JSON.parse(output) as { checks?: Record<string, { output?: string; status?: number }> };
     const [name, check] = Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
-    return name === undefined ? undefined : `${name}: ${(check?.output ?? "").trim().slice(0, 200)}`;
+    if (name === undefined) return undefined;
+    return `${outsideLine(name, longestName)}: ${outsideLine(check?.output, longestReason)}`;
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
+import { outsideLine, withoutFullStop } from "../../system/printable.ts";
 import { fingerprint } from "./wire.ts";
 
 /** The destination of a connection, for messages. */
@@ -85,7 +86,7 @@ function describeFailure(
         return { ...noAgreement(address, offer), transient: mayStillBoot && offer.part === "host key" };
       }
       return {
-        message: `${address} and this program cannot agree on a protocol: ${outside(error.message)}.`,
+        message: `${address} and this program cannot agree on a protocol: ${withoutFullStop(outsideLine(error.message))}.`,
         transient: mayStillBoot,
       };
     case "client-timeout":
@@ -129,7 +130,7 @@ export function connectionClosed(target: Target): ClusterError {
 
 /** For an open connection on which the node refused a channel for a command. */
 export function channelRefused(target: Target, error: Error): ClusterError {
-  const message = `${addressOf(target)} did not accept a command: ${outside(error.message)}.`;
+  const message = `${addressOf(target)} did not accept a command: ${withoutFullStop(outsideLine(error.message))}.`;
   return new ClusterError("connection-failed", message, {
     hint: tryAgain,
     transient: true,
@@ -147,21 +148,24 @@ export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], 
   });
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection reset",
-  EPIPE: "connection reset",
-  ETIMEDOUT: "no answer",
-  EHOSTUNREACH: "no route to host",
-  ENETUNREACH: "no route to network",
-  ENOTFOUND: "unknown host name",
-  EAI_AGAIN: "host name lookup failed",
-  "Keepalive timeout": "it no longer answers",
-  "Connection lost before handshake": "the connection was closed before its SSH server answered",
-};
+const reasons: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ECONNREFUSED: "connection refused",
+    ECONNRESET: "connection reset",
+    EPIPE: "connection reset",
+    ETIMEDOUT: "no answer",
+    EHOSTUNREACH: "no route to host",
+    ENETUNREACH: "no route to network",
+    ENOTFOUND: "unknown host name",
+    EAI_AGAIN: "host name lookup failed",
+    "Keepalive timeout": "it no longer answers",
+    "Connection lost before handshake": "the connection was closed before its SSH server answered",
+  }),
+);
 
+/** A server's own words are quoted only in one line: anyone who answers can disconnect with any text, before the key exchange. */
 const reasonOf = (error: Ssh2Error): string =>
-  reasons[String(error.code)] ?? reasons[error.message] ?? outside(error.message);
+  reasons.get(String(error.code)) ?? reasons.get(error.message) ?? withoutFullStop(outsideLine(error.message));
 
 /** The algorithms that an SSH server offers for one part of the encryption, in its order of preference. */
 export interface ServerOffer {

@@ -5,7 +5,7 @@ import { ClusterError } from "../../errors.ts";
 import type { UploadSource, UploadTarget } from "./connection.ts";
 import type { Link } from "./link.ts";
 import { runCommand } from "./run-command.ts";
-import { lastLine } from "../../system/last-line.ts";
+import { outsideReason } from "../../system/printable.ts";
 
 const chunkBytes = 256 * 1024;
 
@@ -40,7 +40,7 @@ export async function uploadOver(
     signal,
   );
   if (result.status === 0) return;
-  const reason = lastLine(result.stderr) || `status ${result.status}`;
+  const reason = outsideReason(result.stderr) || `status ${result.status}`;
   throw transferFailed(link, target, reason);
 }
 

@@ -18,7 +18,7 @@ import {
 } from "./session-line.ts";
 import { createSshMessages, type SshMessages } from "../ssh-messages.ts";
 import { renderSessionScript, type SessionScript } from "./session-script.ts";
-import { lastLine } from "../../system/last-line.ts";
+import { outsideReason } from "../../system/printable.ts";
 
 export interface SessionRequest {
   /** Has a `Host` block named `host`; see renderSshConfig. */
@@ -206,7 +206,7 @@ async function deliver(
   way.connection = await request.connect(signal);
   const result = await way.connection.run(deliverCommand(transport, script), signal);
   if (result.status === 0) return;
-  const reason = lastLine(result.stderr) || `status ${result.status}`;
+  const reason = outsideReason(result.stderr) || `status ${result.status}`;
   throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
     hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
     facts: { node: request.host },

@@ -1,5 +1,5 @@
 import { ClusterError, messageOf } from "../../../errors.ts";
-import { outside, unmarked } from "../../../outside-text.ts";
+import { outside } from "../../../outside-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { CreationRequest } from "../../../model/creation.ts";
 import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
@@ -7,7 +7,7 @@ import type { ContainerOptions } from "../container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import { means } from "../engine/engine-errors.ts";
-import { lastLine } from "../../../system/last-line.ts";
+import { outsideLines } from "../../../system/printable.ts";
 
 const buildLimitMs = 20 * 60_000;
 
@@ -52,9 +52,9 @@ export async function obtainNodeImage(
   const output: string[] = [];
   const onOutput = (chunk: string): void => {
     output.push(chunk);
-    const line = lastLine(chunk);
-    if (line !== "") step.update(outside(unmarked(line).slice(0, 60)));
-    progress.detail(3, outside(chunk.trimEnd()));
+    const [line] = outsideLines(chunk, 1, 60);
+    if (line !== undefined) step.update(line);
+    for (const text of chunk.trimEnd().split("\n")) progress.detail(3, `${engine.kind.name}: ${outside(text)}`);
   };
   // Without --force-rm, Docker's classic builder keeps the container of the step that failed.
   const request = isBuilt

@@ -100,7 +100,7 @@ async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEn
   const { folder, qemuLog } = machine.files;
   const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
   if (end.status === 0) return end;
-  return { ...end, stderr: `${end.stderr}${await readFile(qemuLog, "utf8").catch(() => "")}` };
+  return { ...end, stderr: end.stderr.concat(await readFile(qemuLog, "utf8").catch(() => "")) };
 }
 
 async function prepareFiles(

@@ -1,11 +1,11 @@
 import { ClusterError } from "../../../errors.ts";
-import { outside, unmarked } from "../../../outside-text.ts";
+import { outside } from "../../../outside-text.ts";
 import { minimalEnvironment } from "../../../system/processes/child-environment.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { type ProgramEnd, type ProgramRun, runProgram } from "../../../system/processes/run-program.ts";
 import type { Architecture } from "./architecture.ts";
-import { lastLine } from "../../../system/last-line.ts";
+import { plainLine, plainLines, withoutFullStop } from "../../../system/printable.ts";
 
 const limitMs = 60_000;
 
@@ -108,11 +108,7 @@ const tooSlow = (program: string): ClusterError =>
 
 /** Removes the program's name from the start of the line and the full stop from its end. */
 const reasonIn = (text: string): string =>
-  outside(
-    unmarked(lastLine(text))
-      .replace(/^qemu[\w-]*: /, "")
-      .replace(/[.\s]+$/, ""),
-  );
+  withoutFullStop(outside((plainLines(text, 1)[0] ?? "").replace(/^qemu[\w-]*: /, "")));
 
 /** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");
@@ -125,8 +121,9 @@ export function qemuMessage(stderr: string, count: number): string | undefined {
   const lines = stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, "").trim());
   const said = lines
     .filter((line) => line !== "" && !isBesideThePoint(line))
-    .map((line) => line.replace(/[.\s]+$/, ""));
-  return said.length === 0 ? undefined : said.slice(0, count).join("; ");
+    .slice(0, count)
+    .map((line) => withoutFullStop(plainLine(line)));
+  return said.length === 0 ? undefined : said.join("; ");
 }
 
 const isBesideThePoint = (line: string): boolean =>
