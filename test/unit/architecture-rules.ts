@@ -95,6 +95,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
       path.startsWith("src/") && quotesWithoutMarks.test(withoutComments(text)),
       "an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
     ],
+    [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
     [
       path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
@@ -105,6 +106,12 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
+
+/** A program that is started without `env` inherits everything, credentials included. */
+const startsWithOurEnvironment = (code: string): boolean =>
+  [...code.matchAll(/\b(?:spawn|spawnSync|promisify\(execFile\))\([\s\S]*?\);/g)].some(
+    ([call]) => !/\benv\b/.test(call),
+  );
 
 function isBarrel(path: string, code: string): boolean {
   if (basename(path) === "index.ts" || /^export \*/m.test(code)) return true;

@@ -28,6 +28,7 @@ test.each([
     "src/ssh/pool.ts: an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
     "const a = `Cannot run it: ${error.message}.`;",
   ],
+  ["src/ssh/pool.ts: starts a program without choosing its environment", 'spawn("ssh", [host], { stdio: "ignore" });'],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],

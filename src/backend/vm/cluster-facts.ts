@@ -73,8 +73,13 @@ export interface StoredCluster {
 
 const factsPath = (directory: string): string => join(directory, "cluster.json");
 
+/** Throws, and writes nothing, if no command could read the facts back. */
 export async function writeClusterFacts(directory: string, facts: Omit<ClusterFacts, "schemaVersion">): Promise<void> {
-  await writePrivateFile(factsPath(directory), `${JSON.stringify({ schemaVersion, ...facts }, undefined, 2)}\n`);
+  const text = JSON.stringify({ schemaVersion, ...facts }, undefined, 2);
+  if (parseClusterFacts(JSON.parse(text), directory) === undefined) {
+    throw new TypeError(`No command could read this creation: ${text}`);
+  }
+  await writePrivateFile(factsPath(directory), `${text}\n`);
 }
 
 export async function removeClusterFacts(directory: string): Promise<void> {
