@@ -1,6 +1,6 @@
 import type { NodeShell } from "./contract.ts";
 import { ClusterError } from "../errors.ts";
-import { outsideLines } from "../system/printable.ts";
+import { outsideLines, plainLines } from "../system/printable.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 
 /** cloud-init also waits for the network and for packages, which often takes minutes on slow machines. */
@@ -55,7 +55,7 @@ export async function awaitFirstBoot(
     case exitStatus.well:
       return undefined;
     case exitStatus.complained:
-      return outsideLines(result.stdout, 40).join("\n");
+      return plainLines(result.stdout, 40).join("\n");
     default:
       throw new ClusterError("machine-failed", [`${machine.name}: the first boot failed.`, ...lines].join("\n"), {
         hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",

@@ -100,7 +100,6 @@ function openOutput({ format, masker, terminal }: SessionParts, progress: Termin
   return new OutputWriter({
     format,
     mask: (text) => masker.text(text),
-    maskData: (data) => masker.data(data),
     write: (text) => {
       progress.settle();
       terminal.write("stdout", text);

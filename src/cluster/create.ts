@@ -275,7 +275,7 @@ async function retryTransient<Result>(
   signal: AbortSignal,
 ): Promise<Result> {
   const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
-  const onFailure = ({ message }: ClusterError): void => progress.waiting(`waiting ${aim}: ${message}`);
+  const onFailure = (error: ClusterError): void => progress.waiting(`waiting ${aim}: ${messageOf(error)}`);
   try {
     return await retry(task, { clock, deadlineMs: clock.now() + limitMs, pauseMs, onFailure }, signal);
   } finally {

@@ -60,7 +60,8 @@ export async function runOnNode(
   { onConnecting, ...runtime }: Runtime & { readonly onConnecting: () => void },
   signal: AbortSignal,
 ): Promise<number> {
-  hideOwnValues(request, runtime);
+  const { name, password } = request.login;
+  for (const value of [name, password]) if (value !== undefined) runtime.progress.hide(value);
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
   const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
   // A missing ssh is this machine's fault, not the connection's.
@@ -105,14 +106,6 @@ interface SshConfiguration extends AsyncDisposable {
   readonly text: string;
   /** Whether the cluster's folder is writable. */
   readonly isInFolder: boolean;
-}
-
-/** Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
-function hideOwnValues({ login, variables }: RunRequest, { progress }: Pick<Runtime, "progress">): void {
-  const values = Object.values(variables).filter(
-    (value) => value.length >= 4 && !/^(true|false|null|none)$/i.test(value),
-  );
-  for (const value of [login.name, login.password, ...values]) if (value !== undefined) progress.hide(value);
 }
 
 interface Way {

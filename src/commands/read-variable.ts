@@ -31,13 +31,23 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
       return [readVariable(line)];
     } catch (error) {
       if (!(error instanceof BadValue)) throw error;
-      problems.push(`${given}, line ${index + 1}: ${error.message}`);
+      problems.push(`${given}, line ${index + 1}: ${messageOf(error)}`);
       return [];
     }
   });
   if (problems.length > 0) throw new BadValue(problems.join("; "));
   return variables;
 }
+
+/** Whether a variable on the command line holds a secret. Other users of this machine see it there, so most are settings, such as a branch. */
+export const isSecretName = (name: string): boolean =>
+  /password|passwd|passphrase|secret|token|key|credential/i.test(name);
+
+/** The values to mask. Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
+export const secretsIn = (variables: readonly Variable[]): readonly string[] =>
+  variables
+    .map(({ contents }) => contents)
+    .filter((contents) => contents.length >= 4 && !/^(true|false|null|none)$/i.test(contents));
 
 const mostBytes = 1024 * 1024;
 

@@ -1,4 +1,5 @@
 import { messageOf } from "../errors.ts";
+import { outside, unmarked } from "../outside-text.ts";
 import { arch, platform, release } from "node:os";
 import type { Environment } from "../system/runtime.ts";
 import { minimalEnvironment } from "../system/processes/child-environment.ts";
@@ -47,12 +48,12 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
     });
     const version = `${stderr}${stdout}`.trim().split("\n")[0] ?? "";
     return version.startsWith("OpenSSH")
-      ? pass(`${version} (${path})`)
-      : warn(`${path} is not OpenSSH: its version is "${version.slice(0, 100)}".`, installation);
+      ? pass(`${outside(version)} (${path})`)
+      : warn(`${path} is not OpenSSH: its version is "${outside(version.slice(0, 100))}".`, installation);
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);
-    return fail(`Cannot run ${path}: ${reason.trim().replace(/\.$/, "")}.`, installation);
+    return fail(`Cannot run ${path}: ${outside(unmarked(reason).trim().replace(/\.$/, ""))}.`, installation);
   }
 }
 

@@ -1,7 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { outsideLines } from "../system/printable.ts";
+import { outsideLines, plainLines } from "../system/printable.ts";
 import { reasonOf } from "./install/phase.ts";
 
 /**
@@ -37,6 +37,6 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
 
 /** Parses the node's output, one address a line. The addresses end up in the configuration, so anything else is skipped. */
 export function parseResolvers(stdout: string): readonly string[] {
-  const addresses = outsideLines(stdout, 100).map(parseIpv4);
+  const addresses = plainLines(stdout, 100).map(parseIpv4);
   return [...new Set(addresses.filter((address) => address !== undefined))];
 }

@@ -92,7 +92,7 @@ const noPrivateKey = (path: string): ClusterError =>
 
 function unusable(path: string, error: Error): ClusterError {
   const hint = `If it has a passphrase, create a copy without one: cp KEY COPY && ssh-keygen -p -N '' -f COPY`;
-  return new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${error.message}.`, { hint, cause: error });
+  return new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${messageOf(error)}.`, { hint, cause: error });
 }
 
 /** The longest keys in use, RSA with 16,384 bits, have 13 kB. The parser's time for some texts grows with the square of their length. */

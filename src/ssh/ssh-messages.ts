@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { outsideLines } from "../system/printable.ts";
+import { plainLines } from "../system/printable.ts";
 
 /** The file descriptor that ssh inherits as well. */
 const ownStderr = 2;
@@ -33,7 +33,7 @@ export function createSshMessages(path: string, stderr: "inherit" | number): Ssh
     release: () => {
       if (state.isReleased) return;
       state.isReleased = true;
-      const lines = outsideLines(endOf(path), mostMessages).filter((line) => !isAboutSharing(line));
+      const lines = plainLines(endOf(path), mostMessages).filter((line) => !isAboutSharing(line));
       const text = lines.map((line) => `${line.startsWith("ssh: ") ? "" : "ssh: "}${line}\n`).join("");
       if (text !== "") writeSync(stderr === "inherit" ? ownStderr : stderr, text);
     },

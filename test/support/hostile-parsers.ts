@@ -71,8 +71,8 @@ const hex = (index: number, length: number): string => index.toString(16).padSta
 
 async function hideSecrets(text: string): Promise<void> {
   const masker = new Masker();
-  const { values } = await parseSecrets(frame("configuration", text) + frame("secret-0", text));
-  for (const value of values) masker.hide(value);
+  const secrets = await parseSecrets(frame("configuration", text) + frame("secret-0", text));
+  for (const value of secrets?.values ?? []) masker.hide(value);
   masker.text(text.slice(0, 1_000_000));
 }
 

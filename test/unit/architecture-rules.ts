@@ -41,7 +41,8 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
   system: ["model"],
   "backend/contract.ts": ["model"],
   model: [],
-  "errors.ts": [],
+  "errors.ts": ["outside-text.ts"],
+  "outside-text.ts": [],
   "version.ts": [],
 };
 
@@ -59,7 +60,7 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
   yaml: ["platform", "cli"],
 };
 
-const openToAll = ["src/errors.ts", "src/version.ts"];
+const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 /** Only these write to files and streams at once: the log, and what bypasses the terminal's writer. */
@@ -67,6 +68,7 @@ const mayWriteSync = /^src\/(cli\/log-file|ssh\/ssh-messages)\.ts$/;
 /** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+const quotesWithoutMarks = /\$\{(?:error|failure|refusal|reason|cause|problem)\??\.message\b/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
 
 /** Every violation of a rule, as `path: problem`. Most rules ignore the text of comments and strings. */
@@ -102,6 +104,10 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [
       path.startsWith("src/") && !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) && isUnbounded(text),
       "reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
+    ],
+    [
+      path.startsWith("src/") && quotesWithoutMarks.test(withoutComments(text)),
+      "an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
     ],
     [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
@@ -166,7 +172,7 @@ function importFaults(file: SourceFile): readonly string[] {
 
 function mayImport(from: string, to: string): boolean {
   const layer = layerOf(from);
-  if (openToAll.includes(to)) return !openToAll.includes(from);
+  if (openToAll.includes(to) && !openToAll.includes(from)) return true;
   const own = basename(from, ".ts").replace(/^cluster-|-driver$/g, "");
   const allowed = imports[layer]!.map((entry) => entry.replace("<own>", own));
   return layerOf(to) === layer || allowed.includes(layerOf(to)) || allowed.some((entry) => `src/${entry}` === to);

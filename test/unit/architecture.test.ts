@@ -28,6 +28,10 @@ test.each([
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`It failed: ${end.stderr.trim()}.`);"],
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`${first(result.stdout)}`);"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
+  [
+    "src/ssh/pool.ts: an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
+    "const a = `Cannot run it: ${error.message}.`;",
+  ],
   ["src/ssh/pool.ts: starts a program without choosing its environment", 'spawn("ssh", [host], { stdio: "ignore" });'],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],

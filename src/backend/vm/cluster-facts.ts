@@ -14,7 +14,7 @@ import {
 } from "../../model/parse-values.ts";
 import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
 import { isMapping } from "../../system/is-mapping.ts";
-import { outsideLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
 import type { ForeignResource } from "../foreign-resource.ts";
@@ -163,13 +163,13 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
     variant: parseVariant(found["variant"]),
     distribution: parseDistribution(found["distribution"]),
     counts: parseCountsObject(found["counts"]),
-    createdBy: outsideLine(found["createdBy"]) || undefined,
+    createdBy: plainLine(found["createdBy"]) || undefined,
     nodes: parseNodes(found["nodes"]),
   };
   const optional = {
     webScheme: parseWebScheme(found["webScheme"]),
     createdAt: parseMoment(found["createdAt"])?.toISOString(),
-    bootId: outsideLine(found["bootId"]) || undefined,
+    bootId: plainLine(found["bootId"]) || undefined,
     machines: parseMachineSettings(found["machines"]),
   };
   const isWrong = Object.entries(optional).some(([key, value]) => value === undefined && found[key] !== undefined);

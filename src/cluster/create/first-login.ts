@@ -1,6 +1,6 @@
 import type { Creation } from "../../backend/contract.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import { makeFirstContact } from "../../ssh/first-contact.ts";
 import { systemHostKeyLocation } from "../../ssh/host-key-location.ts";
@@ -71,12 +71,12 @@ async function explained(
   const { facts } = error;
   const cause = await logins.creation.whyUnreachable(signal);
   if (cause !== undefined) {
-    return new ClusterError(error.id, `${error.message} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
+    return new ClusterError(error.id, `${messageOf(error)} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
   }
   if (clock.now() + longestPauseMs < logins.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",
-    `Cannot log in to ${name} within the creation's time limit: ${error.message}`,
+    `Cannot log in to ${name} within the creation's time limit: ${messageOf(error)}`,
     {
       hint: "Allow more time with `timeout`; the console output in the saved logs may show the cause.",
       facts,

@@ -76,7 +76,7 @@ export async function removeLeftovers(
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof ClusterError) || error.transient) throw error;
-        progress.warn(error.message);
+        progress.warn(messageOf(error));
       }
     }),
   );

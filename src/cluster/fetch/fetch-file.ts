@@ -1,6 +1,6 @@
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { renderSessionScript, type SessionSettings } from "../../ssh/session/session-script.ts";
 import { errorCode } from "../../system/error-code.ts";
@@ -123,7 +123,7 @@ function explained(error: unknown, { remote, local }: FetchRequest, { node }: Fe
       cause: error,
     });
   if (error instanceof ArchiveProblem) {
-    return fail(error.message, "Nothing was written. Check the path, and fetch only regular files and folders.");
+    return fail(messageOf(error), "Nothing was written. Check the path, and fetch only regular files and folders.");
   }
   const code = errorCode(error);
   if (error instanceof ClusterError || code === undefined) return error;

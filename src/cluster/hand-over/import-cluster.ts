@@ -1,5 +1,5 @@
 import type { Backend } from "../../backend/contract.ts";
-import { ClusterError, hasErrorId } from "../../errors.ts";
+import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { openConnection } from "../../ssh/connection/open-connection.ts";
 import { targetOf } from "../../ssh/connection/destination.ts";
@@ -111,12 +111,14 @@ async function logIn(
   );
   const failed = failures.filter((failure) => failure !== undefined);
   if (failed.length < running.length) {
-    for (const { message } of failed) runtime.progress.warn(message);
+    for (const error of failed) runtime.progress.warn(messageOf(error));
     return step.done();
   }
   throw new ClusterError(
     "connection-failed",
-    failed[0]?.message ?? `Cluster "${id}" has no running node whose host key could be checked.`,
+    failed[0] !== undefined
+      ? messageOf(failed[0])
+      : `Cluster "${id}" has no running node whose host key could be checked.`,
     { hint: unreachableHint, facts: { cluster: id }, cause: failed[0] },
   );
 }

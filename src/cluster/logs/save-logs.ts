@@ -40,6 +40,8 @@ export async function saveLogs(
   await using connections = openMaskedConnections(cluster, runtime);
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
   signal.throwIfAborted();
+  const refusal = connections.refusal();
+  if (refusal !== undefined) throw refusal;
   const files = await saveTexts(folder, texts, progress);
   step.done(`${files.length} files`);
   for (const line of silentNodes(texts)) progress.warn(line);

@@ -1,4 +1,4 @@
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { RefusedRedirect, requestFile } from "../../system/files/request-file.ts";
 import type { ArtifactLocation } from "./artifact-location.ts";
 import { answerFailure, artifactUnreachable, requestFailure } from "./artifact-failure.ts";
@@ -20,7 +20,7 @@ export async function requestArtifact(
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
     throw error instanceof RefusedRedirect
-      ? artifactUnreachable(location.shown, error.message, { hint: redirectHint })
+      ? artifactUnreachable(location.shown, messageOf(error), { hint: redirectHint })
       : requestFailure(location.shown, error);
   }
 }

@@ -1,6 +1,7 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import { outsideLine } from "../../system/printable.ts";
+import { outside } from "../../outside-text.ts";
+import { outsideLine, plainLine } from "../../system/printable.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
 import { parseJson } from "../../system/parse-json.ts";
@@ -44,7 +45,7 @@ export function licenseNeeded(version: string): boolean {
 
 function versionIn(text: string): ArtifactVersion | undefined {
   const found = parseJson(text);
-  const version = isMapping(found) ? outsideLine(found["version"]) : "";
+  const version = isMapping(found) ? plainLine(found["version"]) : "";
   if (!isMapping(found) || version === "" || !("variant" in found)) return undefined;
   const variant = artifactVariant(found["variant"]);
   if (variant === undefined) {
@@ -56,4 +57,4 @@ function versionIn(text: string): ArtifactVersion | undefined {
   return { variant, version };
 }
 
-const excerpt = (text: string): string => JSON.stringify(outsideLine(text, 200));
+const excerpt = (text: string): string => outside(JSON.stringify(plainLine(text, 200)));

@@ -1,4 +1,5 @@
 import type * as Yaml from "yaml";
+import { outside } from "../../outside-text.ts";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
 import { errorCode } from "../../system/error-code.ts";
@@ -50,7 +51,9 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
   const found = faults.length > 0 ? faults : repeatedKeys(yaml, document.contents);
   if (found.length > 0) {
     const shown = found.slice(0, mostProblems);
-    return { problems: shown.map(({ at, message }) => `${path}${place(lineCounter.linePos(at))}: ${message}`) };
+    return {
+      problems: shown.map(({ at, message }) => `${path}${place(lineCounter.linePos(at))}: ${outside(message)}`),
+    };
   }
   return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
 }

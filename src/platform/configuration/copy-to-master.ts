@@ -1,3 +1,4 @@
+import { outside } from "../../outside-text.ts";
 import { isAccessible } from "../../system/files/is-accessible.ts";
 import { constants, stat } from "node:fs/promises";
 import { isAbsolute, posix } from "node:path";
@@ -20,10 +21,10 @@ export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
     const reason = text.includes(":")
       ? "the path on the master must be absolute"
       : "use the form /local/path:/remote/path";
-    return problem(`${text}: ${reason}`);
+    return problem(`${outside(text)}: ${reason}`);
   }
   const source = text.slice(0, colon);
-  if (!isAbsolute(source)) return problem(`${text}: the local path must be absolute`);
+  if (!isAbsolute(source)) return problem(`${outside(text)}: the local path must be absolute`);
   return { value: { source, target: posix.normalize(text.slice(colon + 1)) } };
 }
 

@@ -1,5 +1,6 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { assertVariant } from "../artifact/artifact-head.ts";
 import type { ArtifactVersion } from "../artifact/artifact-version.ts";
@@ -59,7 +60,7 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
     const found = outsideLine(result.stdout);
     throw new ClusterError(
       "artifact-invalid",
-      `The artifact ${request.shown} has the SHA-256 checksum ${found}, not ${sum}.`,
+      `The artifact ${request.shown} has the SHA-256 checksum ${outside(found)}, not ${sum}.`,
       { hint: "Check `artifactSha256`, and whether ARTIFACT_URL is the intended release.", facts },
     );
   }

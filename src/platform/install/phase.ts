@@ -1,9 +1,10 @@
-import { ClusterError, type ErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId, messageOf } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
-import { outsideLine, outsideLines, withoutFullStop } from "../../system/printable.ts";
+import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 
 /** One step of the installation on one node. It may run again after a lost connection. */
@@ -46,7 +47,7 @@ export async function runPhase<Result>(
   const result = await attempt().catch((error: unknown) => {
     signal.throwIfAborted();
     if (!isConnectionLoss(error)) throw error;
-    step.update(error.message);
+    step.update(messageOf(error));
     return retry(attempt, reconnecting(clock, step), signal);
   });
   step.done();
@@ -65,7 +66,7 @@ function reconnecting(clock: Clock, step: Step): Parameters<typeof retry>[1] {
     deadlineMs: clock.now() + reconnectMs,
     pauseMs: (failures) => Math.min(500 * 2 ** failures, 10_000),
     onFailure: (error) => {
-      step.update(error.message);
+      step.update(messageOf(error));
     },
   };
 }
@@ -146,7 +147,8 @@ function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr
 
 /** Returns the script's own message if there is one, otherwise the last line of any output. */
 export function reasonOf(result: RemoteResult): string {
-  const lines = outsideLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
+  const lines = plainLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
   const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
-  return withoutFullStop(word ?? lines.at(-1) ?? `it exited with status ${result.status}`);
+  const said = word ?? lines.at(-1);
+  return said === undefined ? `it exited with status ${result.status}` : outside(withoutFullStop(said));
 }

@@ -4,6 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import type { NodeTraits } from "../../model/node-traits.ts";
@@ -185,7 +186,9 @@ function warnOfLicense({ plan, runtime }: Installation, { version: { version } }
   if (variant !== "enterprise" || !licenseNeeded(version)) return;
   if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;
   if ("license_key_contents" in configuration.values) return;
-  runtime.progress.warn(`Enterprise ${version} needs a license key, but none was given. Pass one with \`licenseKey\`.`);
+  runtime.progress.warn(
+    `Enterprise ${outside(version)} needs a license key, but none was given. Pass one with \`licenseKey\`.`,
+  );
 }
 
 const downloadLimitMs = 60 * 60_000;

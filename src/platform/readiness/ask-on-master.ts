@@ -1,5 +1,5 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Layout } from "../layout.ts";
 import type { WebAnswer } from "./ask-web.ts";
@@ -47,7 +47,7 @@ export async function askOnMaster(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed"))
-      return failed(error.message);
+      return failed(messageOf(error));
     throw error;
   }
 }

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
@@ -167,10 +168,10 @@ function loginWait(
   if (refusals.isFinal(isRefused)) {
     throw new ClusterError(
       "login-refused",
-      `The cluster refused the login of the superuser "${username}" with this password.`,
+      `The cluster refused the login of the superuser "${outside(username)}" with this password.`,
       {
         hint: "Pass the `superuserUsername` and the `superuserPassword` of the cluster's configuration.",
-        facts: { node: nodeReference(master), username },
+        facts: { node: nodeReference(master), username: outside(username) },
       },
     );
   }

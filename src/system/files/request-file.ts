@@ -1,10 +1,12 @@
+import { OwnError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { maskUrl, parseUrl } from "../mask-url.ts";
 
 const mostRedirects = 10;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** A redirect that isn't followed. The message is the reason: a sentence that begins in lower case, without secrets. */
-export class RefusedRedirect extends Error {
+export class RefusedRedirect extends OwnError {
   override readonly name = "RefusedRedirect";
 }
 
@@ -38,9 +40,9 @@ export async function requestFile(
 function redirected(from: URL, target: string): URL {
   const url = parseUrl(target, from);
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new RefusedRedirect(`the server redirects to an invalid URL: ${maskUrl(target)}.`);
+    throw new RefusedRedirect(`the server redirects to an invalid URL: ${outside(maskUrl(target))}.`);
   if (from.protocol === "https:" && url.protocol === "http:")
-    throw new RefusedRedirect(`the server redirects from https to the insecure ${maskUrl(url)}.`);
+    throw new RefusedRedirect(`the server redirects from https to the insecure ${outside(maskUrl(url))}.`);
   return url;
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { homeFolder } from "../../../system/files/state-folder.ts";
 import { temporaryFolder } from "../../../system/files/temporary-folder.ts";
@@ -59,7 +59,7 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   const problem = await engine.ask({ words: run }, signal).then(
     (read) => (read === text ? undefined : "its content differs there."),
     (error: unknown) => {
-      if (error instanceof ClusterError) return error.message;
+      if (error instanceof ClusterError) return messageOf(error);
       throw error;
     },
   );

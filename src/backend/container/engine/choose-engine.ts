@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import { homeFolder } from "../../../system/files/state-folder.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import type { Environment } from "../../../system/runtime.ts";
@@ -71,16 +71,16 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 function chosenFailure(error: ClusterError, { title, name }: EngineKind, choice: string): ClusterError {
   const other = name === "docker" ? "Podman" : "Docker";
   const undo = choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
-  return new ClusterError(error.id, error.message, {
+  return new ClusterError(error.id, messageOf(error), {
     hint: `${title} was chosen (${choice}), so ${other} is not tried. ${error.hint ?? ""} To use another engine, ${undo}, or pass \`engine\`.`,
-    facts: { ...error.facts, choice },
+    facts: { ...ClusterError.marked(error).facts, choice },
     cause: error,
   });
 }
 
 /** If the skipped engine is on this machine, users may look for its clusters, so this tells them. */
 function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineRuntime): void {
-  const text = `${error.message} Using ${used.title}.`;
+  const text = `${messageOf(error)} Using ${used.title}.`;
   if (isPresent(error)) progress.note(text);
   else progress.detail(1, text);
 }
@@ -154,7 +154,7 @@ interface Failure {
 function noEngine(failures: readonly Failure[]): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => error.message).join(" ")}`,
+    `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => messageOf(error)).join(" ")}`,
     {
       hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "Try again."}`).join("\n"),
       facts: { tried: engineNames },

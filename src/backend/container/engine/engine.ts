@@ -1,4 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
 import { environmentWithoutSecrets } from "../../../system/processes/child-environment.ts";
@@ -76,7 +77,7 @@ export interface EngineRuntime {
 /** Doesn't run any command yet. `option`: see Engine. */
 export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
   const run = async (request: EngineRequest, limitMs: number, signal: AbortSignal): Promise<string> => {
-    progress.detail(2, `${kind.name} ${request.words.join(" ")}`);
+    progress.detail(2, `${kind.name} ${outside(request.words.join(" "))}`);
     const end = await runWithin({ kind, request, environment, limitMs: request.limitMs ?? limitMs }, signal);
     if (end.status !== 0 && request.accepts?.(end.stderr) !== true) throw engineFailure(kind, request.words, end);
     return end.stdout.trimEnd();

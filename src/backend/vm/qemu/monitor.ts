@@ -1,7 +1,8 @@
 import { symlink } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { basename, join } from "node:path";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { systemClock } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
@@ -91,7 +92,7 @@ export async function runOnMonitor(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
-    const why = limit.aborted ? "it does not answer" : error instanceof Error ? error.message : String(error);
+    const why = limit.aborted ? "it does not answer" : messageOf(error);
     throw monitorFailure(basename(folder), commands.map(({ execute }) => execute).join(", "), why);
   }
 }
@@ -124,7 +125,7 @@ async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]):
     if (!isMapping(answer) || answer["id"] !== results.length) continue;
     const { error } = answer;
     const command = commands[results.length]?.execute ?? "";
-    if (isMapping(error)) throw monitorFailure("QEMU", command, String(error["desc"]));
+    if (isMapping(error)) throw monitorFailure("QEMU", command, outside(String(error["desc"])));
     results.push(answer["return"]);
     if (results.length === commands.length) return results;
   }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
@@ -62,9 +63,11 @@ async function awaitLoaded(
     if (state === "paused" || state === "postmigrate") return true;
     if (state !== undefined || (await isRunning(files))) return undefined;
     const said = qemuMessage(await readOwnText(files.qemuLog).catch(() => ""), 2) ?? "it ended";
-    throw new ClusterError("engine-failed", `QEMU cannot continue ${nodeReference(node)} from its memory: ${said}.`, {
-      hint: "Restore another snapshot, or create the cluster again.",
-    });
+    throw new ClusterError(
+      "engine-failed",
+      `QEMU cannot continue ${nodeReference(node)} from its memory: ${outside(said)}.`,
+      { hint: "Restore another snapshot, or create the cluster again." },
+    );
   };
   const rule = { clock, deadlineMs: clock.now() + loadLimitMs, pauseMs: () => pauseMs };
   if ((await poll(look, rule, signal)) !== undefined) return;

@@ -1,4 +1,5 @@
 /** Which container engine is chosen, and what is reported about the others. The engines are small shell scripts, the only programs on the PATH. */
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { chmod, mkdir, readdir } from "node:fs/promises";
@@ -138,7 +139,7 @@ test.each([
   const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
   expect(others.places).toEqual([]);
   expect(others.unreachable).toMatchObject([{ place: "docker" }]);
-  expect(others.unreachable[0]!.reason).toContain(reason);
+  expect(unmarked(others.unreachable[0]!.reason)).toContain(reason);
   const place = { kind: "engine", name: "podman", option: "--engine" };
   const backend = { place, find: async () => undefined, findInOtherPlaces: async () => others };
   const error = await failureOf(findCluster(backend, "a", neverAborted));

@@ -1,3 +1,4 @@
+import { outside } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
 import { Cluster } from "../../../../src/index.ts";
@@ -24,7 +25,7 @@ test("from the wait on, the superuser's password is masked in everything that th
   const state = { isThere: true };
   // It repeats its arguments, as a foreign program may.
   const find = async (): Promise<ClusterRecord | undefined> => {
-    runtime.progress.note("the password may be hush7777");
+    runtime.progress.note(`the password may be ${outside("hush7777")}`);
     return state.isThere ? cluster : undefined;
   };
   const findInOtherPlaces = async () => ({ places: [], unreachable: [] });

@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -243,7 +244,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       const path = join(state.folder!.path, "artifact.sh");
       await writeFile(path, exampleArtifact(variant).replaceAll('"version": "1.0"', `"version": "${version}"`));
       const warnings: string[] = [];
-      const progress = { ...silentProgress, warn: (text: string) => void warnings.push(text) };
+      const progress = { ...silentProgress, warn: (text: string) => void warnings.push(unmarked(text)) };
       const artifact = { kind: "file", path, shown: path } as const;
       await install(machines, { variant, artifact, configuration: { ...added({}), ...changes } }, signal, progress);
       expect(warnings).toEqual([...expected]);

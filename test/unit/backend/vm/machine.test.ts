@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
@@ -198,10 +199,10 @@ ES =0028 00000000 ffffffff 00c09300 DPL=0 DS   [-WA]
 Code=eb de ff <cf> c3
 qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)
 `;
-  expect(qemuMessage(written, 5)).toBe("KVM internal error. Suberror: 1; emulation failure");
-  expect(qemuMessage(written, 1)).toBe("KVM internal error. Suberror: 1");
+  expect(unmarked(qemuMessage(written, 5)!)).toBe("KVM internal error. Suberror: 1; emulation failure");
+  expect(unmarked(qemuMessage(written, 1)!)).toBe("KVM internal error. Suberror: 1");
   expect(qemuMessage("qemu-system-x86_64: warning: never mind\n", 5)).toBeUndefined();
-  expect(qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)).toBe(
+  expect(unmarked(qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)!)).toBe(
     "failed to initialize kvm: No such file",
   );
 });
