@@ -13,7 +13,7 @@ export interface SshMessages extends AsyncDisposable {
   readonly options: readonly string[];
   /** Whether ssh has written none at all. */
   isEmpty(): boolean;
-  /** Prints ssh's messages, once, except those about a master connection: ssh then logs in by itself. */
+  /** Prints ssh's messages, even after disposal, but only once, except those about a master connection: ssh then logs in by itself. */
   release(): void;
 }
 
@@ -22,8 +22,8 @@ export interface SshMessages extends AsyncDisposable {
  * program's own, or an open file.
  */
 export function createSshMessages(path: string, stderr: "inherit" | number): SshMessages {
-  const state = { isReleased: false };
-  const read = (): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
+  const state = { isReleased: false, text: "" };
+  const read = (): string => (existsSync(path) ? readFileSync(path, "utf8") : state.text);
   return {
     options: ["-E", path],
     isEmpty: () => read() === "",
@@ -33,7 +33,10 @@ export function createSshMessages(path: string, stderr: "inherit" | number): Ssh
       const text = withoutSharing(read());
       if (text.length > 0) writeSync(stderr === "inherit" ? ownStderr : stderr, text);
     },
-    [Symbol.asyncDispose]: () => rm(path, { force: true }),
+    [Symbol.asyncDispose]: async () => {
+      state.text = read();
+      await rm(path, { force: true });
+    },
   };
 }
 
