@@ -1,11 +1,11 @@
 /**
  * Measures the size and the coupling of this project's sources and of other checkouts (TypeScript, JavaScript or Go). Prints
- * a table in Markdown, then this project's import cycles and upward imports.
+ * a table in Markdown with this project's goals, then the goals that it misses, its import cycles and upward imports.
  * Usage: bun run scripts/structure.ts [CHECKOUT...]
  */
 import { basename, join, resolve } from "node:path";
 import { measureCheckout } from "./structure/measure.ts";
-import { structureTable } from "./structure/table.ts";
+import { missedGoals, structureTable } from "./structure/table.ts";
 
 const own = join(import.meta.dir, "..");
 
@@ -17,6 +17,8 @@ const columns = await Promise.all(
   })),
 );
 console.log(structureTable(columns));
+const missed = columns[0] === undefined ? [] : missedGoals(columns[0].measures);
+console.log(missed.length === 0 ? "\nAll goals are met." : `\nMisses its goal:\n${list(missed)}`);
 const { cycles = [], upward = [] } = columns[0]?.measures.imports ?? {};
 for (const files of cycles) console.log(`\nImport each other:\n${list(files)}`);
 if (upward.length > 0) console.log(`\nImport upward:\n${list(upward)}`);

@@ -7,14 +7,14 @@ export interface Sources {
   readonly paths: readonly string[];
 }
 
-/** A Go module is read as a whole; of other projects the folder `src`, else `lib`, else all. */
+/** A Go module is read as a whole; of other projects the folder `src`, else `lib`, else all, with the shell and Python files there. */
 export async function findSources(root: string): Promise<Sources> {
   if (await exists(join(root, "go.mod"))) return { language: "go", paths: await scan(root, "**/*.go") };
   const folders = await Promise.all(
     ["src", "lib"].map(async (name) => ((await exists(join(root, name))) ? [name] : [])),
   );
   const [folder] = folders.flat();
-  return { language: "typescript", paths: await scan(root, `${folder === undefined ? "" : `${folder}/`}**/*.{ts,tsx,js,mjs}`) }; // prettier-ignore
+  return { language: "typescript", paths: await scan(root, `${folder === undefined ? "" : `${folder}/`}**/*.{ts,tsx,js,mjs,sh,py}`) }; // prettier-ignore
 }
 
 /** Folders beside the sources, such as those of build tools and of the project's web site. */

@@ -5,32 +5,99 @@ export interface Column {
   readonly measures: Measures;
 }
 
-/** A table in Markdown with one column for each checkout. A dash stands for what cannot be said of one. */
+/** A row of the table: a text for each checkout, and for this project the most that it may be. */
+interface Row {
+  readonly title: string;
+  /** One figure, or the three of a distribution. Undefined: it cannot be said of this checkout. */
+  readonly figures: (measures: Measures) => readonly number[] | undefined;
+  /** As many as there are figures. */
+  readonly goals?: readonly number[];
+}
+
+const rows: readonly Row[] = [
+  { title: "lines of source", figures: ({ lines }) => [lines], goals: [30_000] },
+  { title: "files", figures: ({ files }) => [files], goals: [300] },
+  {
+    title: "bytes per line",
+    figures: ({ bytes, lines }) => [Math.round((bytes / lines) * 10) / 10],
+    goals: [40],
+  },
+  {
+    title: "file length p50 / p90 / max",
+    figures: ({ fileLengths }) => distribution(fileLengths),
+    goals: [90, 220, 400],
+  },
+  {
+    title: "function length p50 / p90 / max",
+    figures: ({ functionLengths }) => distribution(functionLengths),
+    goals: [7, 20, 63],
+  },
+  { title: "most files in one folder", figures: ({ mostFilesInFolder }) => [mostFilesInFolder], goals: [20] },
+  {
+    title: "files under 40 lines with one importer",
+    figures: ({ imports }) => imports && [imports.shortWithOneImporter.length],
+    goals: [15],
+  },
+  {
+    title: "members of the backend's contract",
+    figures: ({ contractMembers }) => (contractMembers === undefined ? undefined : [contractMembers]),
+    goals: [34],
+  },
+  { title: "import cycles", figures: ({ imports }) => imports && [imports.cycles.length], goals: [0] },
+  {
+    title: "upward imports",
+    figures: ({ imports }) => (imports?.upward === undefined ? undefined : [imports.upward.length]),
+    goals: [0],
+  },
+];
+
+/** The most files and types that some flows of CONTRIBUTING may list. */
+const flowGoals = new Map([
+  ["`create` on the cloud, to the launch request", 7],
+  ["the request of a creation through its types", 4],
+]);
+
+/** A table in Markdown with one column for each checkout, and the goals of this project. A dash stands for what cannot be said of a checkout. */
 export function structureTable(columns: readonly Column[]): string {
-  const titles = [...new Set(columns.flatMap(({ measures }) => measures.flows.map(({ title }) => title)))];
-  const rows: readonly (readonly [string, (measures: Measures) => string | number | undefined])[] = [
-    ["lines of source", ({ lines }) => `${(lines / 1000).toFixed(1)}k`],
-    ["file length p50 / p90 / max", ({ fileLengths }) => spread(fileLengths)],
-    ["function length p50 / p90 / max", ({ functionLengths }) => spread(functionLengths)],
-    ["most files in one folder", ({ mostFilesInFolder }) => mostFilesInFolder],
-    ["imports per file", ({ imports }) => imports?.perFile.toFixed(1)],
-    ["import cycles", ({ imports }) => imports?.cycles.length],
-    ["upward imports", ({ imports }) => imports?.upward?.length],
-    ...titles.map((title) => {
-      const count = ({ flows }: Measures): number | undefined =>
-        flows.find((flow) => flow.title === title)?.files.length;
-      return [`files to open to follow ${title}`, count] as const;
-    }),
-  ];
   const cells = [
-    ["", ...columns.map(({ name }) => name)],
-    ["---", ...columns.map(() => "---")],
-    ...rows.map(([title, cell]) => [title, ...columns.map(({ measures }) => String(cell(measures) ?? "–"))]),
+    ["", ...columns.map(({ name }) => name), "goal"],
+    ["---", ...columns.map(() => "---"), "---"],
+    ...allRows(columns).map(({ title, figures, goals }) => [
+      title,
+      ...columns.map(({ measures }) => figures(measures)?.join(" / ") ?? "–"),
+      goals === undefined ? "" : `≤ ${goals.join(" / ")}`,
+    ]),
   ];
   return cells.map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-function spread(lengths: readonly number[]): string {
+/** The titles of the rows whose goal this project misses. A row that cannot be measured misses its goal. */
+export function missedGoals(measures: Measures): readonly string[] {
+  return allRows([{ name: "", measures }])
+    .filter(({ goals = [], figures }) => {
+      const found = figures(measures) ?? [];
+      return goals.some((goal, index) => !((found[index] ?? Number.POSITIVE_INFINITY) <= goal));
+    })
+    .map(({ title }) => title);
+}
+
+function allRows(columns: readonly Column[]): readonly Row[] {
+  const titles = new Set(columns.flatMap(({ measures }) => measures.flows.map(({ title }) => title)));
+  const flowRows = [...titles].map((title): Row => {
+    const goal = flowGoals.get(title);
+    return {
+      title: `files to open to follow ${title}`,
+      figures: ({ flows }) => {
+        const flow = flows.find((each) => each.title === title);
+        return flow && [flow.files.length];
+      },
+      ...(goal !== undefined && { goals: [goal] }),
+    };
+  });
+  return [...rows, ...flowRows];
+}
+
+function distribution(lengths: readonly number[]): readonly number[] {
   const sorted = lengths.toSorted((one, other) => one - other);
-  return [0.5, 0.9, 1].map((part) => sorted[Math.ceil(part * sorted.length) - 1] ?? "–").join(" / ");
+  return [0.5, 0.9, 1].map((part) => sorted[Math.ceil(part * sorted.length) - 1] ?? 0);
 }

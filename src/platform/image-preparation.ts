@@ -1,9 +1,9 @@
 import { quote } from "../ssh/quote.ts";
 import type { Layout } from "./layout.ts";
 import { layoutNeeds } from "./layouts/find-layout.ts";
-import { packageFunctions } from "./phases/package-functions.ts";
-import { neededPrograms } from "./phases/prepare-node.ts";
-import { completeScript } from "./phases/phase.ts";
+import { packageFunctions } from "./install/package-functions.ts";
+import { neededPrograms } from "./install/prepare-node.ts";
+import { completeScript } from "./install/phase.ts";
 
 /** Starts nothing: systemd doesn't run while an image is built. Containers use their host's clock. */
 const scriptOf = ({ imageSetup }: Layout): string => `

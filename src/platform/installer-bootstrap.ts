@@ -12,14 +12,14 @@ import { bootstrapOriginOf, genconfFiles, privateAddressOf } from "./configurati
 import type { InstallPlan } from "./install-plan.ts";
 import type { Layout } from "./layout.ts";
 import { layoutNeeds, layoutOf, layouts } from "./layouts/find-layout.ts";
-import { checkVersion, endedBadly } from "./phases/check-version.ts";
-import type { FetchArtifact } from "./phases/fetch-artifact.ts";
-import { fetchArtifact } from "./phases/fetch-artifact.ts";
-import { generate } from "./phases/genconf.ts";
-import type { PhaseRuntime } from "./phases/phase.ts";
-import { runPhase } from "./phases/phase.ts";
-import { prepareNode } from "./phases/prepare-node.ts";
-import { bootstrapPort, serve } from "./phases/serve.ts";
+import { checkVersion, endedBadly } from "./install/check-version.ts";
+import type { FetchArtifact } from "./install/fetch-artifact.ts";
+import { fetchArtifact } from "./install/fetch-artifact.ts";
+import { generate } from "./install/genconf.ts";
+import type { PhaseRuntime } from "./install/phase.ts";
+import { runPhase } from "./install/phase.ts";
+import { prepareNode } from "./install/prepare-node.ts";
+import { bootstrapPort, serve } from "./install/serve.ts";
 import { readResolvers } from "./resolvers.ts";
 
 /** An artifact on the first master whose version is known. */

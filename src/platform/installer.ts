@@ -5,12 +5,12 @@ import { isFirstMaster, prepareArtifact, prepareBootstrap } from "./installer-bo
 import type { ArtifactOnNode } from "./installer-bootstrap.ts";
 import type { Layout } from "./layout.ts";
 import { layoutOf } from "./layouts/find-layout.ts";
-import { copyFiles } from "./phases/copy-files.ts";
-import type { PhaseRuntime } from "./phases/phase.ts";
-import { runPhase } from "./phases/phase.ts";
-import { prepareNode } from "./phases/prepare-node.ts";
-import { enforceSelinux } from "./phases/selinux.ts";
-import { startInstall } from "./phases/start-install.ts";
+import { copyFiles } from "./install/copy-files.ts";
+import type { PhaseRuntime } from "./install/phase.ts";
+import { runPhase } from "./install/phase.ts";
+import { prepareNode } from "./install/prepare-node.ts";
+import { enforceSelinux } from "./install/selinux.ts";
+import { startInstall } from "./install/start-install.ts";
 
 /** Installs the platform on a cluster whose machines are still being created. Disposing of it ends its work and waits until that has ended. */
 export interface Installer extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { lastLines, reasonOf } from "./phases/phase.ts";
+import { lastLines, reasonOf } from "./install/phase.ts";
 
 /**
  * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf and lists the real servers in a file of its own. A loopback address of any

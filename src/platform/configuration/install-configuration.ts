@@ -7,8 +7,8 @@ import type { Configuration } from "./configuration.ts";
 import type { AddedConfiguration, InstallPlan } from "../install-plan.ts";
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
-import type { GenconfFile } from "../phases/genconf.ts";
-import { bootstrapPort } from "../phases/serve.ts";
+import type { GenconfFile } from "../install/genconf.ts";
+import { bootstrapPort } from "../install/serve.ts";
 
 /** Fails as `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {

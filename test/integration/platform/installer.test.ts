@@ -5,7 +5,7 @@ import type { NodeRecord, Role } from "../../../src/model/cluster-record.ts";
 import type { InstallPlan } from "../../../src/platform/install-plan.ts";
 import { createInstaller } from "../../../src/platform/installer.ts";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { bootstrapPort } from "../../../src/platform/phases/serve.ts";
+import { bootstrapPort } from "../../../src/platform/install/serve.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import type { TemporaryFolder } from "../../../src/system/files/temporary-folder.ts";
 import { failureOf } from "../../support/failure-of.ts";

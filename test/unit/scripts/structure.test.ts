@@ -5,7 +5,9 @@ import { parseFlows, readFlows } from "../../../scripts/structure/flows.ts";
 import { goFunctions } from "../../../scripts/structure/go-functions.ts";
 import { cyclesOf, resolveImports, upwardImports } from "../../../scripts/structure/import-graph.ts";
 import { readModule } from "../../../scripts/structure/read-module.ts";
-import { structureTable } from "../../../scripts/structure/table.ts";
+import { systemTemporaryFolder } from "../../../src/system/files/temporary-folder.ts";
+import { type Measures, measureCheckout } from "../../../scripts/structure/measure.ts";
+import { missedGoals, structureTable } from "../../../scripts/structure/table.ts";
 
 test("functions of TypeScript are counted however they are written, one-liners and bare signatures not", () => {
   const text = `
@@ -131,28 +133,60 @@ test("this project's flows lead through files that are there", async () => {
     expect([path, await Bun.file(join(root, path)).exists()]).toEqual([path, true]);
 });
 
-test("the table has a column for each checkout, and a dash where nothing can be said", () => {
-  const fileLengths = Array.from({ length: 10 }, (_, index) => index + 1);
-  const small = { lines: 55, fileLengths, functionLengths: [], mostFilesInFolder: 4, flows: [{ title: "x", files: ["a"] }] }; // prettier-ignore
-  const imports = { perFile: 1.26, cycles: [["a", "b"]], upward: [] };
+const measures: Measures = {
+  files: 10,
+  lines: 55,
+  bytes: 2222,
+  fileLengths: Array.from({ length: 10 }, (_, index) => index + 1),
+  functionLengths: [3],
+  mostFilesInFolder: 4,
+  flows: [{ title: "x", files: ["a"] }],
+  imports: { shortWithOneImporter: ["c"], cycles: [["a", "b"]], upward: [] },
+};
+const { imports: _, ...withoutImports } = measures;
+
+test("the table has a column for each checkout, the goals, and a dash where nothing can be said", () => {
   expect(
     structureTable([
-      { name: "one", measures: { ...small, imports } },
-      { name: "two", measures: { ...small, flows: [] } },
+      { name: "one", measures },
+      { name: "two", measures: { ...withoutImports, flows: [] } },
     ]),
   ).toBe(
-    // prettier-ignore
     [
-      "|  | one | two |",
-      "| --- | --- | --- |",
-      "| lines of source | 0.1k | 0.1k |",
-      "| file length p50 / p90 / max | 5 / 9 / 10 | 5 / 9 / 10 |",
-      "| function length p50 / p90 / max | – / – / – | – / – / – |",
-      "| most files in one folder | 4 | 4 |",
-      "| imports per file | 1.3 | – |",
-      "| import cycles | 1 | – |",
-      "| upward imports | 0 | – |",
-      "| files to open to follow x | 1 | – |",
+      "|  | one | two | goal |",
+      "| --- | --- | --- | --- |",
+      "| lines of source | 55 | 55 | ≤ 30000 |",
+      "| files | 10 | 10 | ≤ 300 |",
+      "| bytes per line | 40.4 | 40.4 | ≤ 40 |",
+      "| file length p50 / p90 / max | 5 / 9 / 10 | 5 / 9 / 10 | ≤ 90 / 220 / 400 |",
+      "| function length p50 / p90 / max | 3 / 3 / 3 | 3 / 3 / 3 | ≤ 7 / 20 / 63 |",
+      "| most files in one folder | 4 | 4 | ≤ 20 |",
+      "| files under 40 lines with one importer | 1 | – | ≤ 15 |",
+      "| members of the backend's contract | – | – | ≤ 34 |",
+      "| import cycles | 1 | – | ≤ 0 |",
+      "| upward imports | 0 | – | ≤ 0 |",
+      "| files to open to follow x | 1 | – |  |",
     ].join("\n"),
   );
+});
+
+test("missed goals are listed, also those that cannot be measured", () => {
+  expect(missedGoals(measures)).toEqual(["bytes per line", "members of the backend's contract", "import cycles"]);
+  expect(missedGoals({ ...measures, bytes: 55, contractMembers: 34 })).toEqual(["import cycles"]);
+});
+
+test("a short file with one importer is counted, and the members of the contract", async () => {
+  await using folder = await systemTemporaryFolder();
+  const files = {
+    "src/backend/contract.ts": "export interface Backend { a: 1; b(): 2 }\nexport interface Creation { c: 3 }\n",
+    "src/errors.ts": `export const one = 1;\n${"// line\n".repeat(40)}`,
+    "src/version.ts": "export const version = 1;\n",
+    "src/index.ts": 'import "./version.ts";\nimport "./errors.ts";\nimport "./model/node.ts";\n',
+    "src/model/node.ts": 'import "../errors.ts";\n',
+    "src/model/node.sh": "echo\n",
+  };
+  for (const [path, text] of Object.entries(files)) await Bun.write(join(folder.path, path), text);
+  const measured = await measureCheckout(folder.path);
+  expect(measured).toMatchObject({ files: 6, contractMembers: 3 });
+  expect(measured.imports?.shortWithOneImporter).toEqual(["src/model/node.ts", "src/version.ts"]);
 });

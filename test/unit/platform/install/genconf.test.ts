@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { generate } from "../../../../src/platform/phases/genconf.ts";
-import type { PhaseContext } from "../../../../src/platform/phases/phase.ts";
+import { generate } from "../../../../src/platform/install/genconf.ts";
+import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import type { PhaseContext } from "../../../../src/platform/phases/phase.ts";
+import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
-import { checkVersion, endedBadly } from "../../../../src/platform/phases/check-version.ts";
+import { checkVersion, endedBadly } from "../../../../src/platform/install/check-version.ts";
 
 /** Checks the version of an artifact whose script ends like this on the node. */
 async function check(result: { readonly status: number; readonly stdout: string; readonly stderr: string }) {

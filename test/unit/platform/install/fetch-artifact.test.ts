@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { fetchArtifact } from "../../../../src/platform/phases/fetch-artifact.ts";
-import type { PhaseContext } from "../../../../src/platform/phases/phase.ts";
+import { fetchArtifact } from "../../../../src/platform/install/fetch-artifact.ts";
+import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmod, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { completeScript } from "../../../../src/platform/phases/phase.ts";
-import { unitFunctions } from "../../../../src/platform/phases/unit-functions.ts";
+import { completeScript } from "../../../../src/platform/install/phase.ts";
+import { unitFunctions } from "../../../../src/platform/install/unit-functions.ts";
 import { runShell } from "../../../support/prepare-machine.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 

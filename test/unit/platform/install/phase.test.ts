@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
-import { type Phase, runPhase, runRemoteScript } from "../../../../src/platform/phases/phase.ts";
+import { type Phase, runPhase, runRemoteScript } from "../../../../src/platform/install/phase.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";

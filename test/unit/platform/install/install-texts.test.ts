@@ -3,9 +3,9 @@ import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { bootstrapOriginOf, genconfFiles } from "../../../../src/platform/configuration/install-configuration.ts";
 import type { InstallPlan } from "../../../../src/platform/install-plan.ts";
 import { layoutOf, layouts } from "../../../../src/platform/layouts/find-layout.ts";
-import { curlConfig, megabytes } from "../../../../src/platform/phases/fetch-artifact.ts";
-import { lastLines, reasonOf } from "../../../../src/platform/phases/phase.ts";
-import { bootstrapPort } from "../../../../src/platform/phases/serve.ts";
+import { curlConfig, megabytes } from "../../../../src/platform/install/fetch-artifact.ts";
+import { lastLines, reasonOf } from "../../../../src/platform/install/phase.ts";
+import { bootstrapPort } from "../../../../src/platform/install/serve.ts";
 import { added, exampleCluster, examplePlan } from "../../../support/install-example.ts";
 
 const node = (role: NodeRecord["role"], privateAddress: string | undefined): NodeRecord => ({
