@@ -1,5 +1,5 @@
 /**
- * Runs all static checks of the sources: format, lint, types, unused code, shell scripts
+ * Runs all static checks of the sources: format, lint, types, unused code, shell scripts, Python
  * and the rules of the architecture. Exit code 1 if anything is wrong.
  * Usage: bun run check
  */
@@ -68,6 +68,7 @@ async function main(): Promise<void> {
     { name: "types", argv: tool("tsc", "--project", root) },
     { name: "unused code", argv: tool("knip", "--no-progress") },
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
+    { name: "python", argv: [process.execPath, "scripts/check-python.ts"] },
     { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
     { name: "rules", argv: [process.execPath, "test", "--only-failures", "test/unit/architecture.test.ts"] },

@@ -53,6 +53,8 @@ const openToAll = ["src/errors.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+/** Comments, of which one says who runs the file, and an empty line: shell-text.ts leaves it out. */
+const header = /^(?:#(?!.*\b[Rr]uns?\b).*\n)*#.*\b[Rr]uns?\b.*\n(?:#.*\n)*\n/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
 
 /** Every violation of a rule, as `path: problem`. Most rules ignore the text of comments and strings. */
@@ -65,6 +67,9 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
     ...files.filter(({ path }) => meaningless.test(path)).map(({ path }) => `${path}: a name without meaning`),
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
+    ...files
+      .filter(({ path, text }) => /^src\/.*\.(sh|py)$/.test(path) && !header.test(text))
+      .map(({ path }) => `${path}: no header that says who runs it`),
     ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
     ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
     ...leaksIntoEndToEnd(sources),
@@ -224,7 +229,7 @@ export async function repository(): Promise<readonly SourceFile[]> {
   );
   const texts = inside.flat().map(async (path) => ({
     path,
-    text: path.endsWith(".ts") ? await readFile(join(root, path), "utf8") : "",
+    text: /\.(ts|sh|py)$/.test(path) ? await readFile(join(root, path), "utf8") : "",
   }));
   return [...top.map((path) => ({ path, text: "" })), ...(await Promise.all(texts))];
 }

@@ -1,7 +1,11 @@
+import { shellText } from "../../ssh/shell-text.ts";
+import { installPaths } from "../install-paths.ts";
 import type { InstallPlan } from "../install-plan.ts";
 import type { Layout } from "../layout.ts";
 import { type Phase, runRemoteScript } from "./phase.ts";
-import { prepareScript } from "./prepare-script.ts";
+import packageFunctions from "./package-functions.sh" with { type: "text" };
+import prepareFile from "./prepare.sh" with { type: "text" };
+import unitFunctions from "./unit-functions.sh" with { type: "text" };
 
 const limitMs = 30 * 60_000;
 
@@ -13,7 +17,7 @@ export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
       connection,
       {
         name: "e2e-prepare",
-        text: prepareScript(layout.containerSetup),
+        text: prepareScript(layout),
         arguments: prepareArguments(layout, plan),
         limitMs,
         task: "preparing the node",
@@ -27,6 +31,13 @@ export const prepareNode = (layout: Layout, plan: InstallPlan): Phase => ({
     );
   },
 });
+
+/** Returns the body of the script. */
+export function prepareScript({ containerSetup }: Pick<Layout, "containerSetup">): string {
+  const own = shellText(prepareFile, { FOLDER: installPaths.folder, LAYOUT_FILE: installPaths.layout });
+  const functions = shellText(packageFunctions) + shellText(unitFunctions);
+  return own + functions + containerSetup;
+}
 
 /** The arguments of prepareScript. */
 function prepareArguments(layout: Layout, plan: InstallPlan): readonly string[] {
