@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { stateCommand, sumsCommand, unpackCommand } from "../../../src/platform/checkout/checkout-scripts.ts";
 import { imagePreparation } from "../../../src/platform/image-preparation.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
 import { prepareScript } from "../../../src/platform/install/prepare-node.ts";
@@ -43,6 +44,9 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ["logs", logsScript],
   ["secrets", secretsScript],
   ["resolvers", resolversScript],
+  ["sync state", stateCommand(layouts)[2]],
+  ["sync sums", sumsCommand([], layouts[0])[2]],
+  ["sync", unpackCommand({ layout: layouts[0], files: [], unchanged: [], emptiedFolders: [], removedFolders: [] })[2]],
   ["superuser", superuser],
   ...layouts.flatMap((layout): (readonly [string, string])[] => [
     [`prepare ${layout.name}`, completeScript(prepareScript(layout))],
@@ -68,8 +72,11 @@ describe("every script for nodes", () => {
 
   test.each(scripts)("%s gets all of its values", (_name, text) => {
     const used = [...text.matchAll(/\$\{?([A-Z][A-Z0-9]+(?:_\w+)*)\b(?![\w:-])/g)].map(([, name]) => name!);
-    const given = [...text.matchAll(/(?:^|[\s'])([A-Z][A-Z0-9]+(?:_\w+)*)=/g)].map(([, name]) => name!);
-    expect(used.filter((name) => !given.includes(name) && name !== "PWD")).toEqual([]);
+    const given = [...text.matchAll(/(?:^|[\s'"])([A-Z][A-Z0-9]+(?:_\w+)*)=/g)].map(([, name]) => name!);
+    // Names that end with an underscore are completed with that of a layout.
+    const isGiven = (name: string): boolean =>
+      name.endsWith("_") ? layouts.every((layout) => given.includes(name + layout.name)) : given.includes(name);
+    expect(used.filter((name) => !isGiven(name) && name !== "PWD")).toEqual([]);
   });
 
   test.each(["python3", "python2.7"].filter(canRun))("the bootstrap server is read by %s", async (python) => {
