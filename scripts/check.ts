@@ -37,7 +37,7 @@ async function run({ name, argv }: Check): Promise<Result> {
   return { name, passed, seconds: (performance.now() - started) / 1e3, output: output.join("").trim() };
 }
 
-/** Lists files of the repository, including untracked ones, whose first line names sh or bash. */
+/** Lists files of the repository, including untracked ones, whose name or first line names sh or bash. */
 async function shellScripts(): Promise<readonly string[]> {
   const listing = Bun.spawn(
     ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -49,6 +49,7 @@ async function shellScripts(): Promise<readonly string[]> {
   const isScript = await Promise.all(
     files.map(async (file) => {
       const text = Bun.file(join(root, file));
+      if (file.endsWith(".bash")) return text.exists();
       return (await text.exists()) && /^#!(\/usr)?\/bin\/(env )?(ba)?sh\b/.test(await text.slice(0, 40).text());
     }),
   );

@@ -53,6 +53,8 @@ const openToAll = ["src/errors.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+/** The end of a compound command on a line of its own, within a template. */
+const shellInString = /`(?:\\.|[^`\\])*\n\s*(?:fi|done|esac|set -e\w*)\n/;
 /** Comments, of which one says who runs the file, and an empty line: shell-text.ts leaves it out. */
 const header = /^(?:#(?!.*\b[Rr]uns?\b).*\n)*#.*\b[Rr]uns?\b.*\n(?:#.*\n)*\n/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
@@ -68,7 +70,7 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...files
-      .filter(({ path, text }) => /^src\/.*\.(sh|py)$/.test(path) && !header.test(text))
+      .filter(({ path, text }) => /^src\/.*\.(sh|py|containerfile)$/.test(path) && !header.test(text))
       .map(({ path }) => `${path}: no header that says who runs it`),
     ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
     ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
@@ -90,6 +92,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     ],
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
+    [path.startsWith("src/") && shellInString.test(withoutComments(text)), "shell text belongs into a .sh file"],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
     [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
   ];
@@ -229,7 +232,7 @@ export async function repository(): Promise<readonly SourceFile[]> {
   );
   const texts = inside.flat().map(async (path) => ({
     path,
-    text: /\.(ts|sh|py)$/.test(path) ? await readFile(join(root, path), "utf8") : "",
+    text: /\.(ts|sh|py|containerfile)$/.test(path) ? await readFile(join(root, path), "utf8") : "",
   }));
   return [...top.map((path) => ({ path, text: "" })), ...(await Promise.all(texts))];
 }

@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import type { Connection, RemoteCommand } from "../../ssh/connection/connection.ts";
 import { quote } from "../../ssh/quote.ts";
-import { createToken, runSealed, sealed, takeBytes } from "../../ssh/session/session-line.ts";
+import { createToken, sealedCommand, sealed } from "../../ssh/session/session-line.ts";
 import { checkedVariableName } from "../../ssh/variable-name.ts";
 
 /** A command to run on a node. */
@@ -72,7 +72,7 @@ function withVariables(
   );
   const script = Buffer.from(sealed(`${settings.join("")}exec ${quote(args)}\n`, token));
   return {
-    argv: ["sh", "-c", runSealed(takeBytes(script.length)), "sh", token],
+    argv: sealedCommand(token, script.length),
     stdin: Buffer.concat([script, Buffer.from(input ?? "")]),
   };
 }
