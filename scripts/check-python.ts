@@ -10,7 +10,7 @@ import { Python2Parser } from "dt-python-parser";
 const root = join(import.meta.dir, "..");
 
 /** What the parser takes, but Python 2.7 doesn't. */
-const laterSyntax = /\byield from\b|\bprint\(.*\bfile=/;
+const laterSyntax = /\byield from\b|\bprint\(/;
 
 /** Every fault of a text, as `line: fault`. */
 export function pythonFaults(text: string): readonly string[] {

@@ -53,7 +53,7 @@ function choices(argv: readonly string[]): Choices {
   if (chosen.length < platforms.length && !isDryRun) throw new Error("--platform is for dry runs only.");
   const key = signingKey === undefined ? undefined : resolve(signingKey);
   return {
-    url: url.replace(/\/+$/, ""),
+    url: url.endsWith("/") ? url.slice(0, -1) : url,
     repository,
     signingKey: key,
     isDryRun,

@@ -1,7 +1,7 @@
 /** Measures how long executables take to print version and help, and their size, compared with the smallest program that Bun compiles. */
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { compile } from "../build.ts";
 import type { Row } from "./measure.ts";
 import { interleaved, inMegabytes, inMilliseconds, rowOf } from "./measure.ts";
@@ -39,7 +39,7 @@ export async function measureSizes(executables: readonly string[]): Promise<read
       executables.map(async (path) => {
         const beyond = (await megabytesOf(path)) - smallest;
         return rowOf({
-          what: `size: ${path.replace(/.*\//, "")} beyond a compiled hello`,
+          what: `size: ${basename(path)} beyond a compiled hello`,
           values: [beyond],
           unit: inMegabytes,
           references: [mostMegabytes],

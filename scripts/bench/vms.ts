@@ -70,9 +70,9 @@ async function create(
   const words = ["create", "-vv", "--variant", "oss", "-c", id, ...machine, ...counts, artifact];
   try {
     const lines = await spoken([executable, ...words], environment);
-    const commands = findLines(lines, /^qemu-system-\w+ .*hostfwd=.* -daemonize$/, nodes);
+    const commands = findLines(lines, /^qemu-system-\w+ .{0,5000}hostfwd=.{0,5000} -daemonize$/, nodes);
     return {
-      login: lastOf(lines, /: \$ .* e2e-first-contact /, nodes),
+      login: lastOf(lines, /: \$ .{0,5000} e2e-first-contact /, nodes),
       machines: await Promise.all(commands.map(async (line, index) => copyOf(line, join(folder, `copy-${index}`)))),
     };
   } finally {

@@ -52,7 +52,7 @@ export function readReleaseFacts(read: ReadFile): ReleaseFacts {
   const master = portList(script, 0);
   const agent = portList(script, 1);
   const format = script.find(/&& docker version --format/);
-  const version = format ?? script.need(/docker version 2>.*awk/);
+  const version = format ?? script.need(/docker version 2>.{0,200}awk/);
   const programs = script.all(/^ {4}check ([a-z-]+)$/);
   const nogroup = script.find(/getent group nogroup/);
   const variant = openFile(read, versionFile).find(/"dcos-variant"/);

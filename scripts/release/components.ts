@@ -21,13 +21,22 @@ interface Bill {
 
 /** Names of the packages that the files belong to, in order. */
 export function packagesOf(inputs: Iterable<string>): readonly string[] {
-  return [...new Set(packageFolders(inputs).map((folder) => folder.replace(/.*node_modules\//, "")))].toSorted();
+  return [
+    ...new Set(packageFolders(inputs).map((folder) => folder.split("node_modules/").at(-1) ?? folder)),
+  ].toSorted();
 }
 
 /** Their folders: one package may be there in several versions. */
 export function packageFolders(inputs: Iterable<string>): readonly string[] {
-  const folders = [...inputs].map((path) => /.*(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]);
+  const folders = [...inputs].map(packageFolder);
   return [...new Set(folders.filter((folder) => folder !== undefined))].toSorted();
+}
+
+/** Of the innermost package, if the file belongs to one. */
+function packageFolder(path: string): string | undefined {
+  const start = `/${path}`.lastIndexOf("/node_modules/") + "node_modules/".length;
+  const inside = /^(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path.slice(start))?.[0];
+  return !`/${path}`.includes("/node_modules/") || inside === undefined ? undefined : path.slice(0, start) + inside;
 }
 
 /** The bill's JSON text. */

@@ -51,7 +51,7 @@ function* loadCommands(bytes: Buffer): Generator<number, void, undefined> {
 }
 
 const segmentName = (bytes: Buffer, command: number): string =>
-  bytes.toString("latin1", command + 8, command + 24).replace(/\0.*$/s, "");
+  bytes.toString("latin1", command + 8, command + 24).split("\0", 1)[0] ?? "";
 
 const segmentAt = (bytes: Buffer, command: number): Segment => ({
   command,

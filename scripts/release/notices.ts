@@ -41,7 +41,8 @@ export async function thirdPartyNotices(root: string, inputs: Iterable<string>):
     "",
   ]
     .join("\n\n")
-    .replace(/\n+$/, "\n");
+    .trimEnd()
+    .concat("\n");
 }
 
 /** How a package's line begins. */
@@ -80,7 +81,9 @@ async function readPackage(folder: string): Promise<Package> {
     .map((each) =>
       each
         .replaceAll("\r", "")
-        .replaceAll(/[ \t]+$/gm, "")
+        .split("\n")
+        .map((line) => line.trimEnd())
+        .join("\n")
         .trim(),
     )
     .join("\n\n");

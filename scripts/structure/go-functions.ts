@@ -5,7 +5,7 @@
 export function goFunctions(text: string): readonly number[] {
   const lines = withoutTexts(text).split("\n");
   return lines.flatMap((line, index) => {
-    if (!/\bfunc\b.*[{(,]$/.test(line.trimEnd())) return [];
+    if (!/\bfunc\b/.test(line) || !/[{(,]$/.test(line.trimEnd())) return [];
     const [indent = ""] = /^\t*/.exec(line) ?? [];
     const length = lines.slice(index).findIndex((later, distance) => distance > 0 && later.startsWith(`${indent}}`));
     return length < 0 ? [] : [length + 1];
@@ -14,7 +14,8 @@ export function goFunctions(text: string): readonly number[] {
 
 /** Comments and texts may hold anything; their line ends stay. */
 function withoutTexts(text: string): string {
-  return text.replaceAll(/\/\/.*|\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|`[^`]*`/g, (found) =>
-    found.replaceAll(/[^\n]/g, ""),
+  return text.replaceAll(
+    /\/\/.*|\/\*[\s\S]{0,50000}?\*\/|"(?:\\.|[^"\\\n]){0,9999}"|'(?:\\.|[^'\\\n]){1,99}'|`[^`]*`/g,
+    (found) => found.replaceAll(/[^\n]/g, ""),
   );
 }

@@ -1,6 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import type { NodeShell } from "../model/creation.ts";
 import { shellText } from "../ssh/shell-text.ts";
+import { outsideLines } from "../system/printable.ts";
 import { deadlineUnit } from "./cloud-init.ts";
 import firstBootFile from "./first-boot.sh" with { type: "text" };
 
@@ -31,20 +32,18 @@ export async function awaitFirstBoot(
     "/run/cloud-init",
   ];
   const result = await shell.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
-  const lines = result.stdout.trim();
+  const lines = outsideLines(result.stdout.trim() === "" ? result.stderr : result.stdout, 40).map(
+    (line) => `  ${line}`,
+  );
   switch (result.status) {
     case exitStatus.well:
       return undefined;
     case exitStatus.complained:
-      return lines;
+      return outsideLines(result.stdout, 40).join("\n");
     default:
-      throw new ClusterError(
-        "machine-failed",
-        `${machine.name}: the first boot failed.\n${lines || result.stderr.trim()}`,
-        {
-          hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
-          facts: { node: machine.name, status: result.status },
-        },
-      );
+      throw new ClusterError("machine-failed", [`${machine.name}: the first boot failed.`, ...lines].join("\n"), {
+        hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
+        facts: { node: machine.name, status: result.status },
+      });
   }
 }

@@ -1,10 +1,11 @@
 import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
+import { outsideLines } from "../system/printable.ts";
 
 const shownLines = 8;
-/** Matches terminal escape sequences, such as colours, and control characters. */
+/** Escape sequences with which a firmware or a boot loader moves the cursor. */
 // oxlint-disable-next-line no-control-regex
-const controls = /\u001B\[[0-9;?]*[A-Za-z]|[^\P{Cc}\n]/gu;
+const sequences = /\u001B\[[0-9;?]*[A-Za-z]/g;
 
 /**
  * Returns the error for a creation whose node ended by itself. `said` is the output on its console; `hint` is what to do if the reason doesn't tell.
@@ -14,11 +15,11 @@ export function machineFailed(
   { said, hint }: { readonly said: string; readonly hint: string },
 ): ClusterError {
   const name = nodeReference(node);
-  const lastLines = said.replace(controls, "").trim().split("\n").slice(-shownLines).join("\n");
+  const lastLines = outsideLines(said.replaceAll(sequences, ""), shownLines).map((line) => `  ${line}`);
   const reason = node.stateReason ?? "the reason is not known";
   return new ClusterError(
     "machine-failed",
-    `${name} (${node.id}) stopped before it could be used: ${reason}.\n${lastLines}`.trim(),
+    [`${name} (${node.id}) stopped before it could be used: ${reason}.`, ...lastLines].join("\n"),
     {
       hint,
       facts: { node: name, machine: node.id, reason: node.stateReason },

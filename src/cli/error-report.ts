@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { messageBlock } from "../system/printable.ts";
 import { version } from "../version.ts";
 import type { Program } from "./command.ts";
 import { Interrupted } from "./context.ts";
@@ -28,11 +29,11 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
   const { interruption } = circumstances;
   const error = interruption !== undefined && isConsequence(origin) ? interruption : origin;
   const summary = summarize(error, circumstances);
-  const hint = summary.hint === undefined ? [] : [indented(summary.hint)];
+  const hint = summary.hint === undefined ? [] : [messageBlock(summary.hint)];
   const log = circumstances.logPath === undefined ? [] : [`Log: ${circumstances.logPath}`];
   return {
     exitCode: summary.exitCode,
-    text: [`Error: ${indented(summary.message)}`, ...hint, ...log, `[${summary.id}]`].join("\n"),
+    text: [messageBlock(`Error: ${summary.message}`), ...hint, ...log, `[${summary.id}]`].join("\n"),
     data: {
       id: summary.id,
       message: summary.message,
@@ -40,12 +41,9 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
       log: circumstances.logPath,
       facts: summary.facts,
     },
-    stack: indented(`  ${stackOf(thrown, 0)}`),
+    stack: messageBlock(`  ${stackOf(thrown, 0)}`),
   };
 }
-
-/** Later lines may quote a node or a cloud. Indented, they can't pass for our own lines, which begin at the margin. */
-const indented = (text: string): string => text.replaceAll(/\n(?! {2})/g, "\n  ");
 
 interface ErrorSummary {
   readonly id: string;

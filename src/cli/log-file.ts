@@ -1,10 +1,14 @@
-import { closeSync, existsSync, fchmodSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fchmodSync, openSync, renameSync, statSync, writeSync } from "node:fs";
 import type { Clock } from "../system/runtime.ts";
 
-/** The number of early lines kept until the location of the log file is known. */
-const keptLines = 2000;
-/** The limit for the details that one run writes: `wait` polls every node every few seconds, for an hour. */
+/** How much is kept until the location of the log file is known. */
+const mostEarlyLines = 2000;
+const mostEarlyCharacters = 2_000_000;
+/** A file of this size takes no more details (`wait` polls every node every few seconds, for an hour), and the next run begins another. */
 const mostDetailBytes = 20_000_000;
+/** No file is larger. What users were told, such as the error at the end, has the room from there on. */
+const mostBytes = 24_000_000;
+const fullNotice = "(This log is full.)\n";
 
 /**
  * Everything that users were told, with time stamps, in a file that only this user can read. It is written synchronously, so that it contains the
@@ -12,7 +16,7 @@ const mostDetailBytes = 20_000_000;
  */
 export class LogFile {
   readonly #clock: Clock;
-  readonly #early: string[] = [];
+  readonly #early: { readonly lines: string[]; characters: number } = { lines: [], characters: 0 };
   readonly #target: { path: string | undefined; descriptor: number | undefined; bytes: number } = {
     path: undefined,
     descriptor: undefined,
@@ -34,24 +38,31 @@ export class LogFile {
     return this.#target.bytes < mostDetailBytes;
   }
 
-  /** Creates the file or appends to it, starting with the lines kept so far. Throws the file system's errors. */
+  /**
+   * Creates the file or appends to it, starting with the lines kept so far. A full one is renamed to `….old` first, in place of an earlier one. Throws the
+   * file system's errors.
+   */
   open(path: string): void {
     if (path === this.#target.path) return;
     this.close();
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    const isFull = size >= mostDetailBytes;
+    if (isFull) renameSync(path, `${path}.old`);
     const descriptor = openSync(path, "a", 0o600);
     // The file may have existed with another mode.
     fchmodSync(descriptor, 0o600);
     this.#target.path = path;
     this.#target.descriptor = descriptor;
-    for (const line of this.#early.splice(0)) writeSync(descriptor, line);
+    this.#target.bytes = isFull ? 0 : size;
+    for (const line of this.#early.lines.splice(0)) this.#append(descriptor, line);
   }
 
   /** `text` must already be masked and printable. */
   write(text: string): void {
-    const line = `${new Date(this.#clock.now()).toISOString()} ${text.trimEnd().replaceAll("\n", "\n  ")}\n`;
+    const line = `${new Date(this.#clock.now()).toISOString()} ${text.trimEnd().replaceAll(/\n(?! {2})/g, "\n  ")}\n`;
     const { descriptor } = this.#target;
     if (descriptor !== undefined) this.#append(descriptor, line);
-    else if (this.#early.push(line) > keptLines) this.#early.shift();
+    else this.#keep(line);
   }
 
   close(): void {
@@ -60,9 +71,21 @@ export class LogFile {
     if (descriptor !== undefined) closeSync(descriptor);
   }
 
+  #keep(line: string): void {
+    const { lines } = this.#early;
+    lines.push(line);
+    this.#early.characters += line.length;
+    while (lines.length > mostEarlyLines || this.#early.characters > mostEarlyCharacters)
+      this.#early.characters -= lines.shift()?.length ?? this.#early.characters;
+  }
+
   #append(descriptor: number, line: string): void {
+    const room = mostBytes - fullNotice.length - this.#target.bytes;
+    if (room < 0) return;
+    const hasRoom = Buffer.byteLength(line) <= room;
     try {
-      this.#target.bytes += writeSync(descriptor, line);
+      this.#target.bytes += writeSync(descriptor, hasRoom ? line : fullNotice);
+      if (!hasRoom) this.#target.bytes = mostBytes;
     } catch {
       // A full disk must not end a creation half-way. The file keeps its contents so far, and terminal output is not affected.
       this.close();

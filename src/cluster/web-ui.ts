@@ -4,8 +4,10 @@ import { layoutOf } from "../platform/layouts/find-layout.ts";
 import { askNode } from "../platform/readiness/ask-nodes.ts";
 import type { NodeReport } from "../platform/readiness/node-report.ts";
 import { openMaskedConnections } from "./connections/masked-connections.ts";
-import { clusterKey } from "./connections/cluster-key.ts";
-import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import { assertKeyIsHere } from "./connections/cluster-key.ts";
+import { type ClusterRecord, nodeReference, type NodeRecord } from "../model/cluster-record.ts";
+import { createKnownHosts } from "../ssh/known-hosts.ts";
+import { creationFiles } from "../system/files/creation-folder.ts";
 
 export interface WebUi {
   readonly url: string;
@@ -25,7 +27,11 @@ export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
 const expectsTls = ({ webScheme, variant }: ClusterRecord): boolean =>
   webScheme === undefined ? variant === "enterprise" : webScheme === "https";
 
-/** Returns the same, but asks the node whether TLS is on, if this machine can log in and the platform is running there. */
+/**
+ * Returns the same, but asks the node whether TLS is on, if the platform is running there. Anyone in a cloud account can make a machine look like the
+ * cluster's master, so the address must be one for which this machine has pinned a host key. Throws `key-missing`, and `host-key-changed` if another
+ * machine answers there.
+ */
 export async function findWebUi(cluster: ClusterRecord, runtime: Runtime, signal: AbortSignal): Promise<WebUi> {
   const master = firstMaster(cluster);
   if (master === undefined) {
@@ -34,6 +40,7 @@ export async function findWebUi(cluster: ClusterRecord, runtime: Runtime, signal
       facts: { cluster: cluster.id },
     });
   }
+  await assertPinned(cluster, master);
   const report = await nodeReport(cluster, master, runtime, signal);
   const isTlsEnabled = report?.isTlsEnabled ?? expectsTls(cluster);
   const layout = layoutOf(report?.layout);
@@ -49,13 +56,24 @@ function urlOf({ web }: NodeRecord, isTlsEnabled: boolean): string {
   return new URL(isTlsEnabled ? `https://${web.host}:${web.httpsPort}/` : `http://${web.host}:${web.httpPort}/`).href;
 }
 
+async function assertPinned(cluster: ClusterRecord, master: NodeRecord): Promise<void> {
+  await assertKeyIsHere(cluster);
+  const { knownHosts } = creationFiles(cluster.directory);
+  const { host, port } = master.ssh;
+  if ((await createKnownHosts(knownHosts).expected(host, port)) !== undefined) return;
+  const name = nodeReference(master);
+  throw new ClusterError("key-missing", `The host key of ${name} of cluster "${cluster.id}" is not on this machine.`, {
+    hint: "The cluster is still being created, or another machine claims to be that node. Run the inspect command to see its address.",
+    facts: { cluster: cluster.id, node: name, address: host },
+  });
+}
+
 async function nodeReport(
   cluster: ClusterRecord,
   master: NodeRecord,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<NodeReport | undefined> {
-  if (!(await clusterKey(cluster)).isHere) return undefined;
   await using connections = openMaskedConnections(cluster, runtime);
   const question = { connections, clock: runtime.clock, limitMs: askLimitMs, looks: 1, lookPauseMs: 0 };
   return (await askNode(master, question, signal)).report;

@@ -5,7 +5,7 @@ import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
 import type { Backend } from "../model/backend.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { printableLine } from "../system/printable.ts";
+import { outsideLine } from "../system/printable.ts";
 import type { Driver } from "./driver.ts";
 import { clusterIdIfGiven, orDefaultClusterId } from "./options.ts";
 
@@ -98,5 +98,5 @@ async function snapshotNames(
 }
 
 function report(ids: readonly string[], { output }: Context): void {
-  output.result({ text: ids.map(printableLine).join("\n"), data: { destroyed: ids } });
+  output.result({ text: ids.map((id) => outsideLine(id)).join("\n"), data: { destroyed: ids } });
 }

@@ -4,7 +4,7 @@ import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { printableLine } from "../system/printable.ts";
+import { outsideLine } from "../system/printable.ts";
 import { clusterView, durationText, tableText } from "./cluster-view.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";
@@ -34,7 +34,7 @@ export const listCommand = (driver: Driver) =>
       if (clusters.length === 0) context.progress.note(`No clusters${isEverywhere ? "" : placeText(backend)}.`);
       context.output.result({
         text: input.quiet
-          ? clusters.map((cluster) => printableLine(cluster.id)).join("\n")
+          ? clusters.map((cluster) => outsideLine(cluster.id)).join("\n")
           : listText(views, isEverywhere, driver),
         data: { clusters: views },
       });

@@ -1,6 +1,7 @@
 import { messageOf } from "../errors.ts";
 import { arch, platform, release } from "node:os";
 import type { Environment } from "../system/runtime.ts";
+import { minimalEnvironment } from "../system/processes/child-environment.ts";
 import { stateFolder } from "../system/files/state-folder.ts";
 import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 import { operatingSystemCheck } from "./operating-system.ts";
@@ -40,7 +41,10 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
   if (path === null) return fail("There is no ssh on the PATH.", installation);
   try {
     // OpenSSH prints its version to stderr.
-    const { stdout, stderr } = await promisify(execFile)(path, ["-V"], { env: { ...environment }, signal });
+    const { stdout, stderr } = await promisify(execFile)(path, ["-V"], {
+      env: { ...minimalEnvironment(environment) },
+      signal,
+    });
     const version = `${stderr}${stdout}`.trim().split("\n")[0] ?? "";
     return version.startsWith("OpenSSH")
       ? pass(`${version} (${path})`)

@@ -80,19 +80,6 @@ export function parseRegion(found: unknown): string | undefined {
   return matching(found, /^[a-z]{2,8}(?:-[a-z]{1,16}){1,3}-[0-9]{1,2}$/);
 }
 
-const forbidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
-const longestRemark = 500;
-
-/** Turns a sentence from outside, such as the reason why a machine ended, into one line without control characters. */
-export function toRemark(found: unknown): string | undefined {
-  if (typeof found !== "string") return undefined;
-  const text = found
-    .slice(0, 4 * longestRemark)
-    .replaceAll(forbidden, " ")
-    .trim();
-  return text === "" ? undefined : text.slice(0, longestRemark);
-}
-
 function matching(found: unknown, shape: RegExp): string | undefined {
   return typeof found === "string" && shape.test(found) ? found : undefined;
 }

@@ -1,8 +1,9 @@
 import { ClusterError } from "../errors.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
+import { outsideLines } from "../system/printable.ts";
+import { reasonOf } from "./install/phase.ts";
 import { shellText } from "../ssh/shell-text.ts";
-import { lastLines, reasonOf } from "./install/phase.ts";
 import resolversFile from "./resolvers.sh" with { type: "text" };
 
 export const resolversScript = shellText(resolversFile);
@@ -19,7 +20,7 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
       `Cannot read the first master's /etc/resolv.conf: ${reasonOf(result)}.`,
       {
         hint: "Its name servers belong in the configuration: set resolvers in `extraConfig`, or use another image.",
-        facts: { status: result.status, output: lastLines(result.stderr, 5) },
+        facts: { status: result.status, output: outsideLines(result.stderr, 5) },
       },
     );
   }
@@ -28,6 +29,6 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
 
 /** Parses the node's output, one address a line. The addresses end up in the configuration, so anything else is skipped. */
 export function parseResolvers(stdout: string): readonly string[] {
-  const addresses = lastLines(stdout, 100).map(parseIpv4);
+  const addresses = outsideLines(stdout, 100).map(parseIpv4);
   return [...new Set(addresses.filter((address) => address !== undefined))];
 }

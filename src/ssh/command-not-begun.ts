@@ -4,7 +4,7 @@ import { addressOf } from "./connection/connection-errors.ts";
 import { eitherSignal } from "./either-signal.ts";
 import { openChannel } from "./connection/exec-channel.ts";
 import type { Link } from "./connection/link.ts";
-import { lastLine } from "../system/last-line.ts";
+import { outsideLines } from "../system/printable.ts";
 
 const limitMs = 5_000;
 const longestWord = 200;
@@ -20,7 +20,7 @@ export async function commandNotBegun(
 ): Promise<ClusterError> {
   const shell = await loginShell(link, signal);
   const { name, user } = link.target;
-  const line = lastLine(said).slice(0, longestWord);
+  const line = outsideLines(said, 1, longestWord)[0] ?? "";
   const words = line === "" ? "printed nothing" : `printed ${JSON.stringify(line)}`;
   const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${shell}`;
   const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;

@@ -9,7 +9,7 @@ import type { KnownHosts } from "./known-hosts.ts";
 import { openConnection } from "./connection/open-connection.ts";
 import { type Destination, targetOf } from "./connection/destination.ts";
 import { readPublicKey } from "./connection/wire.ts";
-import { lastLine } from "../system/last-line.ts";
+import { outsideReason } from "../system/printable.ts";
 
 export interface FirstContact {
   readonly destination: Destination;
@@ -154,7 +154,8 @@ async function replaceHostKey(
       limitMs: replaceLimitMs,
       task: "replacing its host key",
       onOutput: (stream, chunk) => {
-        if (stream === "stdout" && printed.text.length < mostCharacters) printed.text += chunk;
+        if (stream !== "stdout" || printed.text.length >= mostCharacters) return;
+        printed.text += chunk;
         const key = findPublicKey(printed.text);
         if (key !== undefined) announced.resolve(key);
       },
@@ -189,7 +190,7 @@ function notYetSwitched({ destination }: FirstContact): ClusterError {
 
 function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
   const { name } = targetOf(destination);
-  const reason = lastLine(stderr) || "the cause is not known";
+  const reason = outsideReason(stderr) || "the cause is not known";
   return new ClusterError("remote-command-failed", `Cannot give ${name} its own host key: ${reason}.`, {
     hint: "Its disk may be full, or its image may differ too much from the distribution: choose another image, or try again.",
     transient,

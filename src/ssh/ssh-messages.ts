@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { outsideLines } from "../system/printable.ts";
 
 /** The file descriptor that ssh inherits as well. */
 const ownStderr = 2;
@@ -13,7 +14,10 @@ export interface SshMessages extends AsyncDisposable {
   readonly options: readonly string[];
   /** Whether ssh has written none at all. */
   isEmpty(): boolean;
-  /** Prints ssh's messages, even after disposal, but only once, except those about a master connection: ssh then logs in by itself. */
+  /**
+   * Prints the last of ssh's messages, once, also after disposal, except those about a master connection: ssh then logs in by itself. Each is one line that begins with
+   * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange.
+   */
   release(): void;
 }
 
@@ -23,15 +27,16 @@ export interface SshMessages extends AsyncDisposable {
  */
 export function createSshMessages(path: string, stderr: "inherit" | number): SshMessages {
   const state = { isReleased: false, text: "" };
-  const read = (): string => (existsSync(path) ? readFileSync(path, "utf8") : state.text);
+  const read = (): string => (existsSync(path) ? endOf(path) : state.text);
   return {
     options: ["-E", path],
-    isEmpty: () => read() === "",
+    isEmpty: () => !existsSync(path) || statSync(path).size === 0,
     release: () => {
       if (state.isReleased) return;
       state.isReleased = true;
-      const text = withoutSharing(read());
-      if (text.length > 0) writeSync(stderr === "inherit" ? ownStderr : stderr, text);
+      const lines = outsideLines(read(), mostMessages).filter((line) => !isAboutSharing(line));
+      const text = lines.map((line) => `${line.startsWith("ssh: ") ? "" : "ssh: "}${line}\n`).join("");
+      if (text !== "") writeSync(stderr === "inherit" ? ownStderr : stderr, text);
     },
     [Symbol.asyncDispose]: async () => {
       state.text = read();
@@ -40,5 +45,19 @@ export function createSshMessages(path: string, stderr: "inherit" | number): Ssh
   };
 }
 
+const mostMessages = 20;
+const mostBytes = 64 * 1024;
+
 /** Messages of OpenSSH's mux.c. */
-const withoutSharing = (text: string): string => text.replace(/^(?:Control ?[Ss]ocket |mux)[^\n]*\n/gm, "");
+const isAboutSharing = (line: string): boolean => /^(?:Control ?[Ss]ocket |mux)/.test(line);
+
+function endOf(path: string): string {
+  const buffer = Buffer.alloc(mostBytes);
+  const descriptor = openSync(path, "r");
+  try {
+    const start = Math.max(0, statSync(path).size - mostBytes);
+    return buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, mostBytes, start));
+  } finally {
+    closeSync(descriptor);
+  }
+}

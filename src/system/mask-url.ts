@@ -36,7 +36,12 @@ export function urlSecrets(url: string): readonly string[] {
 /** Shorter query values, such as a version number, reveal nothing, and hiding them would mask half of the output. */
 const shortestSecret = 8;
 
-const maskByLook = (text: string): string => text.replace(/\/\/.*@/s, "//***@").replace(/[?#].*$/s, "?***");
+function maskByLook(text: string): string {
+  const [start, end] = [text.indexOf("//"), text.lastIndexOf("@")];
+  const withoutUser = start >= 0 && end > start + 1 ? `${text.slice(0, start)}//***${text.slice(end)}` : text;
+  const query = withoutUser.search(/[?#]/);
+  return query < 0 ? withoutUser : `${withoutUser.slice(0, query)}?***`;
+}
 
 function decoded(text: string): string {
   try {

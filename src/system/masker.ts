@@ -93,7 +93,7 @@ function base64Shapes(secret: string): readonly string[] {
   return [0, 1, 2].flatMap((offset) => {
     const encoded = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)])
       .toString("base64")
-      .replace(/=+$/, "");
+      .replaceAll("=", "");
     const bytes = offset + Buffer.byteLength(secret);
     const stable = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor((bytes * 8) / 6));
     const shapes = [stable, stable.replaceAll("+", "-").replaceAll("/", "_")];

@@ -18,8 +18,87 @@ const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
 export const printable = (text: string): string =>
   text.replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
 
-/** The same in one line, for a value inside a line or a table, so that it can't start a new line. */
-export const printableLine = (text: string): string => printable(text).replaceAll(/[\n\t]/g, " ");
+/** What a line must not contain: line breaks, control characters and every character that is invisible or changes the order of others. */
+const notInLine = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const longestLine = 500;
+
+/**
+ * Turns one piece of text from outside (a node, a tag, an engine, a server) into one line that a message of ours can quote: no line breaks, no control
+ * characters, nothing that a CI system takes for a command, and at most `longest` characters. Anything but a text becomes an empty line. Whoever quotes
+ * text from outside calls this, or one of the functions below. Takes linear time, and looks only at the beginning of a long text.
+ */
+export function outsideLine(found: unknown, longest: number = longestLine): string {
+  if (typeof found !== "string") return "";
+  const line = found
+    .trimStart()
+    .slice(0, 4 * longest)
+    .replaceAll(colour, "")
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(notInLine, "\uFFFD");
+  return withoutCommands(shortened(line.trim(), longest));
+}
+
+/** How much of the end of a text is searched for lines. */
+const reach = 100_000;
+
+/** The last `count` lines that aren't blank, each as `outsideLine` has it. */
+export function outsideLines(text: string, count: number, longest?: number): string[] {
+  const lines: string[] = [];
+  const end = text.trimEnd().slice(-reach);
+  for (let stop = end.length; stop > 0 && lines.length < count;) {
+    const start = end.lastIndexOf("\n", stop - 1) + 1;
+    const line = outsideLine(end.slice(start, stop), longest);
+    if (line !== "") lines.unshift(line);
+    stop = start - 1;
+  }
+  return lines;
+}
+
+/**
+ * The last line that isn't blank, without the full stop, for a sentence of ours that ends with it. It usually says why a program failed. Empty if the
+ * text is blank.
+ */
+export const outsideReason = (text: string): string => withoutFullStop(outsideLines(text, 1)[0] ?? "");
+
+/** Removes punctuation and spaces from the end of a line. Not with an expression: these take quadratic time for the end of a text. */
+export function withoutFullStop(line: string): string {
+  let end = line.length;
+  while (end > 0 && ".:?! ".includes(line[end - 1] ?? "")) end -= 1;
+  return line.slice(0, end);
+}
+
+const mostLines = 200;
+const longestOwnLine = 4000;
+
+/**
+ * A message of ours that may quote others, as it goes to a terminal or a log. Only the first line begins at the margin, so that no quoted line can pass
+ * for one of ours. Bounded, in case a message
+ * quotes more than it should.
+ */
+export function messageBlock(message: string): string {
+  const [first = "", ...others] = message.trimEnd().split("\n", mostLines + 1);
+  const shown = others.slice(0, mostLines - 1).map((line) => (line.startsWith("  ") ? line : `  ${line}`));
+  const more = others.length < mostLines ? [] : ["  …"];
+  return [first, ...shown, ...more].map((line) => withoutCommands(shortened(line, longestOwnLine))).join("\n");
+}
+
+/**
+ * CI systems obey lines of output such as `::error::…`, `##[…]`, `##vso[…]` and `##teamcity[…]`, some of them even in the middle of a line. A space makes
+ * such a text ineffective: `: :error::…`, `# #vso[…]`.
+ */
+export const withoutCommands = (text: string): string =>
+  text.replaceAll(/(?<!\S)::(?=[a-z])/gi, ": :").replaceAll(/##(?=[a-z]{0,20}\[)/gi, "# #");
+
+/** Cuts at a space if there is one near the end, so that no word, which might be a secret, loses only its end. */
+function shortened(line: string, longest: number): string {
+  if (line.length <= longest) return line;
+  const cut = line.slice(0, longest - 1);
+  const space = cut.lastIndexOf(" ");
+  return `${(space > longest / 2 ? cut.slice(0, space) : cut).trimEnd().toWellFormed()}…`;
+}
+
+/** Whether a text, such as a file's name, is one line that a terminal shows as it is. */
+export const isPlainLine = (text: string): boolean => !/[\n\t]/.test(text) && printable(text) === text;
 
 /** Masks before, because a secret may contain unprintable characters, and after, because colours may have split it. */
 export function maskedPrintable(text: string, mask: (text: string) => string): string {
@@ -28,10 +107,12 @@ export function maskedPrintable(text: string, mask: (text: string) => string): s
   return shown === masked ? masked : mask(shown);
 }
 
-/** A value as JSON text for terminals. Unprintable characters are escaped, which changes no value. */
+/** A value as JSON text for terminals. Unprintable characters, and what begins a CI system's command, are escaped, which changes no value. */
 export const printableJson = (data: unknown): string =>
-  JSON.stringify(data, null, 2).replaceAll(unprintable, (character) =>
-    Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(""),
-  );
+  JSON.stringify(data, null, 2)
+    .replaceAll(unprintable, (character) =>
+      Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(""),
+    )
+    .replaceAll("##", `#${escaped(0x23)}`);
 
 const escaped = (unit: number): string => `\\u${unit.toString(16).padStart(4, "0")}`;

@@ -8,6 +8,8 @@ export interface Behaviour {
   readonly tagsVisibleAfterMs: number;
   /** A new security group's id is unknown for this long. Its name is taken at once. */
   readonly groupsVisibleAfterMs: number;
+  /** Descriptions of instances name their security groups only at their network interfaces, as other implementations of EC2 do. */
+  readonly groupsOnlyAtInterfaces: boolean;
   /** A terminating instance stays `shutting-down`, and uses its groups, for at least this long. */
   readonly shuttingDownMs: number;
   /** Terminated instances remain visible for this long. */
@@ -33,6 +35,7 @@ export const usualBehaviour: Behaviour = {
   instancesVisibleAfterMs: 30,
   tagsVisibleAfterMs: 60,
   groupsVisibleAfterMs: 0,
+  groupsOnlyAtInterfaces: false,
   shuttingDownMs: 200,
   terminatedShownMs: 3_600_000,
   bootDelayMs: 0,

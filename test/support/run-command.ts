@@ -76,6 +76,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     },
     verbosity: typeof verbose === "number" ? verbose : 0,
     runtimeVariables: [],
+    dropVariables: () => {},
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
     failuresExitWith: (exitCode: number) => void (failure.exitCode = exitCode),
   } as unknown as Context;

@@ -22,9 +22,11 @@ export interface ScriptedInstance {
   /** The token of the request that launched it. */
   readonly token?: string;
   readonly groupId?: string;
-  /** Default: the name of its cluster's group. */
+  /** Default: the name of its cluster's group. If this and the id are empty, the API describes no group. */
   readonly groupName?: string;
   readonly state?: "running" | "terminated";
+  /** How long before the start it was launched. */
+  readonly ageMs?: number;
   /** When it ends, because it was told to earlier. */
   readonly endsAtMs?: number;
 }
@@ -70,10 +72,11 @@ export function scriptedCloud(
   const describe = (each: ScriptedInstance): Instance => ({
     InstanceId: each.id,
     State: { Name: isEnded(each) ? "terminated" : endsAtMs.has(each.id) ? "shutting-down" : (each.state ?? "running") },
-    LaunchTime: new Date(startMs),
-    SecurityGroups: [
-      { GroupId: each.groupId ?? "", GroupName: each.groupName ?? groupName(each.tags.clusterId ?? "") },
-    ],
+    LaunchTime: new Date(startMs - (each.ageMs ?? 0)),
+    SecurityGroups:
+      each.groupId === "" && each.groupName === ""
+        ? []
+        : [{ GroupId: each.groupId ?? "", GroupName: each.groupName ?? groupName(each.tags.clusterId ?? "") }],
     Tags: toTags("x", each.tags, []),
     ...(each.token !== undefined && { ClientToken: each.token }),
   });

@@ -52,6 +52,10 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
 const openToAll = ["src/errors.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
+/** Only these write to files and streams at once: the log, and what bypasses the terminal's writer. */
+const mayWriteSync = /^src\/(cli\/log-file|ssh\/ssh-messages)\.ts$/;
+/** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
+const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
 /** The end of a compound command on a line of its own, within a template. */
 const shellInString = /`(?:\\.|[^`\\])*\n\s*(?:fi|done|esac|set -e\w*)\n/;
@@ -93,11 +97,23 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
     [path.startsWith("src/") && shellInString.test(withoutComments(text)), "shell text belongs into a .sh file"],
+    [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
+    [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
+    [
+      path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
+      "quotes a program's output without outsideLine",
+    ],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
     [path.startsWith("src/") && !isNamedAfterExport(path, code), "not named after what it exports"],
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
+
+/** A program that is started without `env` inherits everything, credentials included. */
+const startsWithOurEnvironment = (code: string): boolean =>
+  [...code.matchAll(/\b(?:spawn|spawnSync|promisify\(execFile\))\([\s\S]*?\);/g)].some(
+    ([call]) => !/\benv\b/.test(call),
+  );
 
 function isBarrel(path: string, code: string): boolean {
   if (basename(path) === "index.ts" || /^export \*/m.test(code)) return true;

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../system/files/state-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { CreationRequest } from "../../model/creation.ts";
@@ -20,7 +19,8 @@ import { ipDetectPublic } from "./ip-detect-public.ts";
 import { listEverywhere } from "./records/list-everywhere.ts";
 import { openApi } from "./api/open-api.ts";
 import { readMachines } from "./records/read-machines.ts";
-import { clustersOf, pickCluster, type Place } from "./records/records.ts";
+import { type KnownHere, readKnownHere } from "./records/own-launches.ts";
+import { type ClusterReading, clustersOf, pickCluster, type Place } from "./records/records.ts";
 import { withRegionAdvice } from "./api/region-advice.ts";
 import { removeCluster } from "./removal/remove-cluster.ts";
 import { resolveCreation } from "./launch/resolve-creation.ts";
@@ -58,15 +58,21 @@ export async function createCloudBackend(
     },
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);
-      return pickCluster(read(await withRegionAdvice(open, region, ask, findSignal), place), clusterId);
+      const reading = await read(await withRegionAdvice(open, region, ask, findSignal), place);
+      return pickCluster(reading, clusterId, reading.creationIds);
     },
     findInOtherPlaces: async (clusterId, findSignal) => findInOtherRegions(open, region, clusterId, findSignal),
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
-      return read(await withRegionAdvice(open, region, ask, listSignal), place);
+      return (await read(await withRegionAdvice(open, region, ask, listSignal), place)).clusters;
     },
     listEverywhere: async (listSignal) =>
-      listEverywhere(open, region, (name, instances) => read(instances, placeOf(name)), listSignal),
+      listEverywhere(
+        open,
+        region,
+        async (name, instances) => (await read(instances, placeOf(name))).clusters,
+        listSignal,
+      ),
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
     admission: cloudAdmission(api, runtime.environment),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
@@ -87,15 +93,18 @@ async function planCreation(
     abandonedCreations(place.root, clusterId),
   ]);
   const leaving = abandoned.map(({ creation }) => creation.creationId);
-  assertIdIsFree(readMachines(instances), { clusterId, region: api.region, nowMs: api.now(), leaving });
+  const { machines, rivals } = readMachines(instances);
+  const wanted = { clusterId, region: api.region, nowMs: api.now(), leaving };
+  assertIdIsFree({ machines: [...machines, ...rivals] }, wanted);
   return new CloudCreation({ api, place, request, resolved }, runtime);
 }
 
 /** Reads the clusters of a place, and reports things that only look like a cluster. */
 const clusterReader =
   ({ progress }: Runtime) =>
-  (instances: readonly Instance[], place: Place): readonly ClusterRecord[] => {
-    const { machines, foreignResources } = readMachines(instances);
+  async (instances: readonly Instance[], place: Place): Promise<ClusterReading & Pick<KnownHere, "creationIds">> => {
+    const { creationIds, launches } = await readKnownHere(readMachines(instances).machines, place.root);
+    const { machines, foreignResources } = readMachines(instances, launches);
     for (const foreignResource of foreignResources) progress.detail(1, foreignResourceText(foreignResource));
-    return clustersOf(machines, place);
+    return { machines, clusters: clustersOf(machines, place), creationIds };
   };

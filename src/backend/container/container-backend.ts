@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { abandonedCreations } from "../../system/files/creation-folder.ts";
+import { abandonedCreations, isCreationHere } from "../../system/files/creation-folder.ts";
 import type { Backend } from "../../model/backend.ts";
 import type { CreationRequest } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -57,8 +57,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);
-      // Two creates of one id at the same time briefly leave two clusters. The one with nodes counts.
-      return clusters.find((cluster) => cluster.nodes.length > 0) ?? clusters[0];
+      return pickCluster(clusters);
     },
     findInOtherPlaces: async (clusterId, signal) => findInOtherEngines(engine, clusterId, runtime, signal),
     list: async (signal) => readClusters("all", signal),
@@ -66,6 +65,16 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
     snapshots: new ContainerSnapshots(engine, root, runtime),
   };
+}
+
+/**
+ * Two creates of one id at the same time briefly leave two clusters, and anyone who may use the engine can make a network look like another. The one
+ * whose key is on this machine counts, or else one with nodes.
+ */
+async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterRecord | undefined> {
+  const here = await Promise.all(clusters.map(async ({ directory }) => isCreationHere(directory)));
+  const candidates = [...clusters.filter((_, index) => here[index]), ...clusters];
+  return candidates.find((cluster) => cluster.nodes.length > 0) ?? candidates[0];
 }
 
 /** Removes the network last, because it makes the cluster findable. */

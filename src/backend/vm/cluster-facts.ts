@@ -11,10 +11,10 @@ import {
   parseRole,
   parseVariant,
   parseWebScheme,
-  toRemark,
 } from "../../model/parse-values.ts";
 import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
 import { isMapping } from "../../system/is-mapping.ts";
+import { outsideLine } from "../../system/printable.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
 import type { ForeignResource } from "../foreign-resource.ts";
@@ -73,8 +73,13 @@ export interface StoredCluster {
 
 const factsPath = (directory: string): string => join(directory, "cluster.json");
 
+/** Throws, and writes nothing, if no command could read the facts back. */
 export async function writeClusterFacts(directory: string, facts: Omit<ClusterFacts, "schemaVersion">): Promise<void> {
-  await writePrivateFile(factsPath(directory), `${JSON.stringify({ schemaVersion, ...facts }, undefined, 2)}\n`);
+  const text = JSON.stringify({ schemaVersion, ...facts }, undefined, 2);
+  if (parseClusterFacts(JSON.parse(text), directory) === undefined) {
+    throw new TypeError(`No command could read this creation: ${text}`);
+  }
+  await writePrivateFile(factsPath(directory), `${text}\n`);
 }
 
 export async function removeClusterFacts(directory: string): Promise<void> {
@@ -156,13 +161,13 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
     variant: parseVariant(found["variant"]),
     distribution: parseDistribution(found["distribution"]),
     counts: parseCountsObject(found["counts"]),
-    createdBy: toRemark(found["createdBy"]),
+    createdBy: outsideLine(found["createdBy"]) || undefined,
     nodes: parseNodes(found["nodes"]),
   };
   const optional = {
     webScheme: parseWebScheme(found["webScheme"]),
     createdAt: parseMoment(found["createdAt"])?.toISOString(),
-    bootId: toRemark(found["bootId"]),
+    bootId: outsideLine(found["bootId"]) || undefined,
     machines: parseMachineSettings(found["machines"]),
   };
   const isWrong = Object.entries(optional).some(([key, value]) => value === undefined && found[key] !== undefined);

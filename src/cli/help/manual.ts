@@ -58,7 +58,7 @@ function commandEntry(program: Program, command: Command): readonly string[] {
 const entry = (label: string, text: string): readonly string[] => [".TP", `.B ${escaped(label)}`, escaped(text)];
 
 function paragraphs(text: string): readonly string[] {
-  const parts = text.split(/\n\s*\n/).filter((part) => part.trim() !== "");
+  const parts = text.split(/\n[^\S\n]*\n/).filter((part) => part.trim() !== "");
   return parts.flatMap((part) => [".PP", escaped(part.replaceAll(/\s+/g, " ").trim())]);
 }
 

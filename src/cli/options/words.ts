@@ -47,7 +47,7 @@ export function readWords(declared: readonly Option[], argv: readonly string[], 
       // Only the error's text names the option. The version is pinned, and a test reads every message.
       const name = error.message.replace(/^[^:]*: /, "");
       if (error.code === "ARG_UNKNOWN_OPTION") acceptUnknown(name, reading);
-      else acceptWithoutValue(name.replace(/ \(alias for .*$/, ""), reading);
+      else acceptWithoutValue(name.split(" (alias for ", 1)[0] ?? name, reading);
     }
   }
 }

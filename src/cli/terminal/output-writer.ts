@@ -1,4 +1,4 @@
-import { maskedPrintable, printableJson } from "../../system/printable.ts";
+import { maskedPrintable, printableJson, withoutCommands } from "../../system/printable.ts";
 import type { Output, Result } from "../context.ts";
 
 interface Parts {
@@ -29,7 +29,7 @@ export class OutputWriter implements Output {
   result(result: Result): void {
     if (this.#given.length > 0) throw new Error("A command wrote its result twice");
     this.#given.push(result);
-    const text = maskedPrintable(result.text, this.#parts.mask);
+    const text = withoutCommands(maskedPrintable(result.text, this.#parts.mask));
     if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
   }
 

@@ -11,7 +11,7 @@ import { temporaryFolder } from "../../system/files/temporary-folder.ts";
 import { type Unpacked, unpackTar } from "../../system/files/unpack-tar.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import type { FetchRequest } from "./fetch-request.ts";
-import { lastLine } from "../../system/last-line.ts";
+import { outsideReason } from "../../system/printable.ts";
 
 export interface FetchSource {
   readonly connection: Connection;
@@ -67,7 +67,7 @@ async function receive(
   // GNU tar exits with 1 if a file changed while it was read, such as a log. The archive is complete even so.
   if (status > 1 || outcome.unpacked === undefined) {
     // The session's script ends its messages with a period, like the error that quotes them.
-    const reason = lastLine(stderr).replace(/\.$/, "");
+    const reason = outsideReason(stderr);
     throw new ArchiveProblem(reason || (outcome.cutOff?.message ?? `tar exited with ${status}`));
   }
   return outcome.unpacked;

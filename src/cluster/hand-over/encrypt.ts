@@ -1,5 +1,6 @@
 import { ClusterError, quoted } from "../../errors.ts";
 import { errorCode } from "../../system/error-code.ts";
+import { outsideLine } from "../../system/printable.ts";
 import { minimalEnvironment } from "../../system/processes/child-environment.ts";
 import { type ProgramEnd, runProgram } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
@@ -19,9 +20,13 @@ export async function encrypt(
   const { status, stdout, stderr } = await runAge({ ...run, environment: minimalEnvironment(environment) }, signal);
   if (status === 0) return stdout;
   const [reason = ""] = stderr.split("\n");
-  throw new ClusterError("bad-usage", `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${reason}`, {
-    hint: "Pass a public key that age accepts: age1…, ssh-ed25519 … or ssh-rsa …",
-  });
+  throw new ClusterError(
+    "bad-usage",
+    `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${outsideLine(reason)}`,
+    {
+      hint: "Pass a public key that age accepts: age1…, ssh-ed25519 … or ssh-rsa …",
+    },
+  );
 }
 
 async function runAge(run: Parameters<typeof runProgram>[0], signal: AbortSignal): Promise<ProgramEnd> {

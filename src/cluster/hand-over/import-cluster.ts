@@ -55,9 +55,14 @@ async function findHandedOver(
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const cluster = await backend.find(clusterId, signal);
-  if (cluster?.creationId === creationId) {
-    await assertOwnFolder(cluster.directory);
-    return cluster;
+  // Somebody may have made another machine look like a cluster of this id.
+  const handedOver =
+    cluster?.creationId === creationId
+      ? cluster
+      : (await backend.list(signal)).find((each) => each.id === clusterId && each.creationId === creationId);
+  if (handedOver !== undefined) {
+    await assertOwnFolder(handedOver.directory);
+    return handedOver;
   }
   const facts = { cluster: clusterId, region };
   if (cluster !== undefined) {

@@ -2,6 +2,21 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 import { ClusterError } from "../../errors.ts";
+import {
+  anything,
+  flag,
+  listOf,
+  mappingOf,
+  milliseconds,
+  objectWith,
+  optional,
+  readArguments,
+  required,
+  type Shape,
+  signal as signalCheck,
+  text,
+  textThat,
+} from "../../model/read-arguments.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
 import type { CopyToMaster } from "../../platform/configuration/copy-to-master.ts";
 import { listCopyToMaster } from "../../platform/configuration/copy-to-master.ts";
@@ -39,6 +54,32 @@ export interface Installation {
   readonly cancelSignal?: AbortSignal;
 }
 
+const copyShape: Shape<CopyToMaster> = {
+  source: required(text),
+  target: required(
+    textThat((path) => (isAbsolute(path) ? undefined : `the path on the master must be absolute, but ${path} is not`)),
+  ),
+};
+
+const shape: Shape<Installation> = {
+  buildArtifact: required(text),
+  clusterConfig: required(mappingOf(anything)),
+  ipDetectPath: required(text),
+  genconfDir: optional(text),
+  copyToMaster: optional(listOf(objectWith(copyShape))),
+  enableSelinuxEnforcing: optional(flag),
+  timeoutMs: optional(milliseconds),
+  cancelSignal: optional(signalCheck),
+};
+
+/** Throws `bad-usage` with every problem that can be found without looking at files. */
+export function readInstallation(given: Installation, { record, selinuxProblem }: OpenCluster): Installation {
+  return readArguments(given, shape, ({ enableSelinuxEnforcing }) => {
+    const problem = enableSelinuxEnforcing === true ? selinuxProblem?.(record.distribution) : undefined;
+    return problem === undefined ? [] : [`\`enableSelinuxEnforcing\`: ${problem}`];
+  });
+}
+
 const usualLimitMs = 60 * 60_000;
 const failureLogsLimitMs = 20_000;
 
@@ -49,7 +90,7 @@ export async function installFromPath(
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<void> {
-  const plan = await readInstallation(cluster, installation, signal);
+  const plan = await planFrom(cluster, installation, signal);
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(tooSlow(cluster)), installation.timeoutMs ?? usualLimitMs);
   try {
@@ -74,7 +115,7 @@ async function startInstallation(
 }
 
 /** Checks everything that can be checked here before it touches a node. */
-async function readInstallation(
+async function planFrom(
   { backend, record, runtime }: OpenCluster,
   installation: Installation,
   signal: AbortSignal,
@@ -102,7 +143,7 @@ async function readScript(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new ClusterError("bad-usage", `ipDetectPath: cannot read the script ${path}.`, { cause: error });
+    throw new ClusterError("bad-usage", `\`ipDetectPath\`: cannot read the script ${path}.`, { cause: error });
   }
 }
 
@@ -110,10 +151,8 @@ async function filesForGenconf(folder: string | undefined): Promise<readonly Fil
   return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder))).files;
 }
 
-async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
-  if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
-  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, but ${target} is not.`);
-}
+const filesForMasters = async ({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> =>
+  accepted(await listCopyToMaster({ source: resolve(source), target }));
 
 /** Saves logs that explain a failure in the cluster's folder, because the machines may be gone the next moment. */
 export async function keepFailureLogs(
@@ -129,7 +168,7 @@ function tooSlow({ record }: OpenCluster): ClusterError {
     "deadline-passed",
     `Starting the installation on cluster "${record.id}" exceeded its time limit.`,
     {
-      hint: "Allow more time with timeoutMs.",
+      hint: "Allow more time with `timeout`.",
       facts: { cluster: record.id },
     },
   );

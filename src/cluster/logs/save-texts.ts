@@ -1,5 +1,5 @@
 import type { NamedText } from "../../model/backend.ts";
-import { maskedPrintable } from "../../system/printable.ts";
+import { maskedPrintable, outsideLine } from "../../system/printable.ts";
 import { writePrivateFileIn } from "../../system/files/private-file.ts";
 import type { Progress } from "../../system/runtime.ts";
 
@@ -24,7 +24,7 @@ export async function saveTexts(
         maskedPrintable(text, (given) => progress.mask(given)),
       );
       saved.push(name);
-    } else progress.warn(`a log was not saved: ${JSON.stringify(name)} is not a valid name for a log`);
+    } else progress.warn(`a log was not saved: "${outsideLine(name, 100)}" is not a valid name for a log`);
   }
   return saved;
 }

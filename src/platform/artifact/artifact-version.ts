@@ -1,6 +1,6 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import { toRemark } from "../../model/parse-values.ts";
+import { outsideLine } from "../../system/printable.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
 
@@ -43,13 +43,13 @@ export function licenseNeeded(version: string): boolean {
 
 function versionIn(text: string): ArtifactVersion | undefined {
   const found = parsedJson(text);
-  const version = isMapping(found) ? toRemark(found["version"]) : undefined;
-  if (!isMapping(found) || version === undefined || !("variant" in found)) return undefined;
+  const version = isMapping(found) ? outsideLine(found["version"]) : "";
+  if (!isMapping(found) || version === "" || !("variant" in found)) return undefined;
   const variant = artifactVariant(found["variant"]);
   if (variant === undefined) {
     throw new ClusterError(
       "artifact-invalid",
-      `The artifact reports the unknown variant ${JSON.stringify(found["variant"])}.`,
+      `The artifact reports the unknown variant ${outsideLine(JSON.stringify(found["variant"]))}.`,
     );
   }
   return { variant, version };
@@ -63,4 +63,4 @@ function parsedJson(text: string): unknown {
   }
 }
 
-const excerpt = (text: string): string => JSON.stringify(text.trim().slice(0, 200));
+const excerpt = (text: string): string => JSON.stringify(outsideLine(text, 200));

@@ -21,7 +21,7 @@ export function parseState(
   clusterVariant: Variant,
 ): CheckoutState | string {
   const [, name, versionFile = "", records = ""] =
-    /^# layout (\S+)\n# version\n(.*?)\n# tests\n(.*)$/s.exec(stdout) ?? [];
+    /^# layout (\S+)\n# version\n(.*?)\n# tests\n(.*)/s.exec(stdout) ?? [];
   const layout = layouts.find((each) => each.name === name);
   if (layout === undefined) return "the installation has not begun";
   const body = parsedJson(versionFile);

@@ -12,7 +12,7 @@ import { parseState } from "./checkout-state.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import type { Checkout } from "./checkout.ts";
 import type { Layout } from "../layout.ts";
-import { lastLine } from "../../system/last-line.ts";
+import { outsideLines, outsideReason } from "../../system/printable.ts";
 
 export interface SyncTarget {
   readonly connection: Connection;
@@ -71,7 +71,7 @@ async function askState(
       `Cannot find out what is installed on ${reference}: ${reasonOf(result)}.`,
       {
         hint: "Inspect that node: the run command with `noTestEnv` opens a shell on it.",
-        facts: { node: reference, status: result.status, output: result.stderr.trim().slice(-500) },
+        facts: { node: reference, status: result.status, output: outsideLines(result.stderr, 5) },
       },
     );
   }
@@ -121,4 +121,4 @@ const notInstalled = (reference: string, reason: string): ClusterError =>
     facts: { node: reference },
   });
 
-const reasonOf = ({ status, stderr }: RemoteResult): string => lastLine(stderr) || `status ${status}`;
+const reasonOf = ({ status, stderr }: RemoteResult): string => outsideReason(stderr) || `status ${status}`;

@@ -73,7 +73,8 @@ function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: Genco
  */
 function withBootstrapUrl(configuration: Configuration, url: URL): Configuration {
   const given = configuration["bootstrap_url"];
-  const isOurs = typeof given === "string" && given.replace(/\/+$/, "") === url.origin;
+  const isOurs =
+    typeof given === "string" && given.startsWith(url.origin) && /^\/*$/.test(given.slice(url.origin.length));
   return isOurs ? { ...configuration, bootstrap_url: url.href } : configuration;
 }
 

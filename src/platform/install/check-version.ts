@@ -7,7 +7,8 @@ import type { ArtifactVersion } from "../artifact/artifact-version.ts";
 import { parseArtifactVersion } from "../artifact/artifact-version.ts";
 import { installPaths } from "../install-paths.ts";
 import versionFile from "./check-version.sh" with { type: "text" };
-import { lastLines, type Phase, reasonOf } from "./phase.ts";
+import { outsideLine, outsideLines } from "../../system/printable.ts";
+import { type Phase, reasonOf } from "./phase.ts";
 
 export interface CheckVersion {
   readonly variant: Variant;
@@ -44,10 +45,10 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
   const facts = {
     artifact: request.shown,
     status: result.status,
-    output: lastLines(result.stderr || result.stdout, 20),
+    output: outsideLines(result.stderr || result.stdout, 20),
   };
   if (result.status === wrongSum) {
-    const found = result.stdout.trim();
+    const found = outsideLine(result.stdout);
     throw new ClusterError(
       "artifact-invalid",
       `The artifact ${request.shown} has the SHA-256 checksum ${found}, not ${sum}.`,

@@ -7,7 +7,8 @@ import type { Layout } from "../layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
 import genconfFile from "./genconf.sh" with { type: "text" };
 import makeFoldersFile from "./make-folders.sh" with { type: "text" };
-import { lastLines, type Phase, runRemoteScript } from "./phase.ts";
+import { outsideLines } from "../../system/printable.ts";
+import { type Phase, runRemoteScript } from "./phase.ts";
 
 export interface GenconfFile {
   /** Relative to `genconf/`, with `/` as separator. */
@@ -96,16 +97,16 @@ async function runGenconf(connection: Connection, reference: string, signal: Abo
 const diskIsFull = (reference: string, output: string): ClusterError =>
   new ClusterError("install-failed", `${reference}: the disk is full, so the artifact's --genconf failed.`, {
     hint: "Choose an image or machines with a larger disk, or free some space there.",
-    facts: { node: reference, output: lastLines(output, 40) },
+    facts: { node: reference, output: outsideLines(output, 40) },
   });
 
-/** The message quotes the artifact's `key: message` lines unchanged. */
+/** The message quotes the artifact's `key: message` lines. */
 function configurationRefused(output: string, status: number): ClusterError {
-  const lines = lastLines(output, 40);
+  const lines = outsideLines(output, 40);
   const shown = lines.length === 0 ? [`(it exited with status ${status} and printed nothing)`] : lines;
   return new ClusterError(
     "configuration-refused",
-    ["The artifact refused the cluster configuration:", ...shown].join("\n"),
+    ["The artifact refused the cluster configuration:", ...shown.map((line) => `  ${line}`)].join("\n"),
     {
       hint: "Change `extraConfig` or `genconfDir` accordingly.",
       facts: { status, output: lines },

@@ -3,6 +3,7 @@ import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
+import { outsideLine, outsideLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import scriptStart from "./script-start.sh" with { type: "text" };
@@ -115,7 +116,7 @@ export async function runRemoteScript(
   if (result.status === 0) return result;
   throw new ClusterError(script.errorId, `${script.failure}: ${reasonOf(result)}.`, {
     hint: "Its output is in the log. Try again, or pass `keepOnFailure` to keep the machine for inspection.",
-    facts: { status: result.status, output: lastLines(result.stderr || result.stdout, 20) },
+    facts: { status: result.status, output: outsideLines(result.stderr || result.stdout, 20) },
   });
 }
 
@@ -129,22 +130,13 @@ function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr
     const lines = `${pending.text}${chunk}`.split("\n");
     // Our own lines are short, so a line without an end isn't one of them.
     pending.text = (lines.pop() ?? "").slice(0, longestLine);
-    for (const line of lines) if (line.startsWith("now: ")) onNow(line.slice("now: ".length));
+    for (const line of lines) if (line.startsWith("now: ")) onNow(outsideLine(line.slice("now: ".length)));
   };
 }
 
 /** Returns the script's own message if there is one, otherwise the last line of any output. */
 export function reasonOf(result: RemoteResult): string {
-  const lines = lastLines(`${result.stdout}\n${result.stderr}`, 50).filter((line) => !line.startsWith("now: "));
+  const lines = outsideLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
   const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
-  return (word ?? lines.at(-1) ?? `it exited with status ${result.status}`).replace(/[.\s]+$/, "");
-}
-
-/** Skips blank lines. */
-export function lastLines(text: string, count: number): string[] {
-  return text
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .filter((line) => line !== "")
-    .slice(-count);
+  return withoutFullStop(word ?? lines.at(-1) ?? `it exited with status ${result.status}`);
 }

@@ -7,7 +7,7 @@ import { watchdog } from "../../system/time-limit.ts";
 import { judgeNode, type NodeVerdict } from "./judge-node.ts";
 import { type NodeReport, parseNodeReport } from "./node-report.ts";
 import { nodeScript } from "./node-script.ts";
-import { lastLine } from "../../system/last-line.ts";
+import { outsideReason } from "../../system/printable.ts";
 
 export interface NodesRequest {
   readonly connections: ConnectionPool;
@@ -102,7 +102,7 @@ export async function askNode(
       },
       limit.signal,
     );
-    if (result.status !== 0) return unanswered(`the check failed: ${lastLine(result.stderr).slice(-200)}`);
+    if (result.status !== 0) return unanswered(`the check failed: ${outsideReason(result.stderr)}`);
     const report = parseNodeReport(result.stdout);
     return { node, verdict: judgeNode(report), report, askedAfterMs };
   } catch (error) {

@@ -4,6 +4,7 @@ import { request as httpsRequest } from "node:https";
 import { checkServerIdentity } from "node:tls";
 import type { ConnectionOptions } from "node:tls";
 import type { NodeRecord } from "../../model/cluster-record.ts";
+import { outsideLine } from "../../system/printable.ts";
 import { errorCode } from "../../system/error-code.ts";
 
 /** How to connect to a cluster's web servers. */
@@ -92,6 +93,6 @@ const problems: Readonly<Record<string, string>> = {
 
 function problemOf(error: unknown): string {
   const code = errorCode(error);
-  const text = messageOf(error);
+  const text = outsideLine(messageOf(error));
   return problems[code ?? ""] ?? (code === undefined ? text : `${text} (${code})`);
 }

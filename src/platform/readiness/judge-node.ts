@@ -1,3 +1,4 @@
+import { outsideLine } from "../../system/printable.ts";
 import type { NodeReport } from "./node-report.ts";
 
 export type NodeVerdict =
@@ -37,6 +38,8 @@ function failureOf(report: NodeReport): string | undefined {
 const isAtWork = (unit: string): boolean => unit === "active" || unit === "activating";
 const isBusy = (state: string): boolean => state === "activating" || state === "reloading";
 
+const longestName = 100;
+const longestReason = 200;
 const complaint = /^(critical|unknown|warning|error|fail)/i;
 
 /**
@@ -48,14 +51,15 @@ function checkReason({ checkOutput, checkStatus }: NodeReport): string {
   if (told !== undefined) return told;
   const lines = checkOutput.split("\n").map((line) => line.trim());
   const line = lines.find((text) => complaint.test(text)) ?? lines.findLast((text) => text !== "");
-  return line?.slice(0, 200) ?? `status ${checkStatus}`;
+  return outsideLine(line, longestReason) || `status ${checkStatus}`;
 }
 
 function complaintIn(output: string): string | undefined {
   try {
     const body = JSON.parse(output) as { checks?: Record<string, { output?: string; status?: number }> };
     const [name, check] = Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
-    return name === undefined ? undefined : `${name}: ${(check?.output ?? "").trim().slice(0, 200)}`;
+    if (name === undefined) return undefined;
+    return `${outsideLine(name, longestName)}: ${outsideLine(check?.output, longestReason)}`;
   } catch {
     return undefined;
   }

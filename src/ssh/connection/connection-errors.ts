@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { outsideLine, withoutFullStop } from "../../system/printable.ts";
 import { fingerprint } from "./wire.ts";
 
 /** The destination of a connection, for messages. */
@@ -84,7 +85,7 @@ function describeFailure(
         return { ...noAgreement(address, offer), transient: mayStillBoot && offer.part === "host key" };
       }
       return {
-        message: `${address} and this program cannot agree on a protocol: ${error.message}.`,
+        message: `${address} and this program cannot agree on a protocol: ${withoutFullStop(outsideLine(error.message))}.`,
         transient: mayStillBoot,
       };
     case "client-timeout":
@@ -128,7 +129,7 @@ export function connectionClosed(target: Target): ClusterError {
 
 /** For an open connection on which the node refused a channel for a command. */
 export function channelRefused(target: Target, error: Error): ClusterError {
-  const message = `${addressOf(target)} did not accept a command: ${error.message}.`;
+  const message = `${addressOf(target)} did not accept a command: ${withoutFullStop(outsideLine(error.message))}.`;
   return new ClusterError("connection-failed", message, {
     hint: tryAgain,
     transient: true,
@@ -146,20 +147,24 @@ export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], 
   });
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection reset",
-  EPIPE: "connection reset",
-  ETIMEDOUT: "no answer",
-  EHOSTUNREACH: "no route to host",
-  ENETUNREACH: "no route to network",
-  ENOTFOUND: "unknown host name",
-  EAI_AGAIN: "host name lookup failed",
-  "Keepalive timeout": "it no longer answers",
-  "Connection lost before handshake": "the connection was closed before its SSH server answered",
-};
+const reasons: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ECONNREFUSED: "connection refused",
+    ECONNRESET: "connection reset",
+    EPIPE: "connection reset",
+    ETIMEDOUT: "no answer",
+    EHOSTUNREACH: "no route to host",
+    ENETUNREACH: "no route to network",
+    ENOTFOUND: "unknown host name",
+    EAI_AGAIN: "host name lookup failed",
+    "Keepalive timeout": "it no longer answers",
+    "Connection lost before handshake": "the connection was closed before its SSH server answered",
+  }),
+);
 
-const reasonOf = (error: Ssh2Error): string => reasons[String(error.code)] ?? reasons[error.message] ?? error.message;
+/** A server's own words are quoted only in one line: anyone who answers can disconnect with any text, before the key exchange. */
+const reasonOf = (error: Ssh2Error): string =>
+  reasons.get(String(error.code)) ?? reasons.get(error.message) ?? withoutFullStop(outsideLine(error.message));
 
 /** The algorithms that an SSH server offers for one part of the encryption, in its order of preference. */
 export interface ServerOffer {

@@ -7,7 +7,7 @@ import type { Link } from "./link.ts";
 import { runCommand } from "./run-command.ts";
 import { shellText } from "../shell-text.ts";
 import receive from "./receive.sh" with { type: "text" };
-import { lastLine } from "../../system/last-line.ts";
+import { outsideReason } from "../../system/printable.ts";
 
 const chunkBytes = 256 * 1024;
 
@@ -42,7 +42,7 @@ export async function uploadOver(
     signal,
   );
   if (result.status === 0) return;
-  const reason = lastLine(result.stderr) || `status ${result.status}`;
+  const reason = outsideReason(result.stderr) || `status ${result.status}`;
   throw transferFailed(link, target, reason);
 }
 

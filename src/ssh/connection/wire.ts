@@ -14,7 +14,7 @@ export function wireNumber(value: number): Buffer {
 
 /** Returns `SHA256:…` of a public key in wire format, as `ssh-keygen -l` prints it. */
 export function fingerprint(key: Uint8Array): string {
-  return `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
+  return `SHA256:${createHash("sha256").update(key).digest("base64").replaceAll("=", "")}`;
 }
 
 /** Returns the wire format of a public key line (`ssh-ed25519 AAAA… comment`); undefined if it isn't a key of this type. */

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../errors.ts";
-import { lastLine } from "../../system/last-line.ts";
+import { outsideReason } from "../../system/printable.ts";
 import { minimalEnvironment } from "../../system/processes/child-environment.ts";
 import type { Environment } from "../../system/runtime.ts";
 import type { Connection } from "../connection/connection.ts";
@@ -108,7 +108,7 @@ async function deliver(
   delivery.connection = await request.connect(signal);
   const result = await delivery.connection.run(deliverCommand(transport, script), signal);
   if (result.status === 0) return;
-  const reason = lastLine(result.stderr) || `status ${result.status}`;
+  const reason = outsideReason(result.stderr) || `status ${result.status}`;
   throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
     hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
     facts: { node: request.host },

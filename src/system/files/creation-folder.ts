@@ -4,6 +4,7 @@ import { ClusterError } from "../../errors.ts";
 import { parseClusterId, parseCreationId } from "../../model/parse-values.ts";
 import { errorCode } from "../error-code.ts";
 import { isMapping } from "../is-mapping.ts";
+import { isAccessible } from "./is-accessible.ts";
 import { makePrivateFolder, writePrivateFile } from "./private-file.ts";
 import {
   identifyThisProcess,
@@ -137,6 +138,12 @@ export async function presentCreations(root: string, clusterId: string): Promise
   return found.flat();
 }
 
+/** Whether this machine has created or imported the cluster of this folder, and has neither removed it nor given up on it. */
+export async function isCreationHere(directory: string): Promise<boolean> {
+  if (!(await isAccessible(creationFiles(directory).privateKey)) || !(await isOwnFolder(directory))) return false;
+  return !(await isEndedCreation(directory));
+}
+
 /** Whether nobody works on the creation in this folder, and it may have left something behind. */
 export async function isAbandonedCreation(directory: string): Promise<boolean> {
   return (await abandonedCreation(directory)) !== undefined;
@@ -145,6 +152,11 @@ export async function isAbandonedCreation(directory: string): Promise<boolean> {
 /** Whether the creation in this folder is unfinished, and its process may be working on it. */
 export async function isCreationUnderWay(directory: string): Promise<boolean> {
   return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
+}
+
+/** Whether this machine has completed the creation in this folder, or keeps what a failed one made. */
+export async function isFinishedCreation(directory: string): Promise<boolean> {
+  return (await readCreation(directory))?.state === "finished";
 }
 
 /** Whether this program has removed the creation in this folder, or given up on it. */

@@ -1,7 +1,7 @@
 import { mkdir, open, symlink } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { quoted } from "../../errors.ts";
-import { printableLine } from "../printable.ts";
+import { isPlainLine } from "../printable.ts";
 import { type ArchiveLimits, ArchiveProblem } from "./archive-problem.ts";
 import { leadsOut } from "./leads-out.ts";
 import { readTar, type TarEntry } from "./read-tar.ts";
@@ -64,7 +64,7 @@ const longestPath = 4096;
 const longestNameBytes = 255;
 
 function isPlainPath(path: string): boolean {
-  if (path.length > longestPath || printableLine(path) !== path) return false;
+  if (path.length > longestPath || !isPlainLine(path)) return false;
   return path
     .split("/")
     .every((name) => name !== "" && name !== "." && name !== ".." && Buffer.byteLength(name) <= longestNameBytes);
@@ -84,7 +84,7 @@ async function writeFile(path: string, { mode, contents }: TarEntry): Promise<nu
 /** Links come last, so that nothing is ever written through one. */
 async function createLinks({ target, links }: Tree): Promise<void> {
   for (const [path, linkTarget] of links) {
-    if (linkTarget === "" || linkTarget.length > longestPath || printableLine(linkTarget) !== linkTarget) {
+    if (linkTarget === "" || linkTarget.length > longestPath || !isPlainLine(linkTarget)) {
       throw new ArchiveProblem(`the target of the link ${quoted(path)} is not a plain path`);
     }
     if (leadsOut(path, links)) {

@@ -149,8 +149,36 @@ const killed: readonly CloudFault[] = ["Launch …", "Boot …", "Configure …"
   expected: { status: "SIGKILL", says: [], keepsCluster: false },
 }));
 
+const removed = "Remove what was created: done";
+const gaveUp = { status: 4, id: "deadline-passed", says: [removed, "ec2:RunInstances"] } as const;
+const unanswered = {
+  "answer-lost": gaveUp,
+  "internal-error": gaveUp,
+  hang: gaveUp,
+  // It is an answer of EC2, so the creation does not wait for another.
+  "no-machines": { status: 1, id: "cloud-failed", says: [removed] },
+} as const;
+
+/** All other calls work, so the roll-back ends soon after the creation, which gives up after 15 s. */
+const neverLaunched = (
+  [
+    { trouble: "answer-lost", name: "the answers to all launch requests lost" },
+    { trouble: "no-machines", name: "answers to all launch requests that name no machine" },
+    { trouble: "internal-error", name: "internal errors to all launch requests" },
+    { trouble: "hang", name: "no answer to any launch request" },
+  ] as const
+).map(({ trouble, name }): CloudFault => ({
+  name,
+  place: "api",
+  seconds: 50,
+  strike: async ({ proxy }) => proxy.add({ action: "RunInstances", trouble }),
+  act: async (world) => world.run([...world.createWords, "--timeout", "15s"]),
+  expected: { ...unanswered[trouble], keepsCluster: false, withinMs: 135_000 },
+}));
+
 export const rollBackFaults: readonly CloudFault[] = [
   ...brief,
+  ...neverLaunched,
   whileUndoing("45 s of 503", [{ action: "TerminateInstances", trouble: "unavailable", forMs: 45_000 }], 70),
   whileUndoing(
     "a captive portal for 20 s, from the end of the machines on,",

@@ -22,7 +22,7 @@ test.skipIf(process.platform !== "linux").each([
     target: "bun",
     splitting: true,
   });
-  const argv = [process.execPath, join(program, "web-program.js"), variant];
+  const argv = [process.execPath, join(program, "web-program.js"), variant, folder.path];
   const child = Bun.spawn(argv, { env: { PATH: folder.path, HOME: folder.path }, stderr: "inherit" });
   expect(await child.stdout.json()).toMatchObject({ status: 0, stdout: url, data: { url }, told });
   if (isThere) await until("the browser", async () => (await readFile(opened, "utf8")) === `${url}\n`);

@@ -143,8 +143,8 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(error.id).toBe("configuration-refused");
     expect(error.message).toMatchInlineSnapshot(`
       "The artifact refused the cluster configuration:
-      refuse_me: is not a key
-      resolvers: must be a list"
+        refuse_me: is not a key
+        resolvers: must be a list"
     `);
     const started = machines.machines
       .flatMap((machine) => machine.commands)

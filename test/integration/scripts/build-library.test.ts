@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildLibrary, forNode20, withoutPackages } from "../../../scripts/build-library.ts";
+import { LocalCloud } from "../../local-cloud/local-cloud.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 import { escapePattern, groupBy, withResolvers } from "../../../scripts/library/node-20.ts";
 
 test("replacements of newer language features behave like the originals", async () => {
@@ -43,10 +45,10 @@ test("types that depend on those of a package are rejected", () => {
   }
 });
 
-const node = Bun.which("node");
-if (node === null) console.warn("skipped: there is no Node on the PATH to load the library with");
+const node = Bun.which("node") ?? undefined;
+if (node === undefined) console.warn("skipped: there is no Node on the PATH to load the library with");
 
-test.skipIf(node === null)("the built library loads the cloud's SDK only when it is needed", async () => {
+test.skipIf(node === undefined)("the built library loads the cloud's SDK only when it is needed", async () => {
   const library = await buildLibrary("0.0.0+test");
   const program = `
     import { createRequire } from "node:module";
@@ -65,3 +67,61 @@ test.skipIf(node === null)("the built library loads the cloud's SDK only when it
     [],
   ]);
 });
+
+/** Run by Node: creates a cluster, fails in several ways, and prints everything in every form. */
+const printingProgram = `
+  import { inspect } from "node:util";
+  const [index, region, statefulEnvironment] = process.argv.slice(-3);
+  const { Cluster, CloudBackend } = await import(index);
+  const backend = new CloudBackend({ region, linuxDistribution: "debian-12", environment: JSON.parse(statefulEnvironment) });
+  const failure = (promise) => promise.then(() => "no failure", (error) => error);
+  const refused = await failure(Cluster.create(backend, { clusterId: "mine" }));
+  const cluster = await Cluster.create(backend, { variant: "oss", agents: 0, publicAgents: 0, clusterId: "mine" });
+  const [master] = cluster.masters;
+  const failures = [
+    refused,
+    await failure(master.run({ args: [] })),
+    await failure(master.run({ args: ["false"] })),
+    await failure(cluster.waitForClusterOss({ timeoutMs: 1, skipHttpChecks: "yes" })),
+    await failure(Cluster.create(backend, { variant: "oss", clusterId: "mine" })),
+  ];
+  const all = { showHidden: true, depth: null, getters: true };
+  for (const value of [backend, cluster, master, failures]) {
+    console.log(value);
+    console.dir(value, all);
+    console.log(inspect(value, { ...all, customInspect: false }));
+    console.log(JSON.stringify(value), JSON.stringify({ ...value }));
+  }
+  await cluster.destroy();
+  console.log(failures.map(({ id }) => id).join(" "));
+`;
+
+test.skipIf(node === undefined)(
+  "under Node, nothing that a program prints shows the environment",
+  async () => {
+    await using scratch = await scratchFolder();
+    await using cloud = await LocalCloud.start({ driver: "in-process", directory: scratch.path });
+    cloud.answers.replace([
+      { pattern: "e2e-first-contact", replaceHostKey: true },
+      { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
+      { pattern: "-- false$", status: 1 },
+      { pattern: "", readsStdin: true },
+    ]);
+    const library = join(await buildLibrary("0.0.0+test"), "index.js");
+    const environment = { ...cloud.environment, XDG_STATE_HOME: scratch.path, DEPLOY_TOKEN: "hush-0123456789" };
+    const words = [
+      "--input-type=module",
+      "--eval",
+      printingProgram,
+      library,
+      cloud.region,
+      JSON.stringify(environment),
+    ];
+    const child = Bun.spawn([node!, ...words], { stdout: "pipe", stderr: "inherit" });
+    const text = await new Response(child.stdout).text();
+    expect(text).toEndWith("\nbad-usage bad-usage remote-command-failed bad-usage cluster-exists\n");
+    expect(text).toContain("master_0");
+    for (const secret of ["hush-0123456789", cloud.secretAccessKey]) expect(text).not.toContain(secret);
+  },
+  120_000,
+);

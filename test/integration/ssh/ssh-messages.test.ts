@@ -15,5 +15,5 @@ test("are printed on stderr alone", async () => {
   await using folder = await scratchFolder();
   const argv = [process.execPath, "-e", program, source, join(folder.path, "log")];
   const { stdout, stderr } = Bun.spawnSync(argv, { stdio: ["ignore", "pipe", "pipe"] });
-  expect([stdout.toString(), stderr.toString()]).toEqual(["", "Permission denied.\n"]);
+  expect([stdout.toString(), stderr.toString()]).toEqual(["", "ssh: Permission denied.\n"]);
 });

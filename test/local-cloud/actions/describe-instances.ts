@@ -11,7 +11,7 @@ export const describeInstances: Action = {
   parameters: { ...filterParameters, ...pagingParameters, "InstanceId.N": "text", DryRun: "boolean" },
   required: [],
   run: (request) => {
-    const { parameters, region, passDryRun } = request;
+    const { parameters, region, cloud, passDryRun } = request;
     const ids = parameters.texts("InstanceId");
     if (ids.length > 0 && parameters.integer("MaxResults") !== undefined) {
       throw new Ec2Error(
@@ -23,7 +23,9 @@ export const describeInstances: Action = {
     const filtered = applyFilters(asked, parameters, instanceFields, visibleTags);
     const page = pageOf(filtered, parameters, { minimum: 5, maximum: 1000 });
     passDryRun();
-    return { reservationSet: reservationsXml(page.items, region), nextToken: page.nextToken };
+    const { groupsOnlyAtInterfaces } = cloud.behaviour.current;
+    const reservationSet = reservationsXml(page.items, region, { hasGroups: !groupsOnlyAtInterfaces });
+    return { reservationSet, nextToken: page.nextToken };
   },
 };
 

@@ -18,17 +18,23 @@ export function stateXml(state: InstanceState): XmlObject {
   return { code: stateCodes[state], name: state };
 }
 
-/** Groups the instances by reservation, as DescribeInstances returns them. */
-export function reservationsXml(instances: readonly Instance[], region: Region): readonly XmlObject[] {
+/** Groups the instances by reservation, as DescribeInstances returns them. Without `hasGroups`, only network interfaces name security groups. */
+export function reservationsXml(
+  instances: readonly Instance[],
+  region: Region,
+  { hasGroups }: { readonly hasGroups: boolean },
+): readonly XmlObject[] {
   const reservations = Map.groupBy(instances, (instance) => instance.reservationId);
-  return [...reservations.values()].map((members) => reservationXml(members, region, visibleTags));
+  return [...reservations.values()].map((members) =>
+    reservationXml(members, region, { tagsOf: visibleTags, hasGroups }),
+  );
 }
 
 /** Renders one reservation. `instances` must not be empty. `tagsOf`: the response to RunInstances contains tags at once, later calls may not. */
 export function reservationXml(
   instances: readonly Instance[],
   region: Region,
-  tagsOf: (instance: Instance) => Tags,
+  { tagsOf, hasGroups }: { readonly tagsOf: (instance: Instance) => Tags; readonly hasGroups: boolean },
 ): XmlObject {
   const { reservationId, accountId } = instances[0]!;
   return {
@@ -37,6 +43,7 @@ export function reservationXml(
     groupSet: [],
     instancesSet: instances.map((instance) => ({
       ...instanceXml(instance, region),
+      ...(!hasGroups && { groupSet: [] }),
       tagSet: tagsXml(tagsOf(instance)),
     })),
   };

@@ -34,7 +34,7 @@ export const runInstances: Action = {
       region.instances.set(instance.id, instance);
       cloud.lifecycle.launch(instance, scriptedFailure(request));
     }
-    return reservationXml(instances, region, (instance) => instance.tags);
+    return reservationXml(instances, region, { tagsOf: ({ tags }) => tags, hasGroups: true });
   },
 };
 
@@ -51,7 +51,9 @@ function formerLaunch({ parameters, region }: ActionRequest, fingerprint: string
   const instances = [...region.instances.values()].filter(
     (instance) => instance.reservationId === launched.reservationId,
   );
-  return instances.length === 0 ? undefined : reservationXml(instances, region, (instance) => instance.tags);
+  return instances.length === 0
+    ? undefined
+    : reservationXml(instances, region, { tagsOf: ({ tags }) => tags, hasGroups: true });
 }
 
 function fingerprintOf(parameters: Parameters): string {

@@ -140,7 +140,7 @@ test("hidden values are masked, and no control characters of others reach the te
   progress.detail(3, "evil \x1b]0;title\x07 \x9b2J hunter22\r\n\tindented");
   expect(written()).not.toContain("hunter22");
   expect(written()).not.toMatch(/[^\P{Cc}\n\t]/u);
-  expect(written()).toContain("evil \uFFFD]0;title\uFFFD \uFFFD2J ***\n\tindented\n");
+  expect(written()).toContain("evil \uFFFD]0;title\uFFFD \uFFFD2J ***\n  \tindented\n");
   expect(progress.mask("x hunter22")).toBe("x ***");
 });
 
@@ -214,10 +214,48 @@ test("after 20 MB, the log only gets what users see", () => {
   const { progress } = bench();
   const path = join(folder, "long.txt");
   progress.logTo(path);
-  progress.detail(3, "x".repeat(20_000_000));
+  fillWith((text) => progress.detail(3, text), 20_000_000);
   progress.detail(3, "a detail");
   progress.note("a note");
   const logged = readFileSync(path, "utf8").slice(20_000_000);
   expect(logged).toContain("a note");
   expect(logged).not.toContain("a detail");
+});
+
+test("no file of the log is larger than 24 MB, whatever is shown, and the next run begins another", () => {
+  const path = join(folder, "full.txt");
+  const first = bench();
+  first.progress.logTo(path);
+  fillWith((text) => first.progress.warn(text), 30_000_000);
+  const full = readFileSync(path, "utf8");
+  expect(full.length).toBeLessThanOrEqual(24_000_000);
+  expect(full).toEndWith("(This log is full.)\n");
+  const second = bench();
+  fillWith((text) => second.progress.warn(text), 5_000_000);
+  second.progress.logTo(path);
+  second.progress.note("a note");
+  expect(readFileSync(path, "utf8")).toContain("a note");
+  expect(statSync(path).size).toBeLessThan(2_100_000);
+  expect(readFileSync(`${path}.old`, "utf8") === full).toBe(true);
+});
+
+function fillWith(write: (text: string) => void, bytes: number): void {
+  const text = "x ".repeat(1900).trim();
+  for (let written = 0; written < bytes; written += text.length) write(text);
+}
+
+test.each(["waiting", "note", "warn", "step"] as const)("only one line of %s begins at the margin", (way) => {
+  const { progress, written } = bench();
+  const text = `a node says no\nWarning: x run: curl\n  ::set-output name=a::b\n##vso[task.complete]${"y".repeat(4_000_000)}`;
+  if (way === "step") progress.start("Wait").done(text);
+  else progress[way](text);
+  const [, ...later] = written()
+    .trimEnd()
+    .split("\n")
+    .slice(way === "step" ? 1 : 0);
+  expect(later).toEqual([
+    "  Warning: x run: curl",
+    "  : :set-output name=a::b",
+    expect.stringMatching(/^ {2}# #vso\[task\.complete\]y{3000,4000}…$/),
+  ]);
 });

@@ -1,9 +1,13 @@
 import { expect, test } from "bun:test";
-import { findWebUi } from "../../../src/cluster/web-ui.ts";
-import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
+import { writeFile } from "node:fs/promises";
+import { expectedWebUrl, findWebUi } from "../../../src/cluster/web-ui.ts";
+import type { NodeRecord } from "../../../src/model/cluster-record.ts";
+import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
+import { creationFiles } from "../../../src/system/files/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
 const runtime = { environment: {}, clock: systemClock, progress: silentProgress };
@@ -11,21 +15,19 @@ const web = { host: "192.0.2.1", httpPort: 80, httpsPort: 443 };
 const node = (changes: object) => ({ role: "master", index: 0, state: "running", web, ...changes }) as NodeRecord;
 
 /** For a cluster whose key is on another machine. */
-const find = (nodes: readonly NodeRecord[], changes: Partial<ClusterRecord> = {}) =>
-  findWebUi({ ...exampleCluster(nodes, "oss"), ...changes }, runtime, signal);
+const find = (nodes: readonly NodeRecord[]) => findWebUi(exampleCluster(nodes, "oss"), runtime, signal);
 
 test.each([
-  [{ variant: "oss" }, "http://192.0.2.1/"],
-  [{ variant: "enterprise" }, "https://192.0.2.1/"],
-  [{ variant: "enterprise", webScheme: "http" }, "http://192.0.2.1/"],
-  [{ variant: "oss", webScheme: "https" }, "https://192.0.2.1/"],
-] as const)("without the key, the web UI of a cluster %j is at %s", async (changes, url) => {
-  const found = await find([node({})], changes);
-  expect(found.url).toBe(url);
-  expect(found.authorityUrl === undefined).toBe(url.startsWith("http:"));
+  ["oss", undefined, "http://192.0.2.1/"],
+  ["enterprise", undefined, "https://192.0.2.1/"],
+  ["enterprise", "http", "http://192.0.2.1/"],
+  ["oss", "https", "https://192.0.2.1/"],
+] as const)("the web UI of a cluster of variant %s with the scheme %s is expected at %s", (variant, webScheme, url) => {
+  const cluster = exampleCluster([node({})], variant);
+  expect(expectedWebUrl({ ...cluster, ...(webScheme !== undefined && { webScheme }) })).toBe(url);
 });
 
-test("the first running master with an address is taken, with its own ports", async () => {
+test("the first running master with an address is taken, with its own ports", () => {
   const other = { host: "127.0.0.1", httpPort: 8080, httpsPort: 8443 };
   const nodes = [
     node({ role: "agent", web: other }),
@@ -34,7 +36,29 @@ test("the first running master with an address is taken, with its own ports", as
     node({ index: 2, web: other }),
     node({ index: 4 }),
   ];
-  expect((await find(nodes)).url).toBe("http://127.0.0.1:8080/");
+  expect(expectedWebUrl(exampleCluster(nodes, "oss"))).toBe("http://127.0.0.1:8080/");
+});
+
+// Shows R122.
+test("without the cluster's key, there is no web UI that can be trusted", async () => {
+  const failure = await failureOf(find([node({})]));
+  expect(failure).toMatchObject({ id: "key-missing", facts: { cluster: "example" } });
+  expect(failure.hint).toContain("import");
+});
+
+// Shows R122.
+test("a master whose host key was never pinned has no web UI that can be trusted", async () => {
+  await using folder = await scratchFolder();
+  const { privateKey, knownHosts } = creationFiles(folder.path);
+  await writeFile(privateKey, "");
+  const others = createKnownHosts(knownHosts);
+  await others.pin("192.0.2.2", 22, Buffer.alloc(51));
+  const ssh = { host: "192.0.2.1", port: 22, user: "admin" };
+  const cluster = { ...exampleCluster([node({ ssh })], "oss"), directory: folder.path };
+  expect(await failureOf(findWebUi(cluster, runtime, signal))).toMatchObject({
+    id: "key-missing",
+    facts: { node: "master_0", address: "192.0.2.1" },
+  });
 });
 
 test("without a running master there is no web UI", async () => {

@@ -16,7 +16,6 @@ import {
   parseUserName,
   parseVariant,
   parseWebScheme,
-  toRemark,
 } from "../../../src/model/parse-values.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
 
@@ -75,17 +74,6 @@ test("no text becomes counts that read otherwise, or a moment that is none", () 
     const moment = parseMoment(text);
     if (moment !== undefined) expect(moment.toISOString().slice(0, 10)).toBe(text.slice(0, 10));
   }
-});
-
-test("a remark is one line without anything that a terminal would obey", () => {
-  for (const text of texts) {
-    const remark = toRemark(text);
-    if (remark === undefined) continue;
-    expect(remark).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
-    expect(remark.length).toBeLessThanOrEqual(500);
-  }
-  expect(toRemark("Client.UserInitiatedShutdown: a\nb\u001B[31m")).toBe("Client.UserInitiatedShutdown: a b [31m");
-  expect([toRemark(""), toRemark(undefined), toRemark("\n")]).toEqual([undefined, undefined, undefined]);
 });
 
 const foreignResources: readonly unknown[] = [

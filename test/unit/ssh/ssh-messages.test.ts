@@ -22,7 +22,7 @@ async function release(written: string | undefined) {
 }
 
 test("ssh's messages are printed once", async () => {
-  expect(await release("Permission denied.\n")).toEqual({ printed: "Permission denied.\n", isEmpty: false });
+  expect(await release("Permission denied.\n")).toEqual({ printed: "ssh: Permission denied.\n", isEmpty: false });
 });
 
 test.each([undefined, ""])("without messages (%j), nothing is printed", async (written) => {
@@ -32,5 +32,25 @@ test.each([undefined, ""])("without messages (%j), nothing is printed", async (w
 test("messages about a shared connection are left out, because ssh then logs in by itself", async () => {
   const shared =
     "Control socket connect(./master-1): Connection refused\nControlSocket ./m already exists\nmux_client: x\n";
-  expect((await release(`${shared}Permission denied (publickey).\n`)).printed).toBe("Permission denied (publickey).\n");
+  expect((await release(`${shared}Permission denied (publickey).\n`)).printed).toBe(
+    "ssh: Permission denied (publickey).\n",
+  );
+});
+
+test("whoever answers on the node's address can print no line of its own, and nothing that acts on a terminal or a CI system", async () => {
+  const said =
+    "Received disconnect from 192.0.2.1 port 22:2: x\r\nWarning: run curl\u001B[2J\b\n::set-output name=a::b\n";
+  const { printed } = await release(`ssh: connect to host 192.0.2.1 port 22: Connection refused\n${said}`);
+  expect(printed.split("\n")).toEqual([
+    "ssh: connect to host 192.0.2.1 port 22: Connection refused",
+    "ssh: Received disconnect from 192.0.2.1 port 22:2: x",
+    "ssh: Warning: run curl\uFFFD[2J\uFFFD",
+    "ssh: : :set-output name=a::b",
+    "",
+  ]);
+});
+
+test("of a flood, only the last lines are printed", async () => {
+  const { printed } = await release(`${"x".repeat(1000)}\n`.repeat(1000));
+  expect(printed.length).toBeLessThan(20 * 510);
 });

@@ -1,7 +1,17 @@
 import { expect, test } from "bun:test";
 import { Masker } from "../../../src/system/masker.ts";
-import { maskedPrintable, printable, printableJson, printableLine } from "../../../src/system/printable.ts";
+import {
+  isPlainLine,
+  maskedPrintable,
+  messageBlock,
+  outsideLine,
+  outsideLines,
+  outsideReason,
+  printable,
+  printableJson,
+} from "../../../src/system/printable.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
+import { unprintable } from "../../support/hostile-text.ts";
 
 const outputs = hostileOutputs(9, 5000);
 /** Whether a terminal does something with it, or shows it in another order; written down anew, by numbers. */
@@ -25,8 +35,9 @@ test("5000 hostile texts: nothing of them acts on a terminal, and no line is add
   for (const text of outputs) {
     expect(harm(printable(text))).toEqual([]);
     expect(printable(text).split("\n").length).toBe(text.split("\n").length);
-    expect(harm(printableLine(text))).toEqual([]);
-    expect(printableLine(text)).not.toMatch(/[\n\t]/);
+    expect(outsideLine(text)).not.toMatch(unprintable);
+    expect(outsideLine(text).length).toBeLessThanOrEqual(500);
+    for (const line of messageBlock(text).split("\n").slice(1)) expect(line).toStartWith("  ");
   }
 });
 
@@ -75,4 +86,62 @@ test("a bracket that begins a line or follows a tab begins no colour", () => {
   const text = "Error: no\n[machine-not-set-up]\n\t[m] [0m]";
   expect(printable(text)).toBe(text);
   expect(printable("a\x1b[31mred\x1b[m\x9b[0m")).toBe("ared");
+});
+
+test("a text from outside becomes one line", () => {
+  expect(outsideLine("  Client.Shutdown: a\r\n\tb\u001B[31m c\u202E\u2028d ")).toBe("Client.Shutdown: a b c\uFFFD d");
+  expect(["", " \n", undefined, 7, {}].map((found) => outsideLine(found))).toEqual(["", "", "", "", ""]);
+});
+
+test("a long text is cut at a word, so that no secret loses only its end, and never inside a character", () => {
+  expect(outsideLine("one two three", 10)).toBe("one two…");
+  expect(outsideLine("abcdefghijklmn", 10)).toBe("abcdefghi…");
+  expect(outsideLine("\u{1F4A3}".repeat(9), 4)).toBe("\u{1F4A3}\uFFFD…");
+});
+
+test.each([
+  ["::set-output name=x::y", ": :set-output name=x::y"],
+  ["a ::error::b", "a : :error::b"],
+  ["##vso[task.setvariable variable=x]y", "# #vso[task.setvariable variable=x]y"],
+  ["a##[error]b", "a# #[error]b"],
+  ["##teamcity[buildStop]", "# #teamcity[buildStop]"],
+  ["#\u001B[31m#vso[x]", "# #vso[x]"],
+  ["std::string, [::1]:22 and ## heading", "std::string, [::1]:22 and ## heading"],
+])("commands of CI systems lose their effect: %s", (text, shown) => {
+  expect(outsideLine(text)).toBe(shown);
+  expect(messageBlock(`first\n${text.replace("\u001B[31m", "")}`)).toBe(`first\n  ${shown}`);
+});
+
+test("nor does JSON hold any, and its values stay", () => {
+  const data = { text: "###vso[x] ##[y]" };
+  expect(printableJson(data)).not.toContain("##");
+  expect(JSON.parse(printableJson(data))).toEqual(data);
+});
+
+test.each([
+  ["one\n  two \n\n", "two"],
+  ["one", "one"],
+  ["one\r\ntwo.\r\n", "two"],
+  ["no space left: ...", "no space left"],
+  [" \n\n", ""],
+  ["", ""],
+])("the reason in %j is %j", (text, line) => {
+  expect(outsideReason(text)).toBe(line);
+});
+
+test("the last lines leave out empty ones and are counted", () => {
+  expect(outsideLines("a\n\nb  \n\n\nc\n", 2)).toEqual(["b", "c"]);
+  expect(outsideLines("\n".repeat(10_000_000), 2)).toEqual([]);
+  expect(outsideLines("x\n".repeat(5_000_000), 2)).toEqual(["x", "x"]);
+});
+
+test("a message has a limited number of lines, each of a limited length", () => {
+  const shown = messageBlock(`first\n${"line\n".repeat(1000)}${"x".repeat(100_000)}`).split("\n");
+  expect([shown.length, shown[0], shown.at(-1)]).toEqual([201, "first", "  …"]);
+  expect(messageBlock("x".repeat(100_000)).length).toBe(4000);
+});
+
+test("a file's name is plain unless a terminal would show it in another way", () => {
+  expect(["a b.txt", " ", "日本"].map(isPlainLine)).toEqual([true, true, true]);
+  expect(["a\nb", "a\tb", "a\u001B[31mb", "\u202E"].map(isPlainLine)).toEqual([false, false, false, false]);
 });

@@ -1,4 +1,5 @@
 import { ClusterError, type ErrorId, hasErrorId } from "../../../errors.ts";
+import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 
 /** Describes the request, for the message of its failure. */
 export interface CallContext {
@@ -177,7 +178,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
       },
     );
   }
-  return new ClusterError(advice.id, `${advice.what(context)}: ${withoutEncoded(message)} (${code}).`, {
+  return new ClusterError(advice.id, `${advice.what(context)}: ${message} (${code}).`, {
     hint: advice.hint(context, message),
     facts,
     transient: advice.transient ?? false,
@@ -252,17 +253,15 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function factsOf(error: unknown): { code: string; message: string; requestId: string | undefined } {
-  if (!(error instanceof Error)) return { code: "unknown", message: String(error), requestId: undefined };
+  if (!(error instanceof Error)) return { code: "unknown", message: outsideLine(String(error)), requestId: undefined };
   const metadata = "$metadata" in error ? (error.$metadata as { readonly requestId?: string } | undefined) : undefined;
   const code = wasAnswered(error) || !("code" in error) ? error.name : String(error.code);
-  return { code, message: error.message.replace(/[.?!\s]+$/, ""), requestId: metadata?.requestId };
+  return { code, message: withoutFullStop(outsideLine(withoutEncoded(error.message))), requestId: metadata?.requestId };
 }
 
-const encoded = / *Encoded authorization failure message: *(\S+)/;
+const encoded = /Encoded authorization failure message: *(\S+)/;
 
-function withoutEncoded(message: string): string {
-  return message.replace(encoded, "").replace(/\.$/, "");
-}
+const withoutEncoded = (message: string): string => message.replace(encoded, "");
 
 /** Returns the part of a refusal that only `aws sts decode-authorization-message` can read, for the log. */
 export function encodedMessage(error: unknown): string | undefined {

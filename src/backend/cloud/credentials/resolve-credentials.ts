@@ -1,5 +1,6 @@
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { orAborted } from "../../../system/or-aborted.ts";
+import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import type { CredentialSource, Identity } from "./credentials.ts";
 
 /** Credentials are renewed when they have less than this left. */
@@ -33,7 +34,7 @@ export async function resolveCredentials(
     return await orAborted(provide(), bounded);
   } catch (error) {
     signal.throwIfAborted();
-    const reason = messageOf(error).replace(/[.\s]+$/, "");
+    const reason = withoutFullStop(outsideLine(messageOf(error)));
     throw new ClusterError("no-credentials", `Cannot get credentials from ${source.name}: ${reason}.`, {
       hint: source.hint,
       facts: { source: source.name, ...(source.profile !== undefined && { profile: source.profile }) },

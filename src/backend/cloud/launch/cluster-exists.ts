@@ -1,5 +1,6 @@
 import { ClusterError } from "../../../errors.ts";
-import type { MachineReading } from "../records/read-machines.ts";
+import type { Machine, MachineReading } from "../records/read-machines.ts";
+import { isPastDeadline } from "./lifetime.ts";
 
 /**
  * Throws `cluster-exists` if machines of this cluster id exist. Ignores machines that are ending, and those past their
@@ -15,11 +16,17 @@ export function assertIdIsFree(
   },
 ): void {
   const { clusterId, region, nowMs, leaving } = wanted;
-  for (const { state, isShuttingDown, expiresAt, ...machine } of machines) {
+  for (const machine of machines) {
     if (machine.clusterId !== clusterId || leaving.includes(machine.creationId)) continue;
-    if (state === "ended" || isShuttingDown || (expiresAt !== undefined && expiresAt.getTime() < nowMs)) continue;
-    throw clusterExists({ clusterId, region, expiresAt, nowMs });
+    if (machine.state === "ended" || machine.isShuttingDown || isOver(machine, nowMs)) continue;
+    throw clusterExists({ clusterId, region, expiresAt: machine.expiresAt, nowMs });
   }
+}
+
+/** Of a machine outside its cluster's group, which nothing terminates, the tag alone counts: the group's name remains the lock. */
+function isOver(machine: Machine, nowMs: number): boolean {
+  if (machine.isInItsGroup) return isPastDeadline(machine, nowMs);
+  return machine.expiresAt !== undefined && machine.expiresAt.getTime() < nowMs;
 }
 
 /** Returns the error for an id that is taken. It says when the present cluster ends. */

@@ -9,6 +9,7 @@ import { describeInstances } from "../api/describe.ts";
 import { type Machine, readMachines } from "../records/read-machines.ts";
 import { clustersOf, type Place, toNode } from "../records/records.ts";
 import { visibilityLimitMs } from "../api/visibility.ts";
+import { isPastDeadline } from "./lifetime.ts";
 
 const endedHint =
   "The cause may be a limit of the account, an encryption key or the image; see the cloud's message above.";
@@ -78,10 +79,13 @@ function assertOldest(
         .filter(({ creationId }) => creationId === creation)
         .map(({ launchedAt }) => launchedAt?.getTime() ?? Infinity),
     );
-  const elder = machines.find(({ creationId, state, expiresAt }) => {
+  const elder = machines.find((machine) => {
+    const { creationId, state, expiresAt } = machine;
     if (creationId === watching.creationId || (state !== "starting" && state !== "running")) return false;
-    if (expiresAt !== undefined && expiresAt.getTime() < api.now()) return false;
+    // Tags alone, which others may copy, don't make a rival.
+    if (!machine.isInItsGroup) return false;
     const otherMs = launchedMs(creationId);
+    if (isPastDeadline({ expiresAt, launchedAt: new Date(otherMs) }, api.now())) return false;
     return otherMs < own || (otherMs === own && creationId < watching.creationId);
   });
   if (elder === undefined) return;

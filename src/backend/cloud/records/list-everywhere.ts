@@ -12,7 +12,7 @@ const limitMs = 20_000;
 export async function listEverywhere(
   open: OpenRegion,
   here: string,
-  read: (region: string, instances: readonly Instance[]) => readonly ClusterRecord[],
+  read: (region: string, instances: readonly Instance[]) => Promise<readonly ClusterRecord[]>,
   signal: AbortSignal,
 ): Promise<EverywhereList> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
@@ -22,7 +22,7 @@ export async function listEverywhere(
   await Promise.all(
     regions.map(async (region, index) => {
       try {
-        clusters[index] = read(region, await describeInstances(open(region), "all", bounded));
+        clusters[index] = await read(region, await describeInstances(open(region), "all", bounded));
       } catch (error) {
         unreachable.push({ place: region, reason: messageOf(error) });
       }

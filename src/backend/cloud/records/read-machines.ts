@@ -1,4 +1,4 @@
-import type { Instance } from "@aws-sdk/client-ec2";
+import type { GroupIdentifier, Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord, Counts, NodeRecord, NodeState } from "../../../model/cluster-record.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import {
@@ -13,10 +13,11 @@ import {
   parseUserName,
   parseVariant,
   parseWebScheme,
-  toRemark,
 } from "../../../model/parse-values.ts";
+import { outsideLine } from "../../../system/printable.ts";
 import { groupName, readTags, tagNames } from "./tags.ts";
 import { isInstanceId } from "./instance-id.ts";
+import type { OwnLaunches } from "./own-launches.ts";
 import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
 
 /** A machine whose tags say which node of which cluster it is, with everything else they say. */
@@ -42,16 +43,23 @@ export interface Machine extends Pick<ClusterRecord, "creationId" | "variant" | 
 
 export interface MachineReading {
   readonly machines: readonly Machine[];
+  /** Machines that say they are a node that another machine is. They may be ours: nothing tells which of two machines in the group is the impostor. */
+  readonly rivals: readonly Machine[];
   /** Leaves out machines that have ended. */
   readonly foreignResources: readonly ForeignResource[];
 }
 
 /**
  * Reads the API's descriptions of machines with our tags. Anyone who may tag can put our tags on any machine, so only machines whose tags have the
- * shape that this program writes are ours. If two claim to be the same node, the one in the cluster's security group wins, or else the older one.
+ * shape that this program writes are ours, and of a creation that this computer launched, only the machines that it launched. If two claim to be the
+ * same node, the one in the cluster's security group wins, or else the older one.
  */
-export function readMachines(instances: readonly Instance[]): MachineReading {
+export function readMachines(
+  instances: readonly Instance[],
+  launches: ReadonlyMap<string, OwnLaunches> = new Map(),
+): MachineReading {
   const machines: Machine[] = [];
+  const rivals: Machine[] = [];
   const foreignResources: ForeignResource[] = [];
   const elders = new Map<string, Machine>();
   const refuse = (id: string | undefined, why: string): void => {
@@ -64,14 +72,22 @@ export function readMachines(instances: readonly Instance[]): MachineReading {
       if (nodeState(instance) !== "ended") refuse(instance.InstanceId, machine);
       continue;
     }
+    if (launches.get(machine.creationId)?.machineIds.has(machine.id) === false) {
+      if (machine.state !== "ended")
+        refuse(machine.id, "its tags name a cluster of this computer, which did not launch it");
+      continue;
+    }
     const name = `${machine.clusterId} ${machine.creationId} ${nodeReference(machine)}`;
     const elder = elders.get(name);
     if (elder === undefined) {
       elders.set(name, machine);
       machines.push(machine);
-    } else refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, but ${elder.id} is that node`);
+      continue;
+    }
+    rivals.push(machine);
+    refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, but ${elder.id} is that node`);
   }
-  return { machines, foreignResources };
+  return { machines, rivals, foreignResources };
 }
 
 /** Tags can be copied to an instance that is older than the cluster, but not everyone who may tag can also put the instance into a security group. */
@@ -87,10 +103,16 @@ interface Candidate {
   readonly isInItsGroup: boolean;
 }
 
-function isInItsGroup({ Tags, SecurityGroups = [] }: Instance): boolean {
-  const name = groupName(readTags(Tags).clusterId ?? "");
-  return SecurityGroups.some(({ GroupName }) => GroupName === name);
+function isInItsGroup(instance: Instance): boolean {
+  const name = groupName(readTags(instance.Tags).clusterId ?? "");
+  return groupsOf(instance).some(({ GroupName }) => GroupName === name);
 }
+
+/** Some implementations of EC2 name a machine's groups only at its network interfaces. */
+export const groupsOf = ({ SecurityGroups = [], NetworkInterfaces = [] }: Instance): readonly GroupIdentifier[] => [
+  ...SecurityGroups,
+  ...NetworkInterfaces.flatMap(({ Groups = [] }) => Groups),
+];
 
 /** Returns a machine, or what is wrong with it. */
 function readMachine(instance: Instance): Machine | string {
@@ -127,10 +149,10 @@ function readMachine(instance: Instance): Machine | string {
     ...addresses,
     state: nodeState(instance),
     isShuttingDown: instance.State?.Name === "shutting-down",
-    stateReason: toRemark(instance.StateReason?.Message) ?? toRemark(instance.StateTransitionReason),
+    stateReason: outsideLine(instance.StateReason?.Message) || outsideLine(instance.StateTransitionReason) || undefined,
     launchedAt: instance.LaunchTime,
     instanceType: instance.InstanceType ?? "",
-    groupIds: (instance.SecurityGroups ?? []).map(({ GroupId = "" }) => GroupId),
+    groupIds: [...new Set(groupsOf(instance).map(({ GroupId = "" }) => GroupId))],
     isInItsGroup: isInItsGroup(instance),
   };
 }

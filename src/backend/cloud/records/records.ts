@@ -27,12 +27,30 @@ export function clustersOf(machines: readonly Machine[], place: Place): readonly
 }
 
 /**
- * Returns the cluster with this id. For a moment there can be two, if one of them is ending. If neither is, the older one counts, because the later
- * creation yields.
+ * Returns the cluster with this id. For a moment there can be two, if one of them is ending, and anyone who may tag can make an older machine look
+ * like another. So a cluster whose key is on this computer comes first, then one whose machines are in its security group, then the oldest, because
+ * the later creation yields.
  */
-export function pickCluster(clusters: readonly ClusterRecord[], clusterId: string): ClusterRecord | undefined {
+export function pickCluster(
+  { machines, clusters }: ClusterReading,
+  clusterId: string,
+  creationsHere: ReadonlySet<string>,
+): ClusterRecord | undefined {
   const named = clusters.filter((cluster) => cluster.id === clusterId);
-  return named.find((cluster) => cluster.state !== "ending") ?? named.at(-1);
+  const grouped = new Set(machines.filter(({ isInItsGroup }) => isInItsGroup).map(({ creationId }) => creationId));
+  const living = named.filter(({ state }) => state !== "ending");
+  return (
+    living.find(({ creationId }) => creationsHere.has(creationId)) ??
+    living.find(({ creationId }) => grouped.has(creationId)) ??
+    living[0] ??
+    named.at(-1)
+  );
+}
+
+/** The region's clusters, and the machines of which they consist. */
+export interface ClusterReading {
+  readonly machines: readonly Machine[];
+  readonly clusters: readonly ClusterRecord[];
 }
 
 /** The oldest machine speaks for the cluster. */

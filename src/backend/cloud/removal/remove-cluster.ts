@@ -7,13 +7,14 @@ import type { CloudApi } from "../api/api.ts";
 import { endLaunches } from "./end-machines.ts";
 import { leftoversText, removeCreation } from "./remove-creation.ts";
 import { readLaunches, type SavedLaunch } from "../launch/saved-requests.ts";
+import { readOwnLaunches } from "../records/own-launches.ts";
 import { readTags } from "../records/tags.ts";
 
 const nothingSaved = { launches: [], unreadable: [] };
 
 /**
  * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds them by the creation's tag and not by the record,
- * because the API may have forgotten the record's machines by now. For an interrupted creation, also uses the requests in its folder, as far as they
+ * because the API may have forgotten the record's machines by now; on the computer that created the cluster, also by their ids. For an interrupted creation, also uses the requests in its folder, as far as they
  * can be read. Throws `cloud-failed` if something is left.
  */
 export async function removeCluster(
@@ -30,7 +31,8 @@ export async function removeCluster(
   if (unreadable.length > 0) runtime.progress.detail(1, `Cannot read the launch records in ${directory}.`);
   const live = launches.filter((launch) => (expiryOf(launch)?.getTime() ?? 0) > clock.now());
   const ended = await endLaunches(api, live, clock, signal);
-  const remains = { clusterId, creationId, machineIds: ended, groupId: undefined };
+  const ownIds = [...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
+  const remains = { clusterId, creationId, machineIds: ended, groupId: undefined, ownIds };
   const left = await removeCreation(api, remains, runtime, signal);
   const text = leftoversText(
     left,

@@ -6,22 +6,25 @@ import type { CloudApi } from "../api/api.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
 import { terminate } from "./end-machines.ts";
 import { readGroups } from "../records/read-groups.ts";
-import { nodeState, readMachines } from "../records/read-machines.ts";
+import { type Machine, nodeState, readMachines } from "../records/read-machines.ts";
 import { visibilityLimitMs } from "../api/visibility.ts";
 import { retry } from "../../../system/retry.ts";
 import { failureCode } from "../api/api-errors.ts";
 
 /** How long machines may take to end. It usually takes less than a minute. */
 const endingLimitMs = 6 * 60_000;
-const groupLimitMs = 60_000;
 const longestPauseMs = 5_000;
 
 export interface Remains {
   readonly clusterId: string;
   readonly creationId: string;
-  /** Machines that the API was told to terminate. Others whose tags name this creation are found and terminated too. */
+  /** Machines that the API was told to terminate. Others in the cluster's group whose tags name this creation are found and terminated too. */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
+  /** Machines that this computer launched for the creation, whatever their tags say now. */
+  readonly ownIds?: readonly string[];
+  /** Whether a machine that was found by its tags may be terminated. Default: each one. */
+  readonly mayEnd?: (machine: Machine) => boolean;
 }
 
 /** What could not be removed. */
@@ -30,7 +33,7 @@ export interface Leftovers {
   readonly groupIds: readonly string[];
 }
 
-/** Waits until all machines of a creation have ended, then deletes its group. */
+/** Waits until all machines of a creation have ended, then deletes its group. Without the group, a launch request that is still under way fails. */
 export async function removeCreation(
   api: CloudApi,
   remains: Remains,
@@ -48,7 +51,7 @@ export async function removeCreation(
   const left: string[] = [];
   for (const id of groupIds) {
     try {
-      const limitMs = machineIds.length === 0 ? groupLimitMs : 0;
+      const limitMs = machineIds.length === 0 ? visibilityLimitMs : 0;
       await removeGroup(api, id, { clock: runtime.clock, limitMs, whileInUse }, signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.transient) throw error;
@@ -62,6 +65,14 @@ export async function removeCreation(
 const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains): boolean =>
   thing.clusterId === remains.clusterId && thing.creationId === remains.creationId;
 
+/**
+ * Anyone who may tag can put a creation's tags on any machine, so tags alone are not enough to end it. On EC2 every machine has a group; some other
+ * implementations don't describe any.
+ */
+function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): boolean {
+  return isInItsGroup || groupIds.length === 0 || (groupId !== undefined && groupIds.includes(groupId));
+}
+
 /** Polls until every machine of the creation is gone, including those not seen yet. Returns the machines that remain when the limit passes. */
 async function awaitEnd(
   api: CloudApi,
@@ -70,16 +81,18 @@ async function awaitEnd(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const startMs = clock.now();
+  const { ownIds = [], mayEnd = () => true } = remains;
   const told = new Set(remains.machineIds);
   let left: readonly string[] = [];
   const look = async (inner: AbortSignal): Promise<"ended" | undefined> => {
     const instances = await describeRemains(api, { remains, told }, inner);
-    const { machines } = readMachines(instances);
-    const own = machines.filter((machine) => isOf(machine, remains) && machine.state !== "ended").map(({ id }) => id);
-    const strays = own.filter((id) => !told.has(id));
+    const { machines, rivals } = readMachines(instances);
+    const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
+    const tagged = [...machines, ...rivals].filter((machine) => isOf(machine, remains) && isInGroup(machine, remains));
+    const found = new Set([...ownIds, ...tagged.filter(mayEnd).map(({ id }) => id)]);
+    const strays = [...found].filter((id) => seen.has(id) && seen.get(id) !== "ended" && !told.has(id));
     await terminate(api, strays, clock, inner);
     for (const id of strays) told.add(id);
-    const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
     const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");
     const unseen = clock.now() - startMs < visibilityLimitMs ? [...told].filter((id) => !seen.has(id)) : [];
     left = [...present, ...unseen];
@@ -91,7 +104,7 @@ async function awaitEnd(
   return left;
 }
 
-/** Returns the machines with the creation's tag, plus those that were told to end but have a changed tag or aren't visible yet. */
+/** Returns the machines with the creation's tag, plus those that are known by their id but have a changed tag or aren't visible yet. */
 async function describeRemains(
   api: CloudApi,
   { remains, told }: { readonly remains: Remains; readonly told: ReadonlySet<string> },
@@ -99,7 +112,7 @@ async function describeRemains(
 ): Promise<readonly Instance[]> {
   const tagged = await describeInstances(api, { creationId: remains.creationId }, signal);
   const seen = new Set(tagged.map((instance) => instance.InstanceId));
-  const ids = [...told].filter((id) => !seen.has(id));
+  const ids = [...new Set([...told, ...(remains.ownIds ?? [])])].filter((id) => !seen.has(id));
   return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
 }
 

@@ -2,6 +2,7 @@ import type { Runtime } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
+import { isPastDeadline } from "../launch/lifetime.ts";
 import { terminate } from "./end-machines.ts";
 import { type Group, readGroups } from "../records/read-groups.ts";
 import { type Machine, readMachines } from "../records/read-machines.ts";
@@ -14,7 +15,10 @@ export interface Inventory {
   readonly groups: readonly Group[];
 }
 
-/** Includes machines that have ended, for as long as the API reports them. */
+/**
+ * Includes machines that have ended, for as long as the API reports them, and rivals, so that an expired machine with a running node's tags can't hide
+ * that node.
+ */
 export async function takeInventory(
   api: CloudApi,
   signal: AbortSignal,
@@ -25,26 +29,28 @@ export async function takeInventory(
   ]);
   const [readInstances, readGroup] = [readMachines(instances), readGroups(groups)];
   return {
-    ...readInstances,
-    ...readGroup,
+    machines: [...readInstances.machines, ...readInstances.rivals],
+    groups: readGroup.groups,
     foreignResources: [...readInstances.foreignResources, ...readGroup.foreignResources],
   };
 }
 
 /**
  * Finds what ended clusters left: machines past their deadline, and groups past theirs that no machine uses. Identifies them by id, never by name. A
- * machine must also be in its cluster's security group, because others may change tags, so tags alone must not be enough to end it.
+ * machine must also have run for two hours and be in its cluster's security group, because others may change tags, so tags alone must not be enough
+ * to end it.
  */
 export function findLeftovers(
   { machines, groups }: Inventory,
   nowMs: number,
 ): { readonly machines: readonly Machine[]; readonly groups: readonly Group[] } {
-  const isExpired = ({ expiresAt }: Machine | Group): boolean => (expiresAt?.getTime() ?? Infinity) < nowMs;
   const present = machines.filter((machine) => machine.state !== "ended");
   const used = new Set(present.flatMap(({ groupIds }) => groupIds));
   return {
-    machines: present.filter((machine) => isExpired(machine) && !machine.isShuttingDown && machine.isInItsGroup),
-    groups: groups.filter((group) => isExpired(group) && !used.has(group.id)),
+    machines: present.filter(
+      (machine) => isPastDeadline(machine, nowMs) && !machine.isShuttingDown && machine.isInItsGroup,
+    ),
+    groups: groups.filter(({ id, expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs && !used.has(id)),
   };
 }
 
@@ -80,7 +86,9 @@ export async function removeExpired(
     ...left.groups.map(({ id }) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
     ...inTheWay.map((creationId) =>
       attempt(`creation ${creationId}`, async () => {
-        await removeCreation(api, { clusterId, creationId, machineIds: [], groupId: undefined }, runtime, signal);
+        const mayEnd = (machine: Machine): boolean => isPastDeadline(machine, api.now());
+        const remains = { clusterId, creationId, machineIds: [], groupId: undefined, mayEnd };
+        await removeCreation(api, remains, runtime, signal);
       }),
     ),
   ]);
@@ -88,9 +96,11 @@ export async function removeExpired(
 
 /** Finds ended creations with the requested id whose machines are still ending. The create must wait until their group, and so the name, is free. */
 function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
-  const creations = machines
-    .filter((machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup)
-    .filter(({ expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs)
-    .map(({ creationId }) => creationId);
-  return [...new Set(creations)];
+  const present = machines.filter(
+    (machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup,
+  );
+  const byCreation = Map.groupBy(present, ({ creationId }) => creationId);
+  return [...byCreation]
+    .filter(([, members]) => members.every((machine) => isPastDeadline(machine, nowMs)))
+    .map(([creationId]) => creationId);
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/runtime.ts";
+import { homeFolder } from "../../../system/files/state-folder.ts";
 import { temporaryFolder } from "../../../system/files/temporary-folder.ts";
 import { builtImages } from "../launch/containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -44,7 +44,7 @@ interface Trial {
 async function tryMount({ told, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
   const image = await ownImage(engine, signal);
   if (image === undefined) return skip("Not checked: there is no node image until the first create builds one.");
-  const home = environment["HOME"] ?? homedir();
+  const home = homeFolder(environment);
   const made = await temporaryFolder(home).catch(() => undefined);
   if (made === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
   await using folder = made;

@@ -1,5 +1,10 @@
+import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
+import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
+import { homeFolder } from "../../../system/files/state-folder.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { askJson, type Engine, type EngineRuntime, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
 import { isPresent } from "./engine-errors.ts";
@@ -12,7 +17,8 @@ const probeLimitMs = 15_000;
 const quietMs = 1_500;
 
 /**
- * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. A `docker` that is
+ * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. Fails if a variable or
+ * Docker's context chooses an engine that isn't usable. A `docker` that is
  * really Podman counts as Podman. Throws `machine-not-set-up`, which says what was tried for each engine and what to
  * do.
  */
@@ -33,10 +39,46 @@ export async function chooseEngine(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
+      const choice = isPresent(error) ? await chosenBy(name, runtime.environment) : undefined;
+      if (choice !== undefined) throw chosenFailure(error, kind, choice);
       failures.push({ kind, error });
     }
   }
   throw noEngine(failures);
+}
+
+const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
+  docker: ["DOCKER_HOST", "DOCKER_CONTEXT"],
+  podman: ["CONTAINER_HOST", "CONTAINER_CONNECTION"],
+};
+
+/** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */
+async function chosenBy(name: EngineName, environment: Environment): Promise<string | undefined> {
+  const variable = choosingVariables[name].find((candidate) => (environment[candidate] ?? "") !== "");
+  if (variable !== undefined || name === "podman") return variable;
+  const folder = environment["DOCKER_CONFIG"] ?? join(homeFolder(environment), ".docker");
+  const { currentContext } = parsed(await readFile(join(folder, "config.json"), "utf8").catch(() => ""));
+  const isOther = typeof currentContext === "string" && !["", "default"].includes(currentContext);
+  return isOther ? "docker context use" : undefined;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const found: unknown = JSON.parse(text);
+    return isMapping(found) ? found : {};
+  } catch {
+    return {};
+  }
+}
+
+function chosenFailure(error: ClusterError, { title, name }: EngineKind, choice: string): ClusterError {
+  const other = name === "docker" ? "Podman" : "Docker";
+  const undo = choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
+  return new ClusterError(error.id, error.message, {
+    hint: `${title} was chosen (${choice}), so ${other} is not tried. ${error.hint ?? ""} To use another engine, ${undo}, or pass \`engine\`.`,
+    facts: { ...error.facts, choice },
+    cause: error,
+  });
 }
 
 /** If the skipped engine is on this machine, users may look for its clusters, so this tells them. */

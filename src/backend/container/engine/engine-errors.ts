@@ -1,5 +1,6 @@
 import { ClusterError } from "../../../errors.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
+import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
 /**
@@ -18,9 +19,9 @@ const meanings = {
   ],
   nameTaken: [
     /is already in use by container/,
-    /the container name .* is already in use/,
+    /the container name .{0,500} is already in use/,
     /that name is already in use/,
-    /network with name .* already exists/,
+    /network with name .{0,500} already exists/,
     /network already exists/,
   ],
   noAddresses: [
@@ -34,11 +35,11 @@ const meanings = {
   noSpace: [/no space left on device/],
   gone: [
     /no such (?:container|network|image|object|volume)/,
-    /image .* not found/,
-    /network .* not found/,
+    /image .{0,500} not found/,
+    /network .{0,500} not found/,
     /is not running/,
-    /removal of container .* is already in progress/,
-    /container .* does not exist/,
+    /removal of container .{0,500} is already in progress/,
+    /container .{0,500} does not exist/,
     /image not known/,
     /can only kill running containers/,
   ],
@@ -64,7 +65,7 @@ export function engineFailure(
   words: readonly string[],
   end: ProgramEnd,
 ): ClusterError {
-  const said = lastLine(end.stderr) || lastLine(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
+  const said = tellingLine(end.stderr) || tellingLine(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
   const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => means(end.stderr, candidate));
   const facts = { command: words[0], status: end.status, meaning };
   switch (meaning) {
@@ -121,12 +122,12 @@ export const isPresent = (error: unknown): boolean =>
  */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
-function lastLine(text: string): string {
+function tellingLine(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
   const telling = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
   // A refused command line is followed by advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
   const said = telling.find((line) => line !== undefined) ?? last;
   // Our own advice answers the question that Docker asks when it can't be reached.
-  return said.replace(/ Is the docker daemon running\?$/, "").replace(/[.:\s]+$/, "");
+  return withoutFullStop(outsideLine(said).replace(/ Is the docker daemon running\?$/, ""));
 }

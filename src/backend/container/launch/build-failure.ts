@@ -1,3 +1,5 @@
+import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
+
 /** Why an image could not be built, as far as the build's output shows. */
 export interface BuildFailure {
   /** The last message of the failing tool. */
@@ -36,17 +38,13 @@ const tellingPatterns = [
 function tellingLine(lines: readonly string[]): string | undefined {
   for (const pattern of tellingPatterns) {
     const found = lines.findLast((line) => pattern.test(line));
-    if (found !== undefined) return shortened(found);
+    if (found !== undefined) return withoutFullStop(outsideLine(shortened(found)));
   }
   return undefined;
 }
 
 /** Removes the command that the runtime was about to run. */
-const shortened = (line: string): string =>
-  line
-    .replace(/^failed: /, "")
-    .replace(/ for \[.*\]/, "")
-    .replace(/[.\s]+$/, "");
+const shortened = (line: string): string => line.replace(/^failed: /, "").replace(/ for \[.{0,500}\]/, "");
 
 /** `Step 3/8 : …` (Docker's older builder), `#7 [2/6] …` (BuildKit), `STEP 3/8: …` (Podman). */
 const stepPattern = /^(?:step \d+(?:\/\d+)? ?: |#\d+ \[[^\]]*\] )((?:RUN|FROM|COPY|ENV) .*)$/i;
@@ -55,7 +53,7 @@ const stepLength = 60;
 function failedStep(lines: readonly string[]): string | undefined {
   const step = lines.findLast((line) => stepPattern.test(line));
   const text = stepPattern.exec(step ?? "")?.[1];
-  return text === undefined || text.length <= stepLength ? text : `${text.slice(0, stepLength - 1)}…`;
+  return text === undefined ? undefined : outsideLine(text, stepLength);
 }
 
 const signs: readonly (readonly [cause: BuildFailure["cause"], pattern: RegExp])[] = [

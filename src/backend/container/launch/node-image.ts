@@ -6,7 +6,7 @@ import type { ContainerOptions } from "../container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import { means } from "../engine/engine-errors.ts";
-import { lastLine } from "../../../system/last-line.ts";
+import { outsideLines } from "../../../system/printable.ts";
 
 const buildLimitMs = 20 * 60_000;
 
@@ -51,9 +51,9 @@ export async function obtainNodeImage(
   const output: string[] = [];
   const onOutput = (chunk: string): void => {
     output.push(chunk);
-    const line = lastLine(chunk);
-    if (line !== "") step.update(line.slice(0, 60));
-    progress.detail(3, chunk.trimEnd());
+    const [line] = outsideLines(chunk, 1, 60);
+    if (line !== undefined) step.update(line);
+    for (const text of chunk.trimEnd().split("\n")) progress.detail(3, `${engine.kind.name}: ${text}`);
   };
   // Without --force-rm, Docker's classic builder keeps the container of the step that failed.
   const request = isBuilt

@@ -1,6 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/map-concurrently.ts";
+import { outsideReason } from "../../../system/printable.ts";
 import type { Engine } from "../engine/engine.ts";
 import { labelNames, type LabelValues } from "../records/labels.ts";
 import { draftImage, snapshotImage } from "../records/names.ts";
@@ -63,7 +64,7 @@ async function pause(engine: Engine, containers: readonly NodeContainer[]): Prom
       const end = await unpausing.run();
       if (end.status === 0) return;
       const nodes = containers.map(nodeReference).join(", ");
-      throw new ClusterError("engine-failed", `The nodes ${nodes} are still paused: ${end.stderr.trim()}.`, {
+      throw new ClusterError("engine-failed", `The nodes ${nodes} are still paused: ${outsideReason(end.stderr)}.`, {
         hint: `Let them continue: ${engine.kind.name} unpause ${ids.map((id) => id.slice(0, 12)).join(" ")}`,
       });
     },

@@ -9,8 +9,8 @@ import { shellText } from "../../../ssh/shell-text.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { sshUser } from "../records.ts";
-import { lastLine } from "../../../system/last-line.ts";
 import replaceKeysFile from "./replace-keys.sh" with { type: "text" };
+import { outsideReason } from "../../../system/printable.ts";
 
 /** Where a node keeps the keys that open it, and those that it presents. */
 export interface KeyLocation extends HostKeyLocation {
@@ -71,7 +71,7 @@ export async function replaceKeys(
       inner,
     );
     if (status === 0) return;
-    const reason = lastLine(stderr);
+    const reason = outsideReason(stderr);
     throw new ClusterError("remote-command-failed", `The keys of ${target.name} cannot be replaced: ${reason}.`, {
       hint: "The disk that was saved may be full. Make another snapshot, or create the cluster from an artifact.",
       facts: { node: target.name, status },

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
-import { toRemark } from "../../../model/parse-values.ts";
+import { outsideLine } from "../../../system/printable.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 
@@ -19,7 +19,7 @@ export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSign
   if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
   const told: unknown = JSON.parse(end.stdout);
   const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
-  if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${toRemark(format)}`);
+  if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${outsideLine(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
   if (isMapping(told) && leadsElsewhere(told))
     throw noImage(path, "it refers to another file, which could be any file on this machine");

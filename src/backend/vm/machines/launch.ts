@@ -11,6 +11,7 @@ import type { FirstHostKeys } from "../../first-host-keys.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "../cluster-facts.ts";
 import { createDisk, type ImageFacts } from "../images/disk.ts";
 import { createFlash, type Firmware } from "../qemu/firmware.ts";
+import { openConsoleSink } from "./console-sink.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { machineFiles } from "./machine-files.ts";
 import { type MachinePlan, machineArguments } from "./machine-arguments.ts";
@@ -98,9 +99,10 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
 /** Runs to completion, even if something is aborted meanwhile, because it must be known what was started. */
 async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
   const { folder, qemuLog } = machine.files;
+  await using _ = await openConsoleSink(folder);
   const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
   if (end.status === 0) return end;
-  return { ...end, stderr: `${end.stderr}${await readFile(qemuLog, "utf8").catch(() => "")}` };
+  return { ...end, stderr: end.stderr.concat(await readFile(qemuLog, "utf8").catch(() => "")) };
 }
 
 async function prepareFiles(

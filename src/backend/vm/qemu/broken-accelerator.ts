@@ -1,10 +1,10 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readBootId } from "../../../system/processes/boot-id.ts";
 import { cacheFolder } from "../../../system/files/state-folder.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
-import { writePrivateFile } from "../../../system/files/private-file.ts";
+import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import { type Accelerator, accelerators } from "../vm-options.ts";
 
 /** An accelerator that passed its trial but still stopped a machine. */
@@ -25,7 +25,7 @@ export async function rememberBrokenAccelerator(environment: Environment, broken
   const bootId = await readBootId();
   if (bootId === undefined) return;
   const path = brokenAcceleratorPath(environment);
-  await mkdir(dirname(path), { recursive: true });
+  await makePrivateFolder(dirname(path));
   await writePrivateFile(path, `${JSON.stringify({ ...broken, bootId })}\n`);
 }
 

@@ -4,7 +4,7 @@ import type { Environment, Progress } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { type ProgramEnd, type ProgramRun, runProgram } from "../../../system/processes/run-program.ts";
 import type { Architecture } from "./architecture.ts";
-import { lastLine } from "../../../system/last-line.ts";
+import { outsideLine, outsideReason, withoutFullStop } from "../../../system/printable.ts";
 
 const limitMs = 60_000;
 
@@ -106,10 +106,7 @@ const tooSlow = (program: string): ClusterError =>
   });
 
 /** Removes the program's name from the start of the line and the full stop from its end. */
-const reasonIn = (text: string): string =>
-  lastLine(text)
-    .replace(/^qemu[\w-]*: /, "")
-    .replace(/[.\s]+$/, "");
+const reasonIn = (text: string): string => outsideReason(text).replace(/^qemu[\w-]*: /, "");
 
 /** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");
@@ -122,8 +119,9 @@ export function qemuMessage(stderr: string, count: number): string | undefined {
   const lines = stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, "").trim());
   const said = lines
     .filter((line) => line !== "" && !isBesideThePoint(line))
-    .map((line) => line.replace(/[.\s]+$/, ""));
-  return said.length === 0 ? undefined : said.slice(0, count).join("; ");
+    .slice(0, count)
+    .map((line) => withoutFullStop(outsideLine(line)));
+  return said.length === 0 ? undefined : said.join("; ");
 }
 
 const isBesideThePoint = (line: string): boolean =>

@@ -1,18 +1,24 @@
 /** Clusters of a scripted engine. Its program is real; its containers are SSH servers in this process. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
 import type { ContainerOptions } from "../../../../src/backend/container/container-options.ts";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
-import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { labelArguments, labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { containerName, networkName } from "../../../../src/backend/container/records/names.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { defaultDistribution } from "../../../../src/backend/container/launch/distributions.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import type { Creation, CreationRequest } from "../../../../src/model/creation.ts";
-import { beginCreation, creationDirectory, endCreation } from "../../../../src/system/files/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+} from "../../../../src/system/files/creation-folder.ts";
 import { ContainerWorld } from "../../../faults/worlds/container-world.ts";
 import type { EngineAnswer } from "../../../faults/worlds/scripted-engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -270,4 +276,25 @@ const describeSnapshot = (creation: string, role: string) => ({
       [labelNames.index]: "0",
     },
   },
+});
+
+/** Makes a network and a container with the labels of a cluster, as anyone who may use the engine can. */
+async function imitate({ world }: Machine, creation: string, index: number): Promise<void> {
+  const labels = { clusterId: "own", creationId: creation, role: "master", index: String(index), reach: "direct" };
+  const words = labelArguments(labels);
+  const network = networkName(labels);
+  await world.engine.run(["network", "create", ...words, network], new Uint8Array());
+  const name = containerName("own", { role: "master", index });
+  await world.engine.run(["create", ...words, `--network=${network}`, `--name=${name}`], new Uint8Array());
+}
+
+// Shows R123.
+test("of two clusters with one id, the one whose key is on this machine is meant", async () => {
+  await using machine = await openMachine();
+  await imitate(machine, "fedcba9876543210", 5);
+  await imitate(machine, creationId, 0);
+  await beginCreation(machine.directory, "own", creationId);
+  await writeFile(creationFiles(machine.directory).privateKey, "");
+  await endCreation(machine.directory, "finished");
+  expect((await machine.backend.find("own", never))?.creationId).toBe(creationId);
 });

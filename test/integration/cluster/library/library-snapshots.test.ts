@@ -45,11 +45,11 @@ async function openFixture(): Promise<Fixture> {
     holdsMemory: false,
   };
   const backend = { name: "vm", place: undefined, ipDetect: "", find: async () => found(), snapshots };
+  const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {});
   const cluster = await Cluster.find(
     {
-      runtime: libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {}),
       distribution: "debian-12",
-      options: undefined,
+      settings: () => ({ runtime, options: undefined }),
       open: async () => backend as unknown as Backend<undefined>,
     },
     "example",

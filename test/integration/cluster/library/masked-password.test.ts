@@ -35,7 +35,8 @@ test("from the wait on, the superuser's password is masked in everything that th
     find,
     findInOtherPlaces,
   } as unknown as Backend<undefined>;
-  const clusters = { runtime, distribution: "debian-12", options: undefined, open: async () => backend };
+  const settings = () => ({ runtime, options: undefined });
+  const clusters = { distribution: "debian-12", settings, open: async () => backend };
   const found = await Cluster.find(clusters, "example");
   state.isThere = false;
   const waiting = found.waitForClusterEnterprise({ superuserPassword: "hush7777", timeoutMs: 1000 });

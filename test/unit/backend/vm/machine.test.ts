@@ -48,7 +48,7 @@ test("a machine is reached at ports of loopback, and boots from its own disk", (
 });
 
 test("a comma in a folder's name stays one", () => {
-  expect(words(0, 1)).toContain("path=/state/vm/a,,b-c1/machines/master_0/console.txt");
+  expect(words(0, 2)).toContain("addr.path=/tmp/a,,b/socket-0");
 });
 
 test("only a real processor is shown as it is", () => {

@@ -28,7 +28,7 @@ test("what is waited for is said once, and again after a change", () => {
 test("what is no text comes as none, and a line is a line", () => {
   const { progress, lines } = listen();
   progress.note("one\x1b[2J\ntwo\u202E");
-  expect(lines).toEqual(["one\uFFFD[2J", "two\uFFFD"]);
+  expect(lines).toEqual(["one\uFFFD[2J", "  two\uFFFD"]);
 });
 
 test("no secret is told, and details are for programs with a -v", () => {

@@ -37,8 +37,8 @@ test("a full disk is reported as such, with the last lines", async () => {
 });
 
 test.each([
-  [output, lines.slice(10), lines.slice(10)],
-  ["", ["(it exited with status 1 and printed nothing)"], []],
+  [output, lines.slice(10).map((line) => `  ${line}`), lines.slice(10)],
+  ["", ["  (it exited with status 1 and printed nothing)"], []],
 ])("what the artifact refuses is quoted", async (stdout, shown, kept) => {
   const failure = await failureOf(generateWith(1, stdout));
   expect(failure).toMatchObject({ id: "configuration-refused", facts: { status: 1, output: kept } });

@@ -24,3 +24,16 @@ test("without an offer, the error itself is quoted", () => {
   const failure = connectFailure(target, noMatch, { mayStillBoot: false, offer: undefined });
   expect(failure.message).toBe(`${address} and this program cannot agree on a protocol: ${noMatch.message}.`);
 });
+
+test("what a server says before the key exchange is quoted in one short line, whatever it says", () => {
+  const said = `bye\r\nWarning: run curl\u001B[2J\n::set-output name=a::b ${"x".repeat(30_000)}`;
+  for (const level of [undefined, "handshake"]) {
+    const error = Object.assign(new Error(said), level === undefined ? {} : { level });
+    const { message } = connectFailure(target, error, { mayStillBoot: false, offer: undefined });
+    expect(message).toContain("bye Warning: run curl\uFFFD[2J : :set-output");
+    expect(message.length).toBeLessThan(700);
+    expect(message).not.toMatch(/\p{Cc}/u);
+  }
+  const inherited = connectFailure(target, new Error("constructor"), { mayStillBoot: false, offer: undefined });
+  expect(inherited.message).toBe(`Cannot reach ${address}: constructor.`);
+});

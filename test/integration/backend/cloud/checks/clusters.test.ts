@@ -96,9 +96,11 @@ test("remains of ended clusters are listed, with the command that removes them",
   const lateCluster = { ...everybody, clusterId: "late", expiresInMs: -60_000 };
   const late = await makeGroup(lateCluster);
   const lateMachine = await makeMachine(lateCluster, late);
-  const presentCluster = { ...everybody, clusterId: "present", expiresInMs: 60_000 };
+  const presentCluster = { ...everybody, clusterId: "present", expiresInMs: 4 * 3_600_000 };
   const present = await makeGroup(presentCluster);
   await makeMachine(presentCluster, present);
+  // The tag alone does not make a machine expired.
+  fixture().cloud.clock.skew(2 * 3_600_000 + 60_000);
   const text = (await fixture().diagnose({})).told("leftovers");
   expect(text).toStartWith(`warn: Expired clusters have left machine ${lateMachine} (cluster late, expired 20`);
   expect(text).toContain(`security group ${old} (cluster old, expired 20`);

@@ -100,12 +100,31 @@ test.each([
 
 const otherId = "sg-0000000000000000f";
 
-test("of several groups with the cluster's tags, only the one that its machines use is changed", async () => {
-  const copied = { ...group, GroupId: otherId };
+test("of several groups with the creation's tags, only the one with the cluster's name and id is changed", async () => {
+  const renamed = { ...group, GroupId: otherId, GroupName: "production" };
   const foreign = { ...group, GroupName: "cluster-e2e-other", Tags: tagsOf("other") };
-  const opened = openAdmission({ groups: [copied, foreign, group] });
+  const opened = openAdmission({ groups: [renamed, foreign, group] });
   await opened.admit();
   expect(opened.changed).toEqual([ownId]);
+});
+
+const copiedGroup = { ...group, GroupId: otherId };
+const inCopy = { SecurityGroups: [{ GroupId: otherId, GroupName: "cluster-e2e-own" }] };
+const impostor = { ...machine, InstanceId: "i-00000000000000bad", ...inCopy, LaunchTime: new Date(0) };
+test.each<[string, Account]>([
+  ["alone has the cluster's tags", { groups: [copiedGroup] }],
+  ["has the cluster's name and tags", { groups: [copiedGroup, group] }],
+  ["an older machine uses that says it is the same node", { groups: [copiedGroup], instances: [impostor, machine] }],
+  [
+    "is left after the tags of the cluster's machines were removed",
+    { groups: [copiedGroup, group], instances: [impostor] },
+  ],
+])("if a second group %s, neither is changed, and both are named", async (_, account) => {
+  const opened = openAdmission(account);
+  const failure = await failureOf(opened.admit());
+  expect(failure).toMatchObject({ id: "cloud-failed", facts: { cluster: "own" } });
+  expect(failure.message).toContain(`${otherId}, ${ownId}`);
+  expect(opened.changed).toEqual([]);
 });
 
 test.each<[string, Account]>([
@@ -115,7 +134,6 @@ test.each<[string, Account]>([
     "has only a machine in a group of another name",
     { instances: [{ ...machine, SecurityGroups: [{ GroupId: ownId, GroupName: "default" }] }] },
   ],
-  ["has another id", { groups: [{ ...group, GroupId: otherId }] }],
 ])("a group that %s isn't the cluster's own, and isn't changed", async (_, account) => {
   const opened = openAdmission(account);
   expect((await failureOf(opened.admit())).id).toBe("cluster-not-found");

@@ -115,13 +115,13 @@ test("an interrupt is not taken for regions without the cluster, or that do not 
     return { ...api, call };
   };
   const found: unknown = await failureOf(findInOtherRegions(interrupting, "us-west-2", "a", controller.signal));
-  const listed: unknown = await failureOf(listEverywhere(interrupting, "us-west-2", () => [], controller.signal));
+  const listed: unknown = await failureOf(listEverywhere(interrupting, "us-west-2", async () => [], controller.signal));
   expect([found, listed]).toEqual([interruption, interruption]);
 });
 
 test("a list of everything names each region that does not answer, with the reason", async () => {
   const { open } = openRegions(enabled, { "us-east-1": refusal("UnauthorizedOperation"), "us-west-2": "running" });
-  const read = (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
+  const read = async (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
   const { clusters, unreachable } = await listEverywhere(open, "us-west-2", read, never);
   expect<readonly unknown[]>(clusters).toEqual(["us-west-2"]);
   expect(unreachable).toEqual([{ place: "us-east-1", reason: expect.stringContaining("may not call") }]);

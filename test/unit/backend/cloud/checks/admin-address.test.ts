@@ -35,6 +35,7 @@ function factsOf(sketches: readonly Sketch[], changes: Partial<CloudFacts> = {})
       instance: {
         InstanceId: `i-0000000${index}`,
         State: { Name: state },
+        LaunchTime: new Date("2025-12-31T21:00:00Z"),
         SecurityGroups: [{ GroupId, GroupName: groupName(id) }],
         Tags: toTags("x", machineTags, []),
       },

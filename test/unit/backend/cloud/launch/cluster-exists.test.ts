@@ -19,6 +19,8 @@ const machine = {
   creationId: "one",
   state: "running",
   isShuttingDown: false,
+  isInItsGroup: true,
+  launchedAt: after(-3 * 3_600_000),
   expiresAt: after(60_000),
 };
 
@@ -31,6 +33,13 @@ test.each([
   ["has ended", { state: "ended" }, false],
   ["is shutting down", { isShuttingDown: true }, false],
   ["is past its deadline", { expiresAt: after(-1) }, false],
+  ["was launched two hours ago", { expiresAt: after(-1), launchedAt: after(-2 * 3_600_000) }, true],
+  ["is not in its cluster's group", { isInItsGroup: false }, true],
+  [
+    "is past its deadline outside of its cluster's group",
+    { isInItsGroup: false, expiresAt: after(-1), launchedAt: after(-1) },
+    false,
+  ],
 ])("a machine that %s holds the id: %p", (_, changes, isHeld) => {
   const machines = [{ ...machine, ...changes }] as unknown as MachineReading["machines"];
   const check = () => assertIdIsFree({ machines }, { clusterId: "a", region: "r", nowMs, leaving: ["leaving"] });

@@ -22,6 +22,7 @@ const instance = (id: string, given: TagValues, launchTime = "2026-01-01T00:00:0
   LaunchTime: new Date(launchTime),
   State: { Name: "running" },
   PublicIpAddress: "192.0.2.1",
+  SecurityGroups: [{ GroupId: "sg-00000001", GroupName: "cluster-e2e-default" }],
   Tags: toTags("x", given, []),
 });
 const own = (given: TagValues): Instance => instance("i-0123456789abcdef0", given);
@@ -115,7 +116,13 @@ test.each([
   ["launched at the same time with a larger creation id", false, { creationId: "fedcba9876543210" }],
   ["launched a moment later", false, { launchTime: "2026-01-01T00:00:01Z" }],
   ["that is ending", false, { launchTime: "2025-12-31T23:59:59Z", state: "shutting-down" }],
-  ["past its deadline", false, { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2025-12-31T23:59:59Z" }],
+  ["past its deadline", false, { launchTime: "2025-12-31T21:59:59Z", expiresAt: "2025-12-31T23:59:59Z" }],
+  [
+    "past the deadline in its tag alone",
+    true,
+    { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2025-12-31T23:59:59Z" },
+  ],
+  ["of which only the tags are copied", false, { launchTime: "2025-12-31T23:59:59Z", groups: [] }],
   ["just at its deadline", true, { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2026-01-01T00:00:00Z" }],
 ] as const)("a creation yields to another of its id, %s: %p", async (_, isTaken, changes) => {
   const other = {
@@ -128,6 +135,7 @@ test.each([
   const theirs = (id: string, index: string, launchTime: string): Instance => ({
     ...instance(id, { ...tags, creationId: other.creationId, indexBase: index, ...deadline }, launchTime),
     State: { Name: other.state },
+    ...("groups" in other && { SecurityGroups: [] }),
   });
   // Of several machines, the oldest counts.
   const late = "2026-01-01T00:10:00Z";

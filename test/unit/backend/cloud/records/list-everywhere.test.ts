@@ -14,7 +14,7 @@ async function list(fail: () => never, signal: AbortSignal) {
     };
     return { region, call } as unknown as CloudApi;
   };
-  return listEverywhere(open, "us-west-2", (region) => [{ id: region } as ClusterRecord], signal);
+  return listEverywhere(open, "us-west-2", async (region) => [{ id: region } as ClusterRecord], signal);
 }
 
 test("a region that doesn't answer is named, and the others are listed", async () => {

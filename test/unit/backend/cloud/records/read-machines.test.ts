@@ -72,6 +72,7 @@ test("an instance without the tags that may be missing is ours", () => {
 test("an ended instance with broken tags is not worth a word", () => {
   expect(readMachines([instance({ role: "x" }, { State: { Name: "terminated" } })])).toEqual({
     machines: [],
+    rivals: [],
     foreignResources: [],
   });
 });
@@ -81,8 +82,11 @@ test.each([
   ["an older one outside of it", { LaunchTime: new Date("2020-01-01T00:00:00Z"), SecurityGroups: [] }],
 ])("of two that say they are the same node, the elder in the cluster's group is, and not %s", (_, more) => {
   const impostor = instance({}, { InstanceId: "i-00000000000000bad", ...more });
-  const { machines, foreignResources } = readMachines([impostor, instance()]);
-  expect(machines.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
+  const { machines, rivals, foreignResources } = readMachines([impostor, instance()]);
+  expect([machines, rivals].map((each) => each.map(({ id }) => id))).toEqual([
+    ["i-0123456789abcdef0"],
+    ["i-00000000000000bad"],
+  ]);
   expect(foreignResources).toEqual([
     {
       what: "instance i-00000000000000bad",

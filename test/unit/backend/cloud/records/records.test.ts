@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Instance, InstanceStateName } from "@aws-sdk/client-ec2";
-import { pickCluster, toClusters } from "../../../../../src/backend/cloud/records/records.ts";
+import { readMachines } from "../../../../../src/backend/cloud/records/read-machines.ts";
+import { clustersOf, pickCluster, toClusters } from "../../../../../src/backend/cloud/records/records.ts";
 import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
 import { nodeReference } from "../../../../../src/model/cluster-record.ts";
 
@@ -14,6 +15,12 @@ interface Sketch {
   readonly creationId?: string;
   readonly launchTime?: string;
   readonly counts?: string;
+}
+
+/** Picks the cluster `default` on a computer with the keys of these creations. */
+function pick(instances: readonly Instance[], here: readonly string[] = []): string | undefined {
+  const { machines } = readMachines(instances);
+  return pickCluster({ machines, clusters: clustersOf(machines, place) }, "default", new Set(here))?.creationId;
 }
 
 const made = { count: 0 };
@@ -112,7 +119,7 @@ test("of two clusters with one id, the one that is not on its way out is meant",
     instance({ creationId: "aaaaaaaaaaaaaaaa", state: "shutting-down" }),
     instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }),
   ];
-  expect(pickCluster(toClusters(instances, place), "default")?.creationId).toBe("bbbbbbbbbbbbbbbb");
+  expect(pick(instances)).toBe("bbbbbbbbbbbbbbbb");
 });
 
 test("of two that both live, the elder is meant: the later creation yields", () => {
@@ -120,5 +127,24 @@ test("of two that both live, the elder is meant: the later creation yields", () 
     instance({ creationId: "aaaaaaaaaaaaaaaa", launchTime: "2026-01-01T01:00:00Z" }),
     instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T00:00:00Z" }),
   ];
-  expect(pickCluster(toClusters(instances, place), "default")?.creationId).toBe("bbbbbbbbbbbbbbbb");
+  expect(pick(instances)).toBe("bbbbbbbbbbbbbbbb");
+});
+
+test.each([
+  ["one in its security group comes before an elder outside of it", [], "bbbbbbbbbbbbbbbb", {}],
+  ["one whose key is here comes before both", ["cccccccccccccccc"], "cccccccccccccccc", {}],
+  [
+    "one whose key is here but that is ending does not",
+    ["cccccccccccccccc"],
+    "bbbbbbbbbbbbbbbb",
+    { state: "shutting-down" },
+  ],
+] as const)("of several that live, %s", (_, here, expected, changes) => {
+  const grouped = { SecurityGroups: [{ GroupId: "sg-00000001", GroupName: "cluster-e2e-default" }] };
+  const instances = [
+    instance({ creationId: "aaaaaaaaaaaaaaaa", launchTime: "2026-01-01T00:00:00Z" }),
+    { ...instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T00:10:00Z" }), ...grouped },
+    instance({ creationId: "cccccccccccccccc", launchTime: "2026-01-01T00:20:00Z", ...changes }),
+  ];
+  expect(pick(instances, here)).toBe(expected);
 });

@@ -70,7 +70,6 @@ test("without launches, nothing is requested", async () => {
 test.each([
   ["refused", () => refusal("InvalidGroup.NotFound"), undefined],
   ["refused because of the credentials", () => refusal("RequestExpired"), "credentials-refused"],
-  ["not answered", outage, "cloud-failed"],
 ])("if a repeated launch is %s, known machines are terminated anyway", async (_, error, outcome) => {
   const cloud = scriptedCloud([machine(1), machine(2, { token: "b" })], [], failing("RunInstances", error()));
   const ending = endLaunches(cloud.api, [launch("b"), launch("a", [idOf(1)])], cloud.runtime.clock, never);
@@ -79,17 +78,61 @@ test.each([
   expect(cloud.machinesLeft()).toEqual([idOf(2)]);
 });
 
+// Shows R100.
 test.each([
-  ["all of them", 2, true],
-  ["the only one", undefined, true],
-  ["fewer", 3, false],
-])("if the answer does not name the machines, the token must find %s", async (_, wanted, isEnough) => {
-  const found = [machine(1, { token: "b" }), machine(2, { token: "b" })].slice(wanted === undefined ? 1 : 0);
-  const cloud = scriptedCloud([...found, machine(3, { token: "other" })], [], failing("RunInstances", incomplete()));
-  const request = { ClientToken: "b", ...(wanted !== undefined && { MinCount: wanted }) };
-  const unnamed = { ...launch("b"), request } as SavedLaunch;
-  const ending = endLaunches(cloud.api, [unnamed], cloud.runtime.clock, never);
-  if (isEnough) expect(await ending).toEqual(found.map(({ id }) => id));
-  else expect((await failureOf(ending)).message).toBe("It lacks them.");
-  expect(cloud.machinesLeft()).toEqual([...(isEnough ? [] : found.map(({ id }) => id)), idOf(3)]);
+  ["lost", outage],
+  ["incomplete", incomplete],
+])(
+  "if every answer is %s, the machines of the token are terminated, and as many as were asked for are enough",
+  async (_, error) => {
+    const machines = [machine(1, { token: "b" }), machine(2, { token: "b" }), machine(3, { token: "other" })];
+    const cloud = scriptedCloud(machines, [], failing("RunInstances", error()));
+    expect(await endLaunches(cloud.api, [launch("b")], cloud.runtime.clock, never)).toEqual([idOf(1), idOf(2)]);
+    expect([cloud.machinesLeft(), cloud.elapsedMs()]).toEqual([[idOf(3)], 0]);
+    expect(cloud.changes()).toEqual(["RunInstances", "TerminateInstances"]);
+  },
+);
+
+test("a launch of one machine needs no count", async () => {
+  const cloud = scriptedCloud([machine(1, { token: "b" })], [], failing("RunInstances", outage()));
+  const request = { ClientToken: "b" } as SavedLaunch["request"];
+  await endLaunches(cloud.api, [{ ...launch("b"), request }], cloud.runtime.clock, never);
+  expect([cloud.machinesLeft(), cloud.elapsedMs()]).toEqual([[], 0]);
+});
+
+// Shows R100.
+test("while fewer machines than asked for are described, each is terminated at once, and others for 20 s", async () => {
+  const machines = [machine(1, { token: "b" }), machine(2, { token: "b", visibleAtMs: 15_000 })];
+  const late = scriptedCloud(machines, [], failing("RunInstances", outage()));
+  expect(await endLaunches(late.api, [launch("b")], late.runtime.clock, never)).toEqual([idOf(1), idOf(2)]);
+  const ends = late.calls.filter(({ action }) => action === "TerminateInstances");
+  expect(ends.map(({ input, atMs }) => [input["InstanceIds"], atMs])).toEqual([
+    [[idOf(1)], 0],
+    [[idOf(2)], 16_000],
+  ]);
+  const lost = scriptedCloud(machines.slice(0, 1), [], failing("RunInstances", outage()));
+  expect(await endLaunches(lost.api, [launch("b")], lost.runtime.clock, never)).toEqual([idOf(1)]);
+  expect(lost.elapsedMs()).toBe(20_000);
+});
+
+test("if neither an answer comes nor machines can be described, the failure can be retried", async () => {
+  const cloud = scriptedCloud([machine(1, { token: "b" })], [], ({ action }) =>
+    action === "TerminateInstances" ? undefined : outage(),
+  );
+  const error = await failureOf(endLaunches(cloud.api, [launch("b")], cloud.runtime.clock, never));
+  expect(error).toMatchObject({ id: "cloud-failed", transient: true });
+});
+
+test("an API that ignores the filter for the token has no other machine terminated", async () => {
+  const cloud = scriptedCloud(
+    [machine(1, { token: "b" }), machine(2, { token: "b" }), machine(3)],
+    [],
+    failing("RunInstances", outage()),
+  );
+  const call = async (action: string, input: object, signal: AbortSignal): Promise<unknown> => {
+    const everything = { Filters: [{ Name: "instance-id", Values: [1, 2, 3].map(idOf) }] };
+    return cloud.api.call(action as "DescribeInstances", action === "DescribeInstances" ? everything : input, signal);
+  };
+  await endLaunches({ ...cloud.api, call: call as typeof cloud.api.call }, [launch("b")], cloud.runtime.clock, never);
+  expect(cloud.machinesLeft()).toEqual([idOf(3)]);
 });

@@ -13,6 +13,7 @@ const machine = {
   isInItsGroup: true,
   groupIds: ["sg-1"],
   expiresAt: inMs(-1),
+  launchedAt: inMs(-2 * 3_600_000 - 1),
 };
 const group = { id: "sg-2", expiresAt: inMs(-1) };
 
@@ -31,6 +32,9 @@ test.each([
   ["is just at its deadline", false, { expiresAt: inMs(0) }],
   ["has time left", false, { expiresAt: inMs(1) }],
   ["has no deadline", false, { expiresAt: undefined }],
+  // Anyone who may tag can change the deadline in the tag.
+  ["was launched just two hours ago", false, { launchedAt: inMs(-2 * 3_600_000) }],
+  ["was launched at an unknown time", false, { launchedAt: undefined }],
   ["is terminating already", false, { isShuttingDown: true }],
   ["has ended", false, { state: "ended" }],
   ["isn't in its cluster's security group", false, { isInItsGroup: false }],

@@ -102,6 +102,45 @@ test("other creations and their groups are left alone, whatever tags they share"
   expect(cloud.changes()).toEqual([]);
 });
 
+test("a machine outside of the cluster's group that has the creation's tags is not terminated with it", async () => {
+  const foreign = machine(1, { groupId: "sg-00000001", groupName: "production" });
+  const cloud = scriptedCloud([foreign, machine(2)], [group()]);
+  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, never)).toEqual(nothing);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(1)], []]);
+});
+
+test.each([
+  ["whose groups the API does not describe", undefined, { groupId: "" }],
+  ["in the group with the creation's id but without a name", groupId, {}],
+])("a machine %s is terminated with its creation", async (_, known, changes) => {
+  const cloud = scriptedCloud([machine(1, { groupName: "", ...changes })], [group()]);
+  expect(await removeCreation(cloud.api, remains([], known), cloud.runtime, never)).toEqual(nothing);
+  expect(cloud.machinesLeft()).toEqual([]);
+});
+
+test("a machine that an older one with its tags hides is terminated too", async () => {
+  const { id: _, ...same } = machine(1);
+  const cloud = scriptedCloud([machine(1, { ageMs: 1000 }), { ...same, id: idOf(2) }], [group()]);
+  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, never)).toEqual(nothing);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
+});
+
+test("machines that this computer launched are terminated whatever their tags and groups say", async () => {
+  const stripped = machine(1, { tags: {}, groupName: "production" });
+  const cloud = scriptedCloud([stripped, machine(2)], [group()]);
+  const known = { ...remains([]), ownIds: [idOf(1), idOf(2), idOf(3)] };
+  expect(await removeCreation(cloud.api, known, cloud.runtime, never)).toEqual(nothing);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
+  expect(cloud.elapsedMs()).toBeLessThan(30_000);
+});
+
+test("while only some machines may be terminated, the others are left, and so is their group", async () => {
+  const cloud = scriptedCloud([machine(1), machine(2)], [group()]);
+  const known = { ...remains([]), mayEnd: ({ id }: { readonly id: string }) => id === idOf(1) };
+  expect(await removeCreation(cloud.api, known, cloud.runtime, never)).toEqual({ ...nothing, groupIds: [groupId] });
+  expect(cloud.machinesLeft()).toEqual([idOf(2)]);
+});
+
 test("a group whose tags can't be seen is removed by its id, and every copy of it by its tags", async () => {
   const cloud = scriptedCloud([], [{ GroupId: groupId }, group("sg-00000001")]);
   expect(await removeCreation(cloud.api, remains([], groupId), cloud.runtime, never)).toEqual(nothing);
@@ -114,14 +153,14 @@ test("a machine that appears while its group is in use is terminated too", async
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
 });
 
-test("a group that stays in use is retried every two seconds for a minute, then left behind", async () => {
+test("a group that stays in use is retried every two seconds for two minutes, then left behind", async () => {
   const cloud = scriptedCloud([machine(1, { visibleAtMs: Infinity })], [group()]);
   expect(await removeCreation(cloud.api, remains([]), cloud.runtime, never)).toEqual({
     ...nothing,
     groupIds: [groupId],
   });
   const tries = cloud.calls.filter(({ action }) => action === "DeleteSecurityGroup").map(({ atMs }) => atMs);
-  expect([tries.length, tries[1], tries.at(-1)]).toEqual([31, 2000, 60_000]);
+  expect([tries.length, tries[1], tries.at(-1)]).toEqual([61, 2000, 120_000]);
 });
 
 test("an outage ends the removal with an error that can be retried", async () => {

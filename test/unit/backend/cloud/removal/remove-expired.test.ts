@@ -1,6 +1,7 @@
 /** What a create removes of expired clusters before it begins. */
 import { expect, test } from "bun:test";
 import { groupName, toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { assertIdIsFree } from "../../../../../src/backend/cloud/launch/cluster-exists.ts";
 import { removeExpired, takeInventory } from "../../../../../src/backend/cloud/removal/remove-expired.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -16,7 +17,7 @@ function cluster(index: number, clusterId: string, expiresAt: string, changes: P
   const groupId = `sg-0000000${index}`;
   const machine = { role: "master", variant: "oss", sshUser: "admin", ...tags };
   return {
-    machine: { id: idOf(index), tags: machine, groupId, endingMs: 9000, ...changes },
+    machine: { id: idOf(index), tags: machine, groupId, endingMs: 9000, ageMs: 2 * 3_600_000 + 1, ...changes },
     group: { GroupId: groupId, GroupName: groupName(clusterId), Tags: toTags("x", tags, []) },
   };
 }
@@ -61,6 +62,7 @@ test.each([
   ["lives", lasting, {}],
   ["expires this very moment", "2026-01-01T00:00:00Z", {}],
   ["has ended", expired, { state: "terminated" }],
+  ["was launched less than two hours ago", expired, { ageMs: 2 * 3_600_000 - 1 }],
   ["has a machine outside of its group", expired, { groupName: "default" }],
 ] as const)("does not wait for a cluster with the wanted id that %s", async (_, expiresAt, changes) => {
   const { machine, group } = cluster(1, "wanted", expiresAt, changes);
@@ -68,6 +70,19 @@ test.each([
   await clean(cloud);
   expect(cloud.told.join()).not.toContain("creation");
   expect(cloud.changes()).not.toContain("TerminateInstances");
+});
+
+// Shows R122.
+test("an expired machine with the tags of a running node does not let its cluster be removed", async () => {
+  const { machine, group } = cluster(1, "wanted", lasting, { ageMs: 0 });
+  const impostor = { ...machine, id: idOf(2), tags: { ...machine.tags, expiresAt: expired }, ageMs: 3 * 3_600_000 };
+  const cloud = scriptedCloud([impostor, { ...machine, endingMs: 0 }], [group]);
+  const inventory = await takeInventory(cloud.api, never);
+  const wanted = { clusterId: "wanted", region: "us-west-2", nowMs: cloud.api.now(), leaving: [] };
+  expect(() => assertIdIsFree(inventory, wanted)).toThrow("exists");
+  await clean(cloud);
+  expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(2), idOf(1)], [group.GroupId]]);
+  expect(cloud.told.join()).not.toContain("creation");
 });
 
 test("without remains it changes and says nothing", async () => {

@@ -8,7 +8,11 @@ test.each([
   [
     "Docker 20's own builder, a package that isn't there",
     `Step 1/2 : FROM localhost/base:1\n ---> 7372f71ef895\nStep 2/2 : ${long}\nReading package lists...\n\u001B[91mE: Unable to locate package nothing\n\u001B[0mThe command '/bin/sh -c ${long}' returned a non-zero code: 100\n`,
-    { reason: "E: Unable to locate package nothing", step: `${long.slice(0, 59)}…`, cause: "unknown" },
+    {
+      reason: "E: Unable to locate package nothing",
+      step: "RUN printf '#!/bin/sh' && apt-get update && apt-get…",
+      cause: "unknown",
+    },
   ],
   [
     "Docker 20's own builder, no name server",

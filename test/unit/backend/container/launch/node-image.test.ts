@@ -68,8 +68,8 @@ test.each([
   expect(steps).toEqual([`${title} nodes:1: done`]);
   expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
   expect(commands[0]?.stdin?.toString()).toBe(stdin);
-  expect(updates).toEqual([`Step 1/2 : ${"x".repeat(49)}`, "---> 0123"]);
-  expect(details[2]).toBe("-vvv: Step 2/2\n ---> 0123");
+  expect(updates).toEqual([`Step 1/2 : ${"x".repeat(48)}…`, "---> 0123"]);
+  expect(details.slice(-2)).toEqual(["-vvv: docker: Step 2/2", "-vvv: docker:  ---> 0123"]);
 });
 
 test("an image that can't be pulled is an error with the engine's message, and the step has failed", async () => {
