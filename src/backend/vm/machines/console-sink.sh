@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC3045 # dash, bash and busybox have these options of ulimit
 # Copies a machine's console from stdin to a file whose size the system limits, because machines write to their console
 # without limit, and QEMU has no limit for a file. When the file is full, cat fails; the file then replaces the earlier
 # one. Any other failure, such as a full disk, loses only what could not be written. Runs in the background on the user's
@@ -7,7 +8,6 @@
 
 umask 077
 ulimit -c 0
-# shellcheck disable=SC3045 # dash, bash and busybox have -f
 ulimit -f "$BLOCKS"
 while exec >>"$CURRENT" && ! cat; do
   [ "$(wc -c <"$CURRENT")" -lt "$FILE_BYTES" ] || mv -f "$CURRENT" "$EARLIER" || exit
