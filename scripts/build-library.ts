@@ -42,7 +42,9 @@ export async function compileForNode20({ first, outDir, project }: Compiling): P
     outDir,
     typeRoots: [join(root, "node_modules", "@types")],
   };
-  const files = [first, "scripts/library/node-20.ts", "scripts/library/node-20.d.ts"].map((file) => join(root, file));
+  const files = [first, "src/system/text-files.d.ts", "scripts/library/node-20.ts", "scripts/library/node-20.d.ts"].map(
+    (file) => join(root, file),
+  );
   await writeFile(
     project,
     JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, files, include: [] }),
@@ -75,10 +77,24 @@ async function copyReached({ from, to, first, change }: Copying): Promise<void> 
       if (!wanted.includes(next)) wanted.push(next);
     }
     await mkdir(dirname(join(to, path)), { recursive: true });
-    await writeFile(join(to, path), change(path, text));
+    await writeFile(join(to, path), change(path, await withTexts(path, text)));
   }
 }
 
+/** Node can't import text: replaces such imports by the texts of the files beside the source. */
+async function withTexts(path: string, text: string): Promise<string> {
+  const imports = [...text.matchAll(textImport)];
+  const texts = await Promise.all(
+    imports.map(([, , file]) => readFile(join(root, "src", dirname(path), file ?? ""), "utf8")),
+  );
+  return imports.reduce(
+    (changed, [statement, name], index) =>
+      changed.replace(statement, () => `const ${name} = ${JSON.stringify(texts[index])};`),
+    text,
+  );
+}
+
+const textImport = /^import (\w+) from "([^"]+)" with \{ type: "text" \};$/gm;
 const relativeImport = /(\b(?:from |import\()"\.[^"]+)\.(?:ts|js)(")/g;
 
 /** Converts a compiled module for Node 20. Throws if that isn't possible. */

@@ -1,6 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { quote } from "../ssh/quote.ts";
+import { shellText } from "../ssh/shell-text.ts";
+import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { parseConfiguration } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
@@ -24,12 +25,9 @@ const platformFiles = [...new Set(layouts.flatMap((layout) => layout.secretFiles
 );
 const files = [["configuration", configuration] as const, ...platformFiles];
 
-/** Prints the files that hold the cluster's secrets; see framed-output.ts. */
-export const secretsScript = `
-${frameFunction}
-${files.map(([name, path]) => `head -c ${mostBytes} ${quote([path])} 2>/dev/null | frame ${name}`).join("\n")}
-exit 0
-`;
+export const secretsScript =
+  frameFunction +
+  shellText(secretsFile, { FILES: files.map((file) => file.join(" ")).join("\n"), MOST_BYTES: mostBytes });
 
 export interface ClusterSecrets {
   /** For `Progress.hide`. */

@@ -69,6 +69,10 @@ const mayWriteSync = /^src\/(cli\/log-file|ssh\/ssh-messages)\.ts$/;
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
 const quotesWithoutMarks = /\$\{(?:error|failure|refusal|reason|cause|problem)\??\.message\b/;
+/** The end of a compound command on a line of its own, within a template. */
+const shellInString = /`(?:\\.|[^`\\])*\n\s*(?:fi|done|esac|set -e\w*)\n/;
+/** Comments, of which one says who runs the file, and an empty line: shell-text.ts leaves it out. */
+const header = /^(?:#(?!.*\b[Rr]uns?\b).*\n)*#.*\b[Rr]uns?\b.*\n(?:#.*\n)*\n/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
 
 /** Every violation of a rule, as `path: problem`. Most rules ignore the text of comments and strings. */
@@ -81,6 +85,9 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
     ...files.filter(({ path }) => meaningless.test(path)).map(({ path }) => `${path}: a name without meaning`),
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
+    ...files
+      .filter(({ path, text }) => /^src\/.*\.(sh|py|containerfile)$/.test(path) && !header.test(text))
+      .map(({ path }) => `${path}: no header that says who runs it`),
     ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
     ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
     ...leaksIntoEndToEnd(sources),
@@ -109,6 +116,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
       path.startsWith("src/") && quotesWithoutMarks.test(withoutComments(text)),
       "an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
     ],
+    [path.startsWith("src/") && shellInString.test(withoutComments(text)), "shell text belongs into a .sh file"],
     [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
     [
@@ -267,7 +275,7 @@ export async function repository(): Promise<readonly SourceFile[]> {
   );
   const texts = inside.flat().map(async (path) => ({
     path,
-    text: path.endsWith(".ts") ? await readFile(join(root, path), "utf8") : "",
+    text: /\.(ts|sh|py|containerfile)$/.test(path) ? await readFile(join(root, path), "utf8") : "",
   }));
   return [...top.map((path) => ({ path, text: "" })), ...(await Promise.all(texts))];
 }

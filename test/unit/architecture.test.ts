@@ -37,6 +37,9 @@ test.each([
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],
   ["src/ssh/pool.ts: imports node:process", 'import { env } from "node:process";'],
+  ["src/ssh/a.ts: shell text belongs into a .sh file", "const a = `\nif true; then\n  id\nfi\n`;"],
+  ["src/ssh/a.sh: no header that says who runs it", "#!/bin/sh\n# Prints a word.\n\necho a\n"],
+  ["src/ssh/a.py: no header that says who runs it", "# Runs as root.\nprint(1)\n"],
   ["src/attic/a.ts: no such layer: attic", ""],
   [
     "src/commands/run.ts: commands must not import src/backend/cloud/api.ts",

@@ -35,7 +35,10 @@ export async function keepLastRecord(cluster: ClusterRecord): Promise<void> {
   }
 }
 
-/** Returns the last record of the newest cluster with this id in a place's folder; undefined if there is none, or if its time is over. */
+/**
+ * Returns the last record of the newest cluster with this id in a place's folder. Undefined if there is none, if the cluster's time is over, or if some
+ * of its nodes were not running then: a command would find the wrong nodes in its environment.
+ */
 export async function findLastRecord(
   root: string,
   clusterId: string,
@@ -44,9 +47,9 @@ export async function findLastRecord(
   const records = await Promise.all((await presentCreations(root, clusterId)).map(readLastRecord));
   const [newest] = records
     .filter((record) => record !== undefined)
-    .filter(({ expiresAt }) => expiresAt === undefined || expiresAt.getTime() > nowMs)
     .toSorted((a, b) => (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0));
-  return newest;
+  const hasEnded = (newest?.expiresAt?.getTime() ?? Infinity) <= nowMs;
+  return newest?.state === "running" && !hasEnded ? newest : undefined;
 }
 
 async function readLastRecord(directory: string): Promise<ClusterRecord | undefined> {

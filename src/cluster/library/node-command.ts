@@ -17,7 +17,7 @@ import {
 } from "../../model/read-arguments.ts";
 import type { Connection, RemoteCommand } from "../../ssh/connection/connection.ts";
 import { quote } from "../../ssh/quote.ts";
-import { createToken, runSealed, sealed, takeBytes } from "../../ssh/session/session-line.ts";
+import { createToken, sealedCommand, sealed } from "../../ssh/session/session-line.ts";
 import { checkedVariableName, variableNameProblem } from "../../ssh/variable-name.ts";
 import { outsideLines } from "../../system/printable.ts";
 
@@ -107,7 +107,7 @@ function withVariables(
   );
   const script = Buffer.from(sealed(`${settings.join("")}exec ${quote(args)}\n`, token));
   return {
-    argv: ["sh", "-c", runSealed(takeBytes(script.length)), "sh", token],
+    argv: sealedCommand(token, script.length),
     stdin: Buffer.concat([script, Buffer.from(input ?? "")]),
   };
 }

@@ -13,7 +13,7 @@ export interface CheckoutState {
 }
 
 /**
- * Parses what `stateScript` printed; a string says what is missing on the node. If the version file doesn't name the variant, as in older releases,
+ * Parses what `stateCommand` printed; a string says what is missing on the node. If the version file doesn't name the variant, as in older releases,
  * the cluster's variant is used.
  */
 export function parseState(

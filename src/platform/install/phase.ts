@@ -6,6 +6,8 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import scriptStart from "./script-start.sh" with { type: "text" };
 
 /** One step of the installation on one node. It may run again after a lost connection. */
 export interface Phase<Result = void> {
@@ -88,23 +90,11 @@ export interface RemoteScript {
   readonly onNow?: (text: string) => void;
 }
 
-const prelude = `set -eu
-umask 077
-LC_ALL=C
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export LC_ALL PATH
-now() { printf 'now: %s\\n' "$*"; }
-fail() {
-  printf 'failed: %s\\n' "$*" >&2
-  exit 1
-}
-`;
-
 /**
  * Returns the whole text for `sh -s`. The shell reads all of it before anything runs, so no program that it starts can consume the rest from stdin.
  */
 export function completeScript(body: string): string {
-  return `${prelude}${body}\nshift\nmain "$@" </dev/null\n`;
+  return `${shellText(scriptStart)}${body}\nshift\nmain "$@" </dev/null\n`;
 }
 
 /** Runs the script in one round trip. Resolves if it succeeds; otherwise rejects with its own message. */

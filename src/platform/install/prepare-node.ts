@@ -1,8 +1,12 @@
 import type { Variant } from "../../model/cluster-record.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import { installPaths } from "../install-paths.ts";
 import type { PlanForNodes } from "./install-plan.ts";
 import type { Layout } from "../layout.ts";
 import { type Phase, runRemoteScript } from "./phase.ts";
-import { prepareScript } from "./prepare-script.ts";
+import packageFunctions from "./package-functions.sh" with { type: "text" };
+import prepareFile from "./prepare.sh" with { type: "text" };
+import unitFunctions from "./unit-functions.sh" with { type: "text" };
 
 const limitMs = 30 * 60_000;
 
@@ -14,7 +18,7 @@ export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase => ({
       connection,
       {
         name: "e2e-prepare",
-        text: prepareScript(layout.containerSetup),
+        text: prepareScript(layout),
         arguments: prepareArguments(layout, plan),
         limitMs,
         task: "preparing the node",
@@ -28,6 +32,13 @@ export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase => ({
     );
   },
 });
+
+/** Returns the body of the script. */
+export function prepareScript({ containerSetup }: Pick<Layout, "containerSetup">): string {
+  const own = shellText(prepareFile, { FOLDER: installPaths.folder, LAYOUT_FILE: installPaths.layout });
+  const functions = shellText(packageFunctions) + shellText(unitFunctions);
+  return own + functions + containerSetup;
+}
 
 /** The arguments of prepareScript. */
 function prepareArguments(layout: Layout, plan: PlanForNodes): readonly string[] {

@@ -3,8 +3,10 @@ import { constants } from "node:fs";
 import { open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
 import { systemEnvironment } from "../../../system/processes/child-environment.ts";
 import { runProgram } from "../../../system/processes/run-program.ts";
+import consoleSinkFile from "./console-sink.sh" with { type: "text" };
 import { consoleNames } from "./machine-files.ts";
 
 /** The blocks of `ulimit -f` have 512 bytes. */
@@ -14,18 +16,12 @@ const fileBytes = blocks * 512;
 /** The name of the pipe in the machine's folder, in which QEMU is started. */
 export const consolePipeName = "console.pipe";
 
-/**
- * Copies the pipe to a file whose size the system limits, because machines write to their console without limit, and QEMU has no limit for a file. When
- * the file is full, `cat` fails; the file then replaces the earlier one. Any other failure, such as a full disk, loses only what could not be written.
- */
-const script = `
-umask 077
-ulimit -c 0
-ulimit -f ${blocks}
-while exec >>${consoleNames.current} && ! cat; do
-  [ "$(wc -c <${consoleNames.current})" -lt ${fileBytes} ] || mv -f ${consoleNames.current} ${consoleNames.earlier} || exit
-done
-`;
+const script = shellText(consoleSinkFile, {
+  CURRENT: consoleNames.current,
+  EARLIER: consoleNames.earlier,
+  BLOCKS: blocks,
+  FILE_BYTES: fileBytes,
+});
 
 /**
  * Opens the pipe that a machine's console writes to. What arrives is kept in two files in the same folder: the newest 2 to 4 MB. A small shell in the

@@ -1,17 +1,19 @@
-/**
- * The server of `genconf/serve/`, for Python 2.7 and later: it runs on the Python that the node's cloud-init uses. Its argument is the path of its
- * settings, a JSON file that only root can read.
- *
- *     GET  /SECRET/FILE       returns a file that existed when the server started; nothing else in the file system can be reached
- *     POST /SECRET/installed  reports that the calling node needs no more files
- *
- * The server answers only the cluster's own addresses. It ends, with status 0 and the line "finished" in its state file, when all nodes have reported
- * that they are done, or at its deadline. Both are kept in files, so they survive a reboot.
- *
- * It drops root's rights before it reads its first request: from then on it sees only the folder, and can only read there. Its user and group id
- * belong to nobody: systemd doesn't reserve 60706 to 61183, and no distribution assigns them.
- */
-export const bootstrapServer = String.raw`import errno
+# Serves genconf/serve/ to the nodes of the cluster. Runs on the first master as a systemd unit, as root until its
+# first request, on the Python that the node's cloud-init uses: 2.7 (CentOS 7) and later. Its argument is the path of
+# its settings, a JSON file that only root can read. It prints one line on stderr for each node that is done.
+#
+#     GET  /SECRET/FILE       returns a file that existed when the server started; nothing else can be reached
+#     POST /SECRET/installed  reports that the calling node needs no more files
+#
+# The server answers only the cluster's own addresses. It ends, with status 0 and the line "finished" in its state
+# file, when all nodes have reported that they are done, or at its deadline. Both are kept in files, so they survive a
+# reboot.
+#
+# It drops root's rights before it reads its first request: from then on it sees only the folder, and can only read
+# there. Its user and group id belong to nobody: systemd doesn't reserve 60706 to 61183, and no distribution assigns
+# them.
+
+import errno
 import hashlib
 import hmac
 import json
@@ -239,4 +241,3 @@ def main():
 
 
 main()
-`;

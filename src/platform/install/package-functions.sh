@@ -1,9 +1,9 @@
-/**
- * Shell functions that find and install the packages of missing programs with the distribution's own package manager. They share the variables
- * `$system` and `$major` (set by read_system), `$missing` (set by install_missing), and `$conditions`, the caller's comma-separated list of what the
- * layout requires, such as `docker`.
- */
-export const packageFunctions = `
+#!/bin/sh
+# shellcheck disable=SC2154 # see below
+# Functions that find and install the packages of missing programs with the distribution's own package manager. They
+# run as root behind script-start.sh. They share the variables $system and $major (set by read_system), $missing (set
+# by install_missing), and $conditions, the caller's comma-separated list of what the layout requires, such as docker.
+
 wants() {
   case ",$conditions," in *",$1,"*) ;; *) return 1 ;; esac
 }
@@ -62,7 +62,7 @@ time_is_kept() {
 
 is_apt() { command -v apt-get >/dev/null; }
 
-system_value() { sed -n "s/^$1=\\"\\{0,1\\}\\([^\\"]*\\)\\"\\{0,1\\}$/\\1/p" /etc/os-release; }
+system_value() { sed -n "s/^$1=\"\{0,1\}\([^\"]*\)\"\{0,1\}$/\1/p" /etc/os-release; }
 
 install_packages() {
   log=$(mktemp)
@@ -95,7 +95,7 @@ with_apt() {
     *' docker.io '*) ! apt-cache show docker-cli >/dev/null 2>&1 || client=docker-cli ;;
   esac
   # shellcheck disable=SC2086 # one word per package
-  timeout 900 apt-get -q -y --no-install-recommends \\
+  timeout 900 apt-get -q -y --no-install-recommends \
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install $missing $client
 }
 
@@ -113,8 +113,8 @@ with_rpm() {
 # lack current certificates; the packages are signed.
 use_vault() {
   [ "$system$major" = centos7 ] || return 0
-  sed -i -e 's|^mirrorlist=.*mirrorlist.centos.org|#&|' \\
-    -e 's|^#* *baseurl=http://mirror.centos.org/centos/[$]releasever|baseurl=http://vault.centos.org/7.9.2009|' \\
+  sed -i -e 's|^mirrorlist=.*mirrorlist.centos.org|#&|' \
+    -e 's|^#* *baseurl=http://mirror.centos.org/centos/[$]releasever|baseurl=http://vault.centos.org/7.9.2009|' \
     /etc/yum.repos.d/CentOS-*.repo
 }
 
@@ -127,7 +127,7 @@ add_docker_source() {
   family=centos
   # Docker's folder for RHEL 7 has packages for s390x only; the packages for CentOS 7 work on RHEL 7 too.
   [ "$system" != rhel ] || [ "$major" = 7 ] || family=rhel
-  curl -fsSL --retry 3 --connect-timeout 20 "https://download.docker.com/linux/$family/docker-ce.repo" \\
+  curl -fsSL --retry 3 --connect-timeout 20 "https://download.docker.com/linux/$family/docker-ce.repo" \
     -o /etc/yum.repos.d/docker-ce.repo || fail "cannot read Docker's package source"
   # A distribution may call itself 7Server or 8.10, but Docker's folders are called 7 and 8.
   sed -i "s|[$]releasever|$major|g" /etc/yum.repos.d/docker-ce.repo
@@ -150,4 +150,3 @@ with_retries() {
     sleep 3
   done
 }
-`;

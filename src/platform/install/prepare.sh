@@ -1,16 +1,12 @@
-import { installPaths } from "../install-paths.ts";
-import { packageFunctions } from "./package-functions.ts";
-import { unitFunctions } from "./unit-functions.ts";
+#!/bin/sh
+# shellcheck disable=SC2034 # $conditions: see package-functions.sh
+# Prepares a machine for the installer. It downloads nothing if nothing is missing, so it also works on a node without
+# internet access. It can safely run twice. Runs as root, behind script-start.sh and with package-functions.sh,
+# unit-functions.sh; a layout may replace set_up_container. Prints lines "now: …".
+# Arguments: the layout's conditions, joined by commas; the file that marks an installed platform; the distributions
+# that would fit if the machine's control groups don't, as text; then the required programs.
+# Values: FOLDER, which it creates for the installation; LAYOUT_FILE, which marks an installation of ours.
 
-/**
- * Prepares a machine for the installer. Arguments: the layout's conditions, joined by commas; the file that marks an installed platform; the
- * distributions that would fit if the machine's control groups don't, as text; then the required programs. It downloads nothing if nothing is
- * missing, so it also works on a node without internet access. It can safely run twice.
- */
-export const prepareScript = (containerSetup: string): string =>
-  `${ownFunctions}\nset_up_container() {\n  :\n${containerSetup}}\n`;
-
-const ownFunctions = `
 main() {
   conditions=$1
   marker=$2
@@ -25,14 +21,14 @@ main() {
   ! in_container || set_up_container
   ! wants docker || start_docker
   ! wants clock-synchronized || wait_for_clock
-  mkdir -p ${installPaths.folder}
+  mkdir -p "$FOLDER"
 }
 
 check_system() {
   command -v systemd-run >/dev/null || fail 'the machine does not run systemd'
-  version=$(systemctl --version | sed -n '1s/^systemd \\([0-9]*\\).*/\\1/p')
+  version=$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
   [ "$version" -ge 200 ] || fail "systemd is too old: it is version $version, but at least 200 is required"
-  [ ! -e "$marker" ] || [ -e ${installPaths.layout} ] || fail "the platform is already installed: $marker exists"
+  [ ! -e "$marker" ] || [ -e "$LAYOUT_FILE" ] || fail "the platform is already installed: $marker exists"
 }
 
 check_cgroups() {
@@ -40,7 +36,6 @@ check_cgroups() {
   fail "the machine has cgroups 2, but the platform requires cgroups 1. $fitting"
 }
 
-${packageFunctions}${unitFunctions}
 # systemd-resolved's stub is the usual owner of port 53: it goes, and the servers that it asks are asked directly.
 free_dns_port() {
   dns_port_is_taken || return 0
@@ -57,15 +52,15 @@ free_dns_port() {
 dns_port_is_taken() { cat /proc/net/udp* /proc/net/tcp* | cut -d : -f 3 | cut -d ' ' -f 1 | grep -q '^0035$'; }
 
 dns_port_owner() {
-  owner=$(ss -a -n -p -t -u 'sport = :53' 2>/dev/null | sed -n 's/.*users:(("\\([^"]*\\)".*/\\1/p' | head -n 1)
-  echo "\${owner:-another program}"
+  owner=$(ss -a -n -p -t -u 'sport = :53' 2>/dev/null | sed -n 's/.*users:(("\([^"]*\)".*/\1/p' | head -n 1)
+  echo "${owner:-another program}"
 }
 
 turn_stub_off() {
   upstream=/run/systemd/resolve/resolv.conf
   now 'turning off the DNS stub of systemd-resolved'
   mkdir -p /etc/systemd/resolved.conf.d
-  printf '[Resolve]\\nDNSStubListener=no\\n' >/etc/systemd/resolved.conf.d/cluster-e2e.conf
+  printf '[Resolve]\nDNSStubListener=no\n' >/etc/systemd/resolved.conf.d/cluster-e2e.conf
   chmod 755 /etc/systemd/resolved.conf.d
   chmod 644 /etc/systemd/resolved.conf.d/cluster-e2e.conf
   systemctl restart systemd-resolved
@@ -132,4 +127,5 @@ start_docker() {
     sleep 1
   done
 }
-`;
+
+set_up_container() { :; }
