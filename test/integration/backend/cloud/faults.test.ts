@@ -145,8 +145,8 @@ test("a first boot that fails is reported with the last lines of its log", async
   const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 0, public_agent: 0 } });
   expect((outcome as ClusterError).message).toMatchInlineSnapshot(`
     "master_0: the first boot failed.
-    status: error
-    Failed to run module bootcmd"
+      status: error
+      Failed to run module bootcmd"
   `);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });

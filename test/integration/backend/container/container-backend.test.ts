@@ -133,7 +133,7 @@ checks("a node that ends fails the creation with the last lines of its console",
   const failure = await failureOf(creation.look(never));
   expect(failure).toMatchObject({ id: "machine-failed", hint: expect.stringContaining("systemd") });
   expect(failure.message).toContain("status 137");
-  expect(failure.message).toEndWith("\nno /sbin/init");
+  expect(failure.message).toEndWith("\n  no /sbin/init");
   expect(existsSync(machine.rights)).toBeFalse();
 });
 

@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../../src/outside-text.ts";
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { silentProgress, type Runtime, systemClock } from "../../../../../src/system/runtime.ts";
@@ -46,7 +47,7 @@ class Diagnosis {
     const found = this.results.find((result) => result.name === name);
     if (found === undefined)
       throw new Error(`no check "${name}" among ${this.results.map((result) => result.name).join()}`);
-    return outcomeText(found);
+    return unmarked(outcomeText(found));
   }
 
   /** The names of the checks with this outcome. */
