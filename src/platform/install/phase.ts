@@ -5,6 +5,7 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import { outsideLine, outsideLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
 
 /** One step of the installation on one node. It may run again after a lost connection. */
 export interface Phase<Result = void> {
@@ -27,8 +28,6 @@ export interface PhaseRuntime {
   readonly progress: Progress;
 }
 
-const reconnectMs = 120_000;
-
 /** Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes after the first loss. */
 export async function runPhase<Result>(
   phase: Phase<Result>,
@@ -47,7 +46,8 @@ export async function runPhase<Result>(
     signal.throwIfAborted();
     if (!isConnectionLoss(error)) throw error;
     step.update(error.message);
-    return retry(attempt, reconnecting(clock, step), signal);
+    const onFailure = ({ message }: ClusterError): void => step.update(message);
+    return retry(attempt, { ...ruleOf(waits.reconnection, clock), onFailure }, signal);
   });
   step.done();
   return result;
@@ -58,17 +58,6 @@ const isConnectionLoss = (error: unknown): error is ClusterError =>
   error instanceof ClusterError &&
   error.transient &&
   (error.id === "connection-failed" || error.id === "transfer-failed");
-
-function reconnecting(clock: Clock, step: Step): Parameters<typeof retry>[1] {
-  return {
-    clock,
-    deadlineMs: clock.now() + reconnectMs,
-    pauseMs: (failures) => Math.min(500 * 2 ** failures, 10_000),
-    onFailure: (error) => {
-      step.update(error.message);
-    },
-  };
-}
 
 /** A POSIX shell script that runs on a node as root. It reports what it does with `now`, and why it gives up with `fail`. */
 export interface RemoteScript {

@@ -4,8 +4,7 @@ import type { Clock } from "../runtime.ts";
 import { errorCode } from "../error-code.ts";
 import { poll } from "../poll.ts";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "./process-identity.ts";
-
-const pauseMs = 250;
+import { waits } from "../waits.ts";
 
 interface Waiting {
   readonly clock: Clock;
@@ -32,7 +31,7 @@ export async function acquireProcessLock(
     hasTold = true;
     return undefined;
   };
-  const rule = { clock, pauseMs: () => pauseMs };
+  const rule = { ...waits.processLock, clock };
   if (giveUp === undefined) await poll(look, rule, signal);
   else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined) throw giveUp.error;
   return {

@@ -11,8 +11,7 @@ import { groupName, readTags, type TagValues, toTags } from "../records/tags.ts"
 import { collectPages } from "../api/pages.ts";
 import { shownId } from "../../foreign-resource.ts";
 import { untilVisible } from "../api/visibility.ts";
-
-const namesakeLimitMs = 5_000;
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 export interface LaunchSubnet {
   readonly id: string;
@@ -83,8 +82,7 @@ export async function createGroup(
 /** Returns the group that already has the name. It is ours if the answer to the first request was lost. */
 async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, signal: AbortSignal): Promise<string> {
   // If it was created so recently that it can't be described yet, it will be soon.
-  const rule = { clock, deadlineMs: clock.now() + namesakeLimitMs, pauseMs: () => 1000 };
-  const group = await poll((inner) => groupNamed(api, request, inner), rule, signal);
+  const group = await poll((inner) => groupNamed(api, request, inner), ruleOf(waits.namesake, clock), signal);
   const tags = readTags(group?.Tags);
   if (group?.GroupId !== undefined && tags.creationId === request.tags.creationId) return group.GroupId;
   throw clusterExists({

@@ -9,12 +9,10 @@ import type { SavedLaunch } from "../launch/saved-requests.ts";
 import { poll } from "../../../system/poll.ts";
 import { watchdog } from "../../../system/time-limit.ts";
 import { untilVisible } from "../api/visibility.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 /** The number of machines that one request accepts. */
 const chunkSize = 500;
-/** How long to send a launch request again while its machines can be described but its answers are lost. */
-const learningLimitMs = 20_000;
-const learningPauseMs = 2_000;
 /** How long to wait for the answer to such a request, with the SDK's own retries, before its machines are looked for. */
 const answerLimitMs = 10_000;
 
@@ -86,8 +84,7 @@ async function endLaunch(
     // The token can't launch any more machines.
     return isWhole() ? "known" : undefined;
   };
-  const rule = { clock, deadlineMs: clock.now() + learningLimitMs, pauseMs: () => learningPauseMs };
-  await poll(look, rule, signal);
+  await poll(look, ruleOf(waits.learning, clock), signal);
   return [...ended];
 }
 

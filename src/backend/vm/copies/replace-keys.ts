@@ -9,6 +9,7 @@ import { retry } from "../../../system/retry.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { sshUser } from "../records.ts";
 import { outsideReason } from "../../../system/printable.ts";
+import { waits } from "../../../system/waits.ts";
 
 /** Where a node keeps the keys that open it, and those that it presents. */
 export interface KeyLocation extends HostKeyLocation {
@@ -75,7 +76,7 @@ export async function replaceKeys(
       facts: { node: target.name, status },
     });
   };
-  await retry(attempt, { clock, deadlineMs: replacement.deadlineMs, pauseMs: () => pauseMs }, signal);
+  await retry(attempt, { ...waits.keyReplacement, clock, deadlineMs: replacement.deadlineMs }, signal);
 }
 
 const limits = {
@@ -84,7 +85,6 @@ const limits = {
   keepaliveMs: 10_000,
   authenticationMayComeLater: false,
 };
-const pauseMs = 200;
 const replaceLimitMs = 180_000;
 const entropyBytes = 64;
 
