@@ -4,13 +4,13 @@ import { parseMoment } from "../../../model/parse-values.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/poll.ts";
 import { admissions } from "./admin-cidrs.ts";
-import { failureCode } from "../api/api-errors.ts";
+import { isFailure } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import { clusterExists } from "./cluster-exists.ts";
 import { groupName, readTags, type TagValues, toTags } from "../records/tags.ts";
 import { collectPages } from "../api/pages.ts";
 import { shownId } from "../../foreign-resource.ts";
-import { untilVisible } from "../api/visibility.ts";
+import { untilVisible } from "../api/until-visible.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 
 export interface LaunchSubnet {
@@ -74,7 +74,7 @@ export async function createGroup(
     );
     return answer.GroupId ?? "";
   } catch (error) {
-    if (failureCode(error) !== "InvalidGroup.Duplicate") throw error;
+    if (!isFailure(error, "group-exists")) throw error;
     return await ownGroup(api, request, clock, signal);
   }
 }
@@ -116,10 +116,10 @@ export async function openGroup(
   const IpPermissions = [itself, ...admissions(rules.cidrs, rules.ports)];
   const ask = () => api.call("AuthorizeSecurityGroupIngress", { GroupId: rules.groupId, IpPermissions }, signal);
   try {
-    await untilVisible(ask, ["InvalidGroup.NotFound"], clock, signal);
+    await untilVisible(ask, "group-missing", clock, signal);
   } catch (error) {
     // The group is this creation's own. The rules can only exist because the answer to the first request was lost.
-    if (failureCode(error) !== "InvalidPermission.Duplicate") throw error;
+    if (!isFailure(error, "rule-exists")) throw error;
   }
 }
 

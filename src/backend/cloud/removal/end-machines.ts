@@ -8,7 +8,7 @@ import type { CloudApi } from "../api/api.ts";
 import type { SavedLaunch } from "../launch/saved-requests.ts";
 import { poll } from "../../../system/poll.ts";
 import { watchdog } from "../../../system/time-limit.ts";
-import { untilVisible } from "../api/visibility.ts";
+import { untilVisible } from "../api/until-visible.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 
 /** The number of machines that one request accepts. */
@@ -31,7 +31,7 @@ export async function terminate(
     2,
     async (InstanceIds) => {
       const send = () => api.call("TerminateInstances", { InstanceIds }, signal);
-      await untilVisible(send, ["InvalidInstanceID.NotFound"], clock, signal);
+      await untilVisible(send, "machine-missing", clock, signal);
     },
     signal,
   );

@@ -8,7 +8,7 @@ import { terminate } from "./end-machines.ts";
 import { readGroups } from "../records/read-groups.ts";
 import { type Machine, nodeState, readMachines } from "../records/read-machines.ts";
 import { retry } from "../../../system/retry.ts";
-import { failureCode } from "../api/api-errors.ts";
+import { isFailure } from "../api/api-errors.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 
 export interface Remains {
@@ -127,7 +127,7 @@ export async function removeGroup(
 ): Promise<void> {
   const rule = {
     ...ruleOf({ ...waits.groupInUse, limitMs }, clock),
-    tolerates: (error: ClusterError) => failureCode(error) === "DependencyViolation",
+    tolerates: (error: ClusterError) => isFailure(error, "group-in-use"),
   };
   let tries = 0;
   const remove = async (inner: AbortSignal): Promise<void> => {
@@ -138,8 +138,7 @@ export async function removeGroup(
   try {
     await retry(remove, rule, signal);
   } catch (error) {
-    const code = failureCode(error) ?? "";
-    if (!code.startsWith("InvalidGroup") || !code.endsWith("NotFound")) throw error;
+    if (!isFailure(error, "group-missing")) throw error;
   }
 }
 

@@ -71,7 +71,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Returns the command, for people, that removes a cluster from this engine. */
-export const destroyCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
+export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
 
 /** What a connection to an engine needs. */

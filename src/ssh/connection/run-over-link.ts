@@ -18,7 +18,7 @@ const endingGraceMs = 1_000;
 const anotherLoginMs = 5_000;
 
 /** `Connection.run` over an open link. */
-export async function runCommand(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
+export async function runOverLink(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
   using limit = timeLimit(link, command);
   using end = eitherSignal([signal, link.lost, limit.signal]);
   return await link.commandSlots.run(async () => {
