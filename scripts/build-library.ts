@@ -14,17 +14,26 @@ const dist = join(root, "dist");
 const substitutes: readonly (readonly [RegExp, string])[] = [
   [/\bPromise\.withResolvers\b/g, "node20.withResolvers"],
   [/\bMap\.groupBy\b/g, "node20.groupBy"],
-  [/\bRegExp\.escape\b/g, "node20.escapePattern"],
 ];
 
-/** Features that the library must not use: those of Bun, and those of later versions of Node. */
+/** Features that the library must not use, as far as the compiler doesn't find them: see library/node-20.d.ts. */
 const tooNew =
   /\bBun\.|["']bun(?::\w+)?["']|\bimport\.meta\.(?:dir|file|main|path)\b|\bArray\.fromAsync\b|\bObject\.groupBy\b|\bPromise\.try\b|\bIterator\.|\bnew (?:Async)?DisposableStack\b|\.(?:isSubsetOf|isSupersetOf|isDisjointFrom|symmetricDifference)\(/;
 
-/** Compiles src/index.ts and everything that it imports. `using` is converted for Node 20. */
-async function compile(outDir: string, project: string): Promise<void> {
+interface Compiling {
+  /** The first file of the sources, from the top of the repository. */
+  readonly first: string;
+  readonly outDir: string;
+  /** The configuration to write. */
+  readonly project: string;
+}
+
+/** Compiles a file and everything that it imports. `using` is converted for Node 20. Throws if the code uses what Bun or a later Node has. */
+export async function compileForNode20({ first, outDir, project }: Compiling): Promise<void> {
   const compilerOptions = {
     target: "es2023",
+    lib: ["es2023", "esnext.disposable"],
+    types: ["node"],
     module: "esnext",
     rewriteRelativeImportExtensions: true,
     noEmit: false,
@@ -33,7 +42,9 @@ async function compile(outDir: string, project: string): Promise<void> {
     outDir,
     typeRoots: [join(root, "node_modules", "@types")],
   };
-  const files = ["src/index.ts", "scripts/library/node-20.ts"].map((file) => join(root, file));
+  const files = [first, "src/system/text-files.d.ts", "scripts/library/node-20.ts", "scripts/library/node-20.d.ts"].map(
+    (file) => join(root, file),
+  );
   await writeFile(
     project,
     JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, files, include: [] }),
@@ -66,10 +77,24 @@ async function copyReached({ from, to, first, change }: Copying): Promise<void> 
       if (!wanted.includes(next)) wanted.push(next);
     }
     await mkdir(dirname(join(to, path)), { recursive: true });
-    await writeFile(join(to, path), change(path, text));
+    await writeFile(join(to, path), change(path, await withTexts(path, text)));
   }
 }
 
+/** Node can't import text: replaces such imports by the texts of the files beside the source. */
+async function withTexts(path: string, text: string): Promise<string> {
+  const imports = [...text.matchAll(textImport)];
+  const texts = await Promise.all(
+    imports.map(([, , file]) => readFile(join(root, "src", dirname(path), file ?? ""), "utf8")),
+  );
+  return imports.reduce(
+    (changed, [statement, name], index) =>
+      changed.replace(statement, () => `const ${name} = ${JSON.stringify(texts[index])};`),
+    text,
+  );
+}
+
+const textImport = /^import (\w+) from "([^"]+)" with \{ type: "text" \};$/gm;
 const relativeImport = /(\b(?:from |import\()"\.[^"]+)\.(?:ts|js)(")/g;
 
 /** Converts a compiled module for Node 20. Throws if that isn't possible. */
@@ -101,7 +126,7 @@ export async function buildLibrary(version: string): Promise<string> {
     join(folder.path, "library"),
     join(dist, "library"),
   ];
-  await compile(compiled, join(folder.path, "tsconfig.json"));
+  await compileForNode20({ first: "src/index.ts", outDir: compiled, project: join(folder.path, "tsconfig.json") });
   const places = { from: join(compiled, "src"), to: whole };
   await copyReached({ ...places, first: "index.js", change: (path, text) => forNode20(path, text, version) });
   await copyReached({ ...places, first: "index.d.ts", change: withoutPackages });

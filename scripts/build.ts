@@ -1,6 +1,6 @@
 /**
  * Builds this machine's executables, one per file in src/bin, into dist/.
- * Usage: bun run build
+ * Usage: bun run compile
  */
 import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";

@@ -1,5 +1,5 @@
 /**
- * Runs all static checks of the sources: format, lint, types, unused code, shell scripts
+ * Runs all static checks of the sources: format, lint, types, unused code, shell scripts, Python
  * and the rules of the architecture. Exit code 1 if anything is wrong.
  * Usage: bun run check
  */
@@ -37,7 +37,7 @@ async function run({ name, argv }: Check): Promise<Result> {
   return { name, passed, seconds: (performance.now() - started) / 1e3, output: output.join("").trim() };
 }
 
-/** Lists files of the repository, including untracked ones, whose first line names sh or bash. */
+/** Lists files of the repository, including untracked ones, whose name or first line names sh or bash. */
 async function shellScripts(): Promise<readonly string[]> {
   const listing = Bun.spawn(
     ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -49,6 +49,7 @@ async function shellScripts(): Promise<readonly string[]> {
   const isScript = await Promise.all(
     files.map(async (file) => {
       const text = Bun.file(join(root, file));
+      if (file.endsWith(".bash")) return text.exists();
       return (await text.exists()) && /^#!(\/usr)?\/bin\/(env )?(ba)?sh\b/.test(await text.slice(0, 40).text());
     }),
   );
@@ -68,6 +69,7 @@ async function main(): Promise<void> {
     { name: "types", argv: tool("tsc", "--project", root) },
     { name: "unused code", argv: tool("knip", "--no-progress") },
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
+    { name: "python", argv: [process.execPath, "scripts/check-python.ts"] },
     { name: "expressions", argv: [process.execPath, "scripts/slow-expressions.ts"] },
     { name: "reference", argv: [process.execPath, "scripts/reference.ts", "--check"] },
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },

@@ -92,15 +92,12 @@ has_c_library() {
 fetch() { # NAME
   case $source in
     http://* | https://*)
-      if command -v curl >/dev/null; then
-        # A stalled download fails after a minute. An https download never redirects to http.
-        curl --fail --silent --show-error --location --proto-redir "=${source%%:*},https" --retry 2 --connect-timeout 30 \
-          --speed-limit 1000 --speed-time 60 --output "$work/$1" "$source/$1"
-      elif command -v wget >/dev/null; then
-        wget -q -O "$work/$1" "$source/$1"
-      else
-        refuse "cannot download without curl or wget: install one of them"
-      fi
+      # Not wget: it follows a redirect from https to http.
+      command -v curl >/dev/null ||
+        refuse "cannot download without curl: install it, or download the files of $source in another way and pass their folder with --from"
+      # A stalled download fails after a minute. An https download never uses http, not even for one redirect of several.
+      curl --fail --silent --show-error --location --proto "=${source%%:*},https" --proto-redir "=${source%%:*},https" \
+        --retry 2 --connect-timeout 30 --speed-limit 1000 --speed-time 60 --output "$work/$1" "$source/$1"
       ;;
     *) cp "$source/$1" "$work/$1" ;;
   esac || refuse "cannot download $source/$1"

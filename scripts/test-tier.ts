@@ -2,34 +2,20 @@
  * Runs the tests of a tier, several files at a time. Prints the output of each file in one piece when the file has ended. An
  * integration or e2e file that fails runs once more when all others have ended, because on a busy computer a generous time
  * limit may pass. Prints "PASSED FAILED SKIPPED" on stdout, then one line for each file that passed only the second time.
- * Usage: bun run scripts/test-tier.ts unit|integration|e2e|faults
+ * Usage: bun run scripts/test-tier.ts unit|integration|e2e|faults [--quick]
+ *   --quick  Leave out the files that take minutes, and print their names
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
+import { groupTests, longestFirst, type TestGroups } from "./test-groups.ts";
 
-/**
- * Files of the e2e tier that keep all processors busy, because QEMU translates the code of virtual machines where KVM doesn't
- * work. They run one at a time, and start first if possible, since together they take longest.
- */
-const busyFiles = ["**/vm-*.test.ts", "**/vm/*.test.ts", "**/container-cgroup2.test.ts"].map(
-  (pattern) => new Bun.Glob(pattern),
-);
-const isBusy = (file: string): boolean => busyFiles.some((pattern) => pattern.match(file));
-/** Files of the e2e tier that take longest of the others. They begin first, so that no lane has one left at the end. */
-const longFiles = [
-  "node-recipe",
-  "release",
-  "dcos",
-  "podman-flow",
-  "release-package",
-  "hostile-bootstrap",
-  "library",
-].map((name) => `test/e2e/${name}.test.ts`);
 const processors = availableParallelism();
 /** Most tests wait for machines most of the time, so that two processors can do more than two files at once. */
 const integrationWorkers = Math.min(2 * processors, 8);
 const e2eWorkers = Math.min(Math.max(processors, 2), 4);
+/** Where no file keeps the processors busy, one more fills the time in which the others wait for machines. */
+const e2eWorkersAlone = e2eWorkers + 1;
 const mostAgain = 5;
 
 interface Counts {
@@ -45,18 +31,30 @@ interface Ran {
 
 const running = new Map<ReturnType<typeof Bun.spawn>, { readonly name: string; text: string }>();
 
-async function filesOf(tier: string): Promise<readonly string[]> {
-  const found = await Array.fromAsync(new Bun.Glob(`test/${tier}/**/*.test.ts`).scan());
-  return found.toSorted((one, other) => (one < other ? -1 : 1));
+interface Tier {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly groups: TestGroups;
+}
+
+async function readTier(name: string, isQuick: boolean): Promise<Tier> {
+  const found = await Array.fromAsync(new Bun.Glob(`test/${name}/**/*.test.ts`).scan());
+  const all = found.toSorted((one, other) => (one < other ? -1 : 1));
+  const groups = await groupTests(all);
+  if (!isQuick) return { name, files: all, groups };
+  for (const [file, reason] of groups.slow) process.stderr.write(`left out: ${file}, which ${reason}\n`);
+  return { name, files: all.filter((file) => !groups.slow.has(file)), groups };
+}
+
+interface TestRun extends Pick<Tier, "files" | "groups"> {
+  /** Further words of `bun test`. */
+  readonly words?: readonly string[];
 }
 
 /** Runs `bun test` once, and prints its whole output when it has ended. Resolves with the counts of each file. */
 async function runBunTest(
   name: string,
-  {
-    files,
-    words = files.map((file) => `./${file}`),
-  }: { readonly files: readonly string[]; readonly words?: readonly string[] },
+  { files, words = [], groups }: TestRun,
   reports: string,
 ): Promise<readonly Ran[]> {
   const report = join(reports, `${name.replaceAll("/", "-")}.xml`);
@@ -64,6 +62,7 @@ async function runBunTest(
   const argv = [
     process.execPath,
     "test",
+    ...files.map((file) => `./${file}`),
     ...words,
     "--timeout=120000",
     "--reporter=junit",
@@ -72,7 +71,7 @@ async function runBunTest(
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const output = { name, text: "" };
   running.set(child, output);
-  if (files.every(isBusy)) preferProcess(child.pid);
+  if (files.every((file) => groups.busy.has(file))) preferProcess(child.pid);
   const started = performance.now();
   await Promise.all([child.stdout, child.stderr].map(async (stream) => follow(stream, output)));
   const status = await child.exited;
@@ -118,34 +117,31 @@ function countsOf(file: string, report: string, status: number): Counts {
 }
 
 /** A lane takes the next file of the first queue that has one, until none has. */
-async function runLane(queues: readonly string[][], reports: string): Promise<readonly Ran[]> {
+async function runLane(queues: readonly string[][], groups: TestGroups, reports: string): Promise<readonly Ran[]> {
   const ran: Ran[] = [];
   const next = (): string | undefined => queues.find((queue) => queue.length > 0)?.shift();
   for (let file = next(); file !== undefined; file = next())
-    ran.push(...(await runBunTest(file, { files: [file] }, reports)));
+    ran.push(...(await runBunTest(file, { files: [file], groups }, reports)));
   return ran;
 }
 
-const longestFirst = (files: readonly string[]): string[] => [
-  ...longFiles.filter((file) => files.includes(file)),
-  ...files.filter((file) => !longFiles.includes(file)),
-];
-
-async function runTier(tier: string, files: readonly string[], reports: string): Promise<readonly Ran[]> {
-  if (tier === "e2e" || tier === "faults") {
-    const others = longestFirst(files.filter((file) => !isBusy(file)));
-    const lanes = [[files.filter(isBusy), others], ...Array.from({ length: e2eWorkers }, () => [others])];
-    return (await Promise.all(lanes.map(async (queues) => runLane(queues, reports)))).flat();
+async function runTier({ name, files, groups }: Tier, reports: string): Promise<readonly Ran[]> {
+  if (name === "e2e" || name === "faults") {
+    const busy = longestFirst(files.filter((file) => groups.busy.has(file)));
+    const others = longestFirst(files.filter((file) => !groups.busy.has(file)));
+    const workers = busy.length === 0 ? e2eWorkersAlone : e2eWorkers;
+    const lanes = [[busy, others], ...Array.from({ length: workers }, () => [others])];
+    return (await Promise.all(lanes.map(async (queues) => runLane(queues, groups, reports)))).flat();
   }
-  const parallel = tier === "integration" ? [`--parallel=${integrationWorkers}`] : [];
-  return runBunTest(tier, { files, words: [`./test/${tier}`, "--only-failures", ...parallel] }, reports);
+  const parallel = name === "integration" ? [`--parallel=${integrationWorkers}`] : [];
+  return runBunTest(name, { files, groups, words: ["--only-failures", ...parallel] }, reports);
 }
 
 /** Runs failed files again, one at a time, unless many failed: then lack of time isn't the cause. */
-async function runAgain(ran: readonly Ran[], files: readonly string[], reports: string): Promise<readonly Ran[]> {
+async function runAgain(ran: readonly Ran[], { files, groups }: Tier, reports: string): Promise<readonly Ran[]> {
   const failed = ran.filter(({ file, counts }) => counts.failed > 0 && files.includes(file));
   if (failed.length > mostAgain) return ran;
-  const again = await runLane([failed.map(({ file }) => file)], reports);
+  const again = await runLane([failed.map(({ file }) => file)], groups, reports);
   return ran.map((first) => again.find(({ file }) => file === first.file) ?? first);
 }
 
@@ -161,12 +157,12 @@ function endBy(signal: NodeJS.Signals): void {
 async function main(): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => endBy(signal));
   const reports = await mkdtemp(join(tmpdir(), "cluster-e2e-reports-"));
-  const tier = Bun.argv[2] ?? "";
-  const files = await filesOf(tier);
-  const first = files.length === 0 ? [] : await runTier(tier, files, reports);
-  const last = tier === "unit" ? first : await runAgain(first, files, reports);
+  const [name = "", option] = Bun.argv.slice(2);
+  const tier = await readTier(name, option === "--quick");
+  const first = tier.files.length === 0 ? [] : await runTier(tier, reports);
+  const last = name === "unit" ? first : await runAgain(first, tier, reports);
   await rm(reports, { recursive: true });
-  const sum = (name: keyof Counts): number => last.reduce((total, { counts }) => total + counts[name], 0);
+  const sum = (kind: keyof Counts): number => last.reduce((total, { counts }) => total + counts[kind], 0);
   const unsteady = first.filter(({ counts }, index) => counts.failed > 0 && last[index]?.counts.failed === 0);
   console.log([`${sum("passed")} ${sum("failed")} ${sum("skipped")}`, ...unsteady.map(({ file }) => file)].join("\n"));
 }

@@ -1,3 +1,5 @@
+import { isMarked, outside, unmarked, unmarkedFacts } from "./outside-text.ts";
+
 /**
  * The only error class that users can act on, and the only table of its ids.
  * Anything thrown that is not a ClusterError is a bug (exit code 70).
@@ -63,9 +65,9 @@ export interface ErrorDetail {
   readonly cause?: unknown;
 }
 
-/** A user's text as messages show it: quoted, with control characters escaped, and shortened. */
+/** A user's text as messages show it: quoted, with control characters escaped, shortened, and marked as not our own. */
 export function quoted(given: string): string {
-  return JSON.stringify(given.length > 100 ? `${given.slice(0, 100)}…` : given);
+  return `"${outside(JSON.stringify(given.length > 100 ? `${given.slice(0, 100)}…` : given).slice(1, -1))}"`;
 }
 
 export class ClusterError extends Error {
@@ -74,22 +76,49 @@ export class ClusterError extends Error {
   readonly hint: string | undefined;
   readonly facts: Readonly<Record<string, unknown>>;
   readonly transient: boolean;
+  /** The same with marks around outside text (see outside-text.ts), for whatever masks secrets, and for another error about this one. */
+  readonly #marked: MarkedError;
 
   constructor(id: ErrorId, message: string, detail: ErrorDetail = {}) {
-    super(message, detail.cause === undefined ? {} : { cause: detail.cause });
+    super(unmarked(message), detail.cause === undefined ? {} : { cause: detail.cause });
+    const { hint, facts = {} } = detail;
+    this.#marked = { message, hint, facts };
     this.id = id;
-    this.hint = detail.hint;
-    this.facts = detail.facts ?? {};
+    this.hint = hint === undefined ? undefined : unmarked(hint);
+    this.facts = unmarkedFacts(facts);
     this.transient = detail.transient ?? false;
   }
 
   get exitCode(): number {
     return errorTable[this.id].exitCode;
   }
+
+  static marked(error: ClusterError): MarkedError {
+    return error.#marked;
+  }
 }
+
+interface MarkedError {
+  readonly message: string;
+  readonly hint: string | undefined;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** An error whose message is our own text, in which outside text is marked. It becomes part of a ClusterError's message. */
+export class OwnError extends Error {}
 
 export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =>
   error instanceof ClusterError && error.id === id;
 
-/** Returns the message of anything that was thrown. */
-export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+/**
+ * Returns the message of anything that was thrown, for use in another message. That of an error which isn't ours, such as a
+ * library's, counts as outside text.
+ */
+export function messageOf(thrown: unknown): string {
+  if (thrown instanceof ClusterError) return ClusterError.marked(thrown).message;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return thrown instanceof OwnError || isMarked(message) || isOfSystem(thrown) ? message : outside(message);
+}
+
+/** The messages of system calls have only the call's name, its meaning and our own paths and addresses. */
+const isOfSystem = (thrown: unknown): boolean => thrown instanceof Error && "code" in thrown && "syscall" in thrown;

@@ -2,32 +2,34 @@
  * The library: a cluster as an object, for tests and scripts. Only this file handles the caller's input and its process; the code behind it receives
  * everything as parameters.
  */
-import type { Backend } from "./model/backend.ts";
-import type { ClusterBackend } from "./cluster/library/cluster-backend.ts";
-import type { Runtime } from "./system/runtime.ts";
+import type { Backend } from "./backend/contract.ts";
+import type { BackendSettings, ClusterBackend } from "./cluster/library/cluster-backend.ts";
 import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
 import { readCloudOptions } from "./backend/cloud/backend-options.ts";
 import type { CloudOptions } from "./backend/cloud/cloud-options.ts";
+import { selinuxProblem as cloudSelinuxProblem } from "./backend/cloud/launch/distributions.ts";
 import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
 import { readContainerOptions } from "./backend/container/backend-options.ts";
 import type { ContainerOptions } from "./backend/container/container-options.ts";
+import { selinuxProblem as containerSelinuxProblem } from "./backend/container/launch/distributions.ts";
 import type { EngineName } from "./backend/container/engine/engine-kind.ts";
 import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
 import { readVmOptions } from "./backend/vm/backend-options.ts";
+import { selinuxProblem as vmSelinuxProblem } from "./backend/vm/images/images.ts";
 import type { VmOptions } from "./backend/vm/vm-options.ts";
 import type { RuntimeOptions } from "./cluster/library/library-runtime.ts";
-import { libraryRuntime } from "./cluster/library/library-runtime.ts";
+import { splitRuntimeOptions } from "./cluster/library/library-runtime.ts";
 
 export type { Backend, ClusterBackend, CloudBackendOptions, ContainerBackendOptions, RuntimeOptions, VmBackendOptions };
 export type { ClusterNode, NodeFetch, NodeFetchResult } from "./cluster/library/cluster-node.ts";
 export { Cluster } from "./cluster/library/cluster.ts";
-export type { Cancellation, EnterpriseWaitOptions, WaitOptions } from "./cluster/library/cluster.ts";
+export type { Cancellation, EnterpriseWaitOptions, LogsOptions, WaitOptions } from "./cluster/library/call-options.ts";
 export type { ExportOptions } from "./cluster/library/hand-over.ts";
 export type { Installation } from "./cluster/library/install-from-path.ts";
 export type { NodeCommand, NodeCommandResult } from "./cluster/library/node-command.ts";
 export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./cluster/library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
-export type { SnapshotRecord } from "./model/snapshots.ts";
+export type { SnapshotRecord } from "./backend/contract.ts";
 export type { SavedLogs } from "./cluster/logs/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
@@ -37,65 +39,74 @@ export type { CopyToMaster } from "./platform/configuration/copy-to-master.ts";
 
 /** Clusters on EC2 instances in one region. They end two hours after their launch, whatever happens to the program. */
 export class CloudBackend implements ClusterBackend<CloudOptions> {
-  readonly runtime: Runtime;
   readonly distribution: string;
-  readonly options: CloudOptions;
+  readonly #settings: BackendSettings<CloudOptions>;
   readonly #region: string;
 
   /** Throws a `bad-usage` that lists every problem with the options. Looks for credentials when the first cluster is created or looked up. */
   constructor(options: CloudBackendOptions & RuntimeOptions) {
-    const { region, distribution, options: creation } = readCloudOptions(options);
-    this.runtime = libraryRuntime(options, process.env);
+    const { runtime, own } = splitRuntimeOptions(options, process.env);
+    const { region, distribution, options: creation } = readCloudOptions(own);
     this.distribution = distribution;
-    this.options = creation;
+    this.#settings = { runtime, options: creation, selinuxProblem: cloudSelinuxProblem };
     this.#region = region;
+  }
+
+  settings(): BackendSettings<CloudOptions> {
+    return this.#settings;
   }
 
   async open(signal: AbortSignal): Promise<Backend<CloudOptions>> {
     const { createCloudBackend } = await import("./backend/cloud/cloud-backend.ts");
-    return createCloudBackend({ region: this.#region }, this.runtime, signal);
+    return createCloudBackend({ region: this.#region }, this.#settings.runtime, signal);
   }
 }
 
 /** Clusters of containers on this machine. They exist until they are destroyed. */
 export class ContainerBackend implements ClusterBackend<ContainerOptions> {
-  readonly runtime: Runtime;
   readonly distribution: string;
-  readonly options: ContainerOptions;
+  readonly #settings: BackendSettings<ContainerOptions>;
   readonly #engine: EngineName | undefined;
 
   /** Throws a `bad-usage` that lists every problem with the options. Contacts the engine when the first cluster is created or looked up. */
   constructor(options: ContainerBackendOptions & RuntimeOptions = {}) {
-    const { engine, distribution, options: creation } = readContainerOptions(options);
-    this.runtime = libraryRuntime(options, process.env);
+    const { runtime, own } = splitRuntimeOptions(options, process.env);
+    const { engine, distribution, options: creation } = readContainerOptions(own);
     this.distribution = distribution;
-    this.options = creation;
+    this.#settings = { runtime, options: creation, selinuxProblem: containerSelinuxProblem };
     this.#engine = engine;
+  }
+
+  settings(): BackendSettings<ContainerOptions> {
+    return this.#settings;
   }
 
   async open(signal: AbortSignal): Promise<Backend<ContainerOptions>> {
     const { openContainerBackend } = await import("./backend/container/container-backend.ts");
-    return openContainerBackend({ engine: this.#engine }, this.runtime, signal);
+    return openContainerBackend({ engine: this.#engine }, this.#settings.runtime, signal);
   }
 }
 
 /** Clusters of QEMU virtual machines on this machine. They exist until they are destroyed. */
 export class VmBackend implements ClusterBackend<VmOptions> {
-  readonly runtime: Runtime;
   readonly distribution: string;
-  readonly options: VmOptions;
+  readonly #settings: BackendSettings<VmOptions>;
 
   /** Throws a `bad-usage` that lists every problem with the options. Looks for QEMU when the first cluster is created. */
   constructor(options: VmBackendOptions & RuntimeOptions = {}) {
-    const { distribution, options: creation } = readVmOptions(options);
-    this.runtime = libraryRuntime(options, process.env);
+    const { runtime, own } = splitRuntimeOptions(options, process.env);
+    const { distribution, options: creation } = readVmOptions(own);
     this.distribution = distribution;
-    this.options = creation;
+    this.#settings = { runtime, options: creation, selinuxProblem: vmSelinuxProblem };
+  }
+
+  settings(): BackendSettings<VmOptions> {
+    return this.#settings;
   }
 
   async open(signal: AbortSignal): Promise<Backend<VmOptions>> {
     signal.throwIfAborted();
     const { createVmBackend } = await import("./backend/vm/vm-backend.ts");
-    return createVmBackend(this.runtime);
+    return createVmBackend(this.#settings.runtime);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Replacements of language features that the sources use and Node 20 lacks. The build of the library inserts them, because a library must
- * not change its user's globals. Drop them with the support of Node 20: Node 22 has the first two, 24 all.
+ * not change its user's globals. Drop them with the support of Node 20: Node 22 has both.
  */
 
 /** For `Promise.withResolvers`. */
@@ -23,6 +23,3 @@ export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item, in
   }
   return groups;
 }
-
-/** For `RegExp.escape`. The result must not directly follow an escape in a pattern, which never happens here. */
-export const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);

@@ -1,3 +1,8 @@
+import { shellText } from "../ssh/shell-text.ts";
+import addHosts from "./add-hosts.sh" with { type: "text" };
+import deadlineFile from "./deadline.sh" with { type: "text" };
+import setDeadline from "./set-deadline.sh" with { type: "text" };
+
 /** The settings for a new machine's first boot, for backends whose machines read cloud-init user data. */
 export interface FirstBoot {
   /** The image's own login user, or another user for cloud-init to create. */
@@ -56,52 +61,19 @@ function withoutComment(publicKey: string): string {
   return publicKey.trim().split(/\s+/).slice(0, 2).join(" ");
 }
 
-/** Runs at every boot, so it doesn't add a line that is already there. */
 function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
-  const lines = hosts.map(({ address, name }) => `'${address} ${name}'`).join(" ");
-  return `for line in ${lines}; do grep -qxF "$line" /etc/hosts || echo "$line" >>/etc/hosts; done`;
+  return shellText(addHosts, { HOSTS: hosts.map(({ address, name }) => `${address} ${name}`).join("\n") });
 }
 
 /** As `loginctl enable-linger` does, which needs the user to exist. */
 const lingerSetup = (user: string): string => `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
 
-/**
- * Sets up a service that compares the clock with an absolute second, so that a reboot doesn't prolong the machine's life. It needs nothing newer than
- * systemd 219. It starts before SSH, at every boot. `DefaultDependencies=no` keeps the first attempt at power-off from ending the loop itself.
- * Power-off is forced because a service that ignores TERM holds up a plain power-off.
- */
+/** The deadline is an absolute second, so that a reboot doesn't prolong the machine's life. */
 function deadlineSetup(deadline: Date): string {
-  const seconds = Math.floor(deadline.getTime() / 1000);
-  const script = "/usr/local/sbin/cluster-e2e-deadline";
-  const unit = `/etc/systemd/system/${deadlineUnit}`;
-  return `set -eu
-mkdir -p /usr/local/sbin
-cat >${script} <<'END'
-#!/bin/sh
-# Powers this test machine off at the second given, whatever runs on it.
-while left=$(($1 - $(date +%s))); [ "$left" -gt 0 ]; do
-  [ "$left" -lt 10 ] || left=10
-  sleep "$left"
-done
-systemctl --no-block poweroff
-sleep 120
-systemctl poweroff --force
-sleep 60
-systemctl poweroff --force --force
-END
-cat >${unit} <<'END'
-[Unit]
-Description=End of this test machine
-DefaultDependencies=no
-[Service]
-ExecStart=/bin/sh ${script} ${seconds}
-Restart=always
-[Install]
-WantedBy=sysinit.target
-END
-chmod 0755 ${script}
-systemctl daemon-reload
-systemctl enable ${deadlineUnit}
-systemctl --no-block start ${deadlineUnit}
-`;
+  return shellText(setDeadline, {
+    SCRIPT: "/usr/local/sbin/cluster-e2e-deadline",
+    SCRIPT_TEXT: shellText(deadlineFile),
+    UNIT: deadlineUnit,
+    SECOND: Math.floor(deadline.getTime() / 1000),
+  });
 }

@@ -1,6 +1,6 @@
+import type { NamedText } from "./contract.ts";
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { mapConcurrently } from "../system/map-concurrently.ts";
-import type { NamedText } from "../model/backend.ts";
 
 const atOnce = 8;
 

@@ -1,34 +1,18 @@
+import type { NodeShell } from "./contract.ts";
 import { ClusterError } from "../errors.ts";
-import type { NodeShell } from "../model/creation.ts";
-import { outsideLines } from "../system/printable.ts";
+import { shellText } from "../ssh/shell-text.ts";
+import { outsideLines, plainLines } from "../system/printable.ts";
 import { deadlineUnit } from "./cloud-init.ts";
+import firstBootFile from "./first-boot.sh" with { type: "text" };
 
 /** cloud-init also waits for the network and for packages, which often takes minutes on slow machines. */
 export const usualFirstBootLimitMs = 10 * 60_000;
 const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
 
-/**
- * Waits for cloud-init to end and checks its result. Many of its errors (such as a missing locale) mean little; the check is whether the deadline is
- * set. `cloud-init status --wait` would also work where it exists, but it starts Python, which takes ten seconds or more on a translated machine. $1:
- * the deadline's unit, or nothing. $2: the folder where cloud-init keeps its state.
- */
-export const firstBootScript = `
-error=
-until [ -e "$2/result.json" ] || [ -e "$2/disabled" ]; do
-  ! systemctl is-failed --quiet cloud-final.service 2>/dev/null || { error=yes; break; }
-  sleep 0.5
-done
-! tr -d '\\n' 2>/dev/null <"$2/result.json" | grep -q '"errors": *\\[ *"' || error=yes
-show() {
-  cloud-init status --long 2>/dev/null | tail -n 12
-  tail -n 20 /var/log/cloud-init-output.log 2>/dev/null
-}
-if [ -n "$1" ] && ! systemctl is-active --quiet "$1"; then
-  show
-  exit ${exitStatus.deadlineMissing}
-fi
-[ -z "$error" ] || { show; exit ${exitStatus.complained}; }
-`;
+export const firstBootScript = shellText(firstBootFile, {
+  DEADLINE_MISSING: exitStatus.deadlineMissing,
+  COMPLAINED: exitStatus.complained,
+});
 
 /**
  * Resolves when the machine's first boot has ended, with cloud-init's harmless complaints, if any. Throws `machine-failed` with the last lines of the
@@ -55,7 +39,7 @@ export async function awaitFirstBoot(
     case exitStatus.well:
       return undefined;
     case exitStatus.complained:
-      return outsideLines(result.stdout, 40).join("\n");
+      return plainLines(result.stdout, 40).join("\n");
     default:
       throw new ClusterError("machine-failed", [`${machine.name}: the first boot failed.`, ...lines].join("\n"), {
         hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",

@@ -1,6 +1,6 @@
+import type { NodeName } from "./contract.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import { generateKeyPair, type KeyPair } from "../ssh/keys.ts";
-import type { NodeName } from "../model/creation.ts";
 
 /** The host keys that the machines of one creation have when they boot. Containers keep them; other machines get another one at their first login. */
 export interface FirstHostKeys {

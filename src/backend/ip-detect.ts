@@ -1,14 +1,11 @@
-/**
- * Prints the node's private IPv4 address. Sends nothing: it asks the kernel which address it would send from. Without a default route, it takes the
- * host's first address.
- */
-export const ipDetect = `#!/bin/sh
-PATH=$PATH:/usr/sbin:/sbin
-address=$(ip -4 route get 192.0.2.1 2>/dev/null | sed -n 's/.* src \\([0-9.]*\\).*/\\1/p' | head -n 1)
-[ -n "$address" ] || address=$(hostname -I 2>/dev/null | tr ' ' '\\n' | grep -E '^([0-9]+\\.){3}[0-9]+$' | head -n 1)
-if [ -z "$address" ]; then
-  echo 'This machine has no IPv4 address' >&2
-  exit 1
-fi
-echo "$address"
-`;
+import { shellText } from "../ssh/shell-text.ts";
+import findAddress from "./find-address.sh" with { type: "text" };
+
+/** A program that prints the address that these lines find. */
+export const ipDetectOf = (...lines: readonly string[]): string => `#!/bin/sh\n${lines.join("")}echo "$address"\n`;
+
+/** Shell lines that set `address` to the node's private IPv4 address. */
+export const privateAddressLines = shellText(findAddress);
+
+/** Prints the node's private IPv4 address. */
+export const ipDetect = ipDetectOf(privateAddressLines);

@@ -1,5 +1,6 @@
 import { nodeReference, type NodeRecord } from "../model/cluster-record.ts";
 import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import { outsideLines } from "../system/printable.ts";
 
 const shownLines = 8;
@@ -16,13 +17,14 @@ export function machineFailed(
 ): ClusterError {
   const name = nodeReference(node);
   const lastLines = outsideLines(said.replaceAll(sequences, ""), shownLines).map((line) => `  ${line}`);
-  const reason = node.stateReason ?? "the reason is not known";
+  const stateReason = node.stateReason === undefined ? undefined : outside(node.stateReason);
+  const reason = stateReason ?? "the reason is not known";
   return new ClusterError(
     "machine-failed",
     [`${name} (${node.id}) stopped before it could be used: ${reason}.`, ...lastLines].join("\n"),
     {
       hint,
-      facts: { node: name, machine: node.id, reason: node.stateReason },
+      facts: { node: name, machine: node.id, reason: stateReason },
     },
   );
 }

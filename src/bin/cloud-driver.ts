@@ -1,6 +1,6 @@
 import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
 import { cloudOptions, cloudPlaceSchema, cloudSchema } from "../backend/cloud/cloud-schema.ts";
-import { defaultDistribution, distributions } from "../backend/cloud/launch/distributions.ts";
+import { defaultDistribution, distributions, selinuxProblem } from "../backend/cloud/launch/distributions.ts";
 import { flag } from "../cli/options/option.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
@@ -12,16 +12,10 @@ export const cloudDriver = defineDriver({
   distributions,
   defaultDistribution,
   hasLifetime: true,
-  canDestroy: false,
   canHandOver: true,
   snapshots: undefined,
-  canCopy: false,
   doctorSubject: "this machine and the account",
-  // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.
-  selinuxProblem: (distribution) =>
-    /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution)
-      ? undefined
-      : `${distribution} comes without SELinux`,
+  selinuxProblem,
   machineId: /^i-[0-9a-f]{8,17}$/,
   placeOptions: backendOptions(cloudPlaceSchema, { region: "--cloud-region" }),
   everywhere: flag({

@@ -8,6 +8,7 @@ import {
   defaultDistribution,
   defaultDistributionText,
   distributions,
+  selinuxProblem,
 } from "../backend/container/launch/distributions.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
@@ -20,13 +21,14 @@ export const containerDriver = defineDriver({
   defaultDistribution,
   defaultDistributionText,
   hasLifetime: false,
-  canDestroy: true,
   canHandOver: false,
-  snapshots:
-    "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
-  canCopy: false,
+  snapshots: {
+    contents:
+      "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
+    canCopy: false,
+  },
   doctorSubject: "this machine and its container engine",
-  selinuxProblem: () => "containers have the SELinux of the machine that they run on, whose mode is not ours to change",
+  selinuxProblem,
   machineId: /^[0-9a-f]{12}$/,
   placeOptions: backendOptions(containerPlaceSchema),
   everywhere: undefined,

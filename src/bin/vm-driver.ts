@@ -1,8 +1,8 @@
 import {
-  chooseDistribution,
   defaultDistribution,
   defaultDistributionText,
   distributions,
+  selinuxProblem,
 } from "../backend/vm/images/images.ts";
 import { imageFileProblems, vmOptions, vmProblems, vmSchema } from "../backend/vm/vm-schema.ts";
 import { backendOptions } from "../commands/backend-options.ts";
@@ -16,16 +16,14 @@ export const vmDriver = defineDriver({
   defaultDistribution,
   defaultDistributionText,
   hasLifetime: false,
-  canDestroy: true,
   canHandOver: false,
-  snapshots:
-    "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
-  canCopy: true,
+  snapshots: {
+    contents:
+      "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
+    canCopy: true,
+  },
   doctorSubject: "this machine and QEMU",
-  selinuxProblem: (distribution) =>
-    /^(?:rocky|almalinux)-/.test(distribution)
-      ? undefined
-      : `${chooseDistribution(distribution, false)} comes without SELinux`,
+  selinuxProblem,
   machineId: /^vm-[0-9a-f]{8}-[0-9]+$/,
   placeOptions: {},
   everywhere: undefined,

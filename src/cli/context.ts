@@ -21,6 +21,10 @@ export interface Context extends Invocation {
   /** The number of times `-v` was given. */
   readonly verbosity: number;
   /**
+   * Removes variables from the process itself, for a program that is started by a package and inherits all of them. `environment` keeps them.
+   */
+  dropVariables(isNeeded: (name: string) => boolean): void;
+  /**
    * Registers a description that a second interrupt prints just before the program exits at once: what is left behind, and when it ends by itself. An
    * empty text prints nothing. Dispose of it once nothing would be left behind.
    */

@@ -1,4 +1,5 @@
-import { ClusterError } from "../errors.ts";
+import { ClusterError, messageOf } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import { messageBlock } from "../system/printable.ts";
 import { version } from "../version.ts";
 import type { Program } from "./command.ts";
@@ -8,9 +9,9 @@ import { flagNames } from "./options/flag-names.ts";
 /** A report of one failure in every output form. */
 export interface ErrorReport {
   readonly exitCode: number;
-  /** For stderr: what happened, how to fix it, the log, the id. Neither coloured nor masked. */
+  /** For stderr: what happened, how to fix it, the log, the id. Neither coloured nor masked: outside text is marked. */
   readonly text: string;
-  /** For JSON, which leaves out undefined values. Not masked. */
+  /** For JSON, which leaves out undefined values. Not masked: outside text is marked. */
   readonly data: Readonly<Record<string, unknown>>;
   /** Stacks of the error and its causes, indented, for -vv and the log. */
   readonly stack: string;
@@ -57,14 +58,15 @@ function summarize(error: unknown, { program }: Circumstances): ErrorSummary {
   const nameFlags = flagNames(program);
   const known = error instanceof ClusterError ? error : localTrouble(error);
   if (known !== undefined) {
-    const { id, exitCode, message, hint, facts } = known;
+    const { id, exitCode } = known;
+    const { message, hint, facts } = ClusterError.marked(known);
     return { id, exitCode, message: nameFlags(message), hint: hint === undefined ? undefined : nameFlags(hint), facts };
   }
   if (error instanceof Interrupted) {
     const { message, signalName } = error;
     return { id: "interrupted", exitCode: 1, message, hint: undefined, facts: { signal: signalName } };
   }
-  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const what = error instanceof Error ? `${error.name}: ${messageOf(error)}` : messageOf(error);
   return {
     id: "bug",
     exitCode: 70,
@@ -94,8 +96,9 @@ function isConsequence(error: unknown, depth = 0): boolean {
 }
 
 function stackOf(thrown: unknown, depth: number): string {
-  if (!(thrown instanceof Error) || depth > deepest) return String(thrown);
-  const own = thrown.stack ?? `${thrown.name}: ${thrown.message}`;
+  if (!(thrown instanceof Error) || depth > deepest) return outside(String(thrown));
+  // It quotes the message, which may quote others.
+  const own = outside(thrown.stack ?? `${thrown.name}: ${thrown.message}`);
   const causes: readonly unknown[] = thrown.cause === undefined ? [] : [thrown.cause];
   const suppressed: readonly unknown[] = thrown instanceof SuppressedError ? [thrown.suppressed, thrown.error] : [];
   const several: readonly unknown[] = thrown instanceof AggregateError ? thrown.errors : [];
@@ -126,7 +129,7 @@ function localTrouble(error: unknown): ClusterError | undefined {
   const hint = remedies[String(code)];
   if (hint === undefined) return undefined;
   const path = "path" in error ? { path: error.path } : {};
-  return new ClusterError("machine-not-set-up", `Cannot access a file on this machine: ${error.message}.`, {
+  return new ClusterError("machine-not-set-up", `Cannot access a file on this machine: ${messageOf(error)}.`, {
     hint,
     facts: { code, syscall, ...path },
     cause: error,

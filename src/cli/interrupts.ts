@@ -1,3 +1,4 @@
+import { messageOf } from "../errors.ts";
 import { readFileSync } from "node:fs";
 import { Interrupted } from "./context.ts";
 import type { ProcessLike } from "./process-like.ts";
@@ -90,7 +91,7 @@ function describeSafely(describe: () => string): string {
   try {
     return describe();
   } catch (error) {
-    return `Cannot tell what is left: ${String(error)}`;
+    return `Cannot tell what is left: ${messageOf(error)}`;
   }
 }
 

@@ -1,8 +1,8 @@
-import { ClusterError, quoted } from "../errors.ts";
+import { ClusterError, quoted, messageOf } from "../errors.ts";
 import { version } from "../version.ts";
 import { disableCoreDumps } from "../system/processes/core-dumps.ts";
 import { Masker } from "../system/masker.ts";
-import { maskedPrintable } from "../system/printable.ts";
+import { shownText } from "../system/printable.ts";
 import type { Command, Program } from "./command.ts";
 import { helpOption, licensesOption, versionOption } from "./help/describe.ts";
 import { reportError } from "./error-report.ts";
@@ -55,7 +55,7 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
   } catch (error) {
     // This only reports failures before there was a command to run, so -v and --output are unknown.
     const report = reportError(error, { program, logPath: undefined });
-    run.terminal.write("stderr", `${run.masker.text(report.text)}\n`);
+    run.terminal.write("stderr", `${shownText(report.text, (text) => run.masker.text(text))}\n`);
     host.exitCode = report.exitCode;
   }
   await run.terminal.flush();
@@ -127,7 +127,7 @@ async function check(
     await command.check?.(values, problems, session.context);
   } catch (error) {
     if (error instanceof ClusterError && error.id === "bad-usage" && problems.all.length > 0)
-      problems.add(error.message);
+      problems.add(messageOf(error));
     problems.throwIfAny();
     throw error;
   }
@@ -174,7 +174,7 @@ async function tellLoss(session: Session, run: Run): Promise<void> {
 }
 
 function tell(report: ErrorReport, session: Session, { terminal, masker }: Pick<Run, "terminal" | "masker">): void {
-  const shown = (text: string): string => maskedPrintable(text, (given) => masker.text(given));
+  const shown = (text: string): string => shownText(text, (given) => masker.text(given));
   session.log.write(shown(`${report.text}\n${report.stack}`));
   const { red, bold } = session.colours;
   terminal.screen.write(`${shown(report.text).replace(/^Error:/, (word) => bold(red(word)))}\n`);

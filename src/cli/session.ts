@@ -68,6 +68,9 @@ export async function openSession(parts: SessionParts): Promise<Session> {
     stdin: openStdin(parts, progress, interrupts),
     isTerminal: terminals(parts.terminal),
     verbosity: parts.verbosity,
+    dropVariables: (isNeeded) => {
+      for (const name of Object.keys(parts.host.env)) if (!isNeeded(name)) delete parts.host.env[name];
+    },
     onAbandon: (describe) => interrupts.onAbandon(describe),
     failuresExitWith: (exitCode) => {
       failureExitCode.current = exitCode;
@@ -97,7 +100,6 @@ function openOutput({ format, masker, terminal }: SessionParts, progress: Termin
   return new OutputWriter({
     format,
     mask: (text) => masker.text(text),
-    maskData: (data) => masker.data(data),
     write: (text) => {
       progress.settle();
       terminal.write("stdout", text);

@@ -1,4 +1,4 @@
-import type { Backend } from "../model/backend.ts";
+import type { Backend } from "../backend/contract.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
 import { mapConcurrently } from "../system/map-concurrently.ts";
 import { findCluster } from "./find-cluster.ts";

@@ -1,4 +1,4 @@
-import type { Backend, OtherPlaces } from "../model/backend.ts";
+import type { Backend, OtherPlaces } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { assertOwnFolder } from "../system/files/creation-folder.ts";

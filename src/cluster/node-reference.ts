@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import { nodeReference, roles, type ClusterRecord, type NodeRecord } from "../model/cluster-record.ts";
 
 const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
@@ -27,7 +28,7 @@ export function findNode(cluster: ClusterRecord, reference: string): NodeRecord 
     });
   }
   const existing = cluster.nodes.filter((candidate) => candidate.state !== "ended").map(nodeReference);
-  const why = node?.stateReason === undefined ? "" : ` (it has terminated: ${node.stateReason})`;
+  const why = node?.stateReason === undefined ? "" : ` (it has terminated: ${outside(node.stateReason)})`;
   throw new ClusterError("node-not-found", `Cluster "${cluster.id}" has no node "${reference}"${why}.`, {
     hint: existing.length === 0 ? "The cluster has no nodes." : `The cluster's nodes are ${existing.join(", ")}.`,
     facts: { cluster: cluster.id, node: reference, nodes: existing },

@@ -1,5 +1,4 @@
 import { ClusterError } from "../errors.ts";
-import type { Backend } from "../model/backend.ts";
 import { assertSum } from "../platform/artifact/artifact-download.ts";
 import { assertVariant, headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
 import {
@@ -7,7 +6,8 @@ import {
   configurationSecrets,
   type SecurityMode,
 } from "../platform/configuration/configuration.ts";
-import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../platform/install-plan.ts";
+import type { InstallPlan } from "../platform/install/install-plan.ts";
+import type { InstallationRequest } from "./create/create-request.ts";
 import { resolveLicense } from "../platform/configuration/license.ts";
 import { accepted } from "../system/checked.ts";
 import { freeSpaceProblem } from "../system/files/free-space.ts";
@@ -15,49 +15,24 @@ import { urlSecrets } from "../system/mask-url.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
 import type { Variant } from "../model/cluster-record.ts";
 
-type BackendPart = "ipDetect" | "ipDetectPublic" | "nodesKeepTime" | "cgroups1Advice";
-
-/** An installation that was checked as far as this machine can. Its plan lacks only what the backend provides. */
-export type CheckedInstallation = Omit<InstallPlan, BackendPart>;
-
-/** An installation as the user requested it. */
-export interface InstallationRequest extends Omit<CheckedInstallation, "layoutHint" | "configuration"> {
-  readonly configuration: CompleteConfiguration | ConfigurationRequest;
-}
-
-interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
-  /** Path of the license file; undefined: the file that the environment names, if any. */
-  readonly licenseFile: string | undefined;
-}
-
 /**
- * Hides the request's secrets; checks the artifact's first kilobytes, its variant and, for a local file, its checksum; and reads the license. Throws
- * `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage` for the license.
+ * Checks an installation as far as this machine can. Hides the request's secrets; checks the artifact's first kilobytes, its variant and, for a local
+ * file, its checksum; and reads the license. Throws `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage` for the license.
  */
-export async function checkInstallation(
+export async function planInstallation(
   request: InstallationRequest,
   runtime: Runtime,
   signal: AbortSignal,
-): Promise<CheckedInstallation> {
+): Promise<InstallPlan> {
   const { artifact, variant } = request;
   hideSecrets(request, runtime);
   const [head, configuration] = await Promise.all([
     readArtifactHead(artifact, { clock: runtime.clock, limitMs: headLimitMs }, signal),
-    withLicense(request, runtime),
+    withLicense(request, runtime, signal),
     checkSum(request, signal),
   ]);
   assertVariant(head.variant, variant, artifact.shown);
   return { ...request, configuration, layoutHint: head.layout };
-}
-
-/** Returns the plan for the backend's nodes. `ipDetect` is the text of a script that replaces the backend's own. */
-export function planInstallation(
-  installation: CheckedInstallation,
-  backend: Backend<unknown>,
-  ipDetect: string = backend.ipDetect,
-): InstallPlan {
-  const { ipDetectPublic, nodesKeepTime, cgroups1Advice } = backend;
-  return { ...installation, ipDetect, ipDetectPublic, nodesKeepTime, cgroups1Advice };
 }
 
 const workspaceBytes = 2e9;
@@ -80,11 +55,12 @@ function hideSecrets({ artifact, configuration }: InstallationRequest, { progres
 async function withLicense(
   { variant, configuration }: InstallationRequest,
   { environment, progress }: Runtime,
+  signal: AbortSignal,
 ): Promise<InstallPlan["configuration"]> {
   if (configuration.kind === "complete") return configuration;
   const { licenseFile, ...added } = configuration;
   const sources = { variant, extraConfiguration: added.values, optionPath: licenseFile, environment };
-  const license = accepted(await resolveLicense(sources));
+  const license = accepted(await resolveLicense(sources, signal));
   if (license !== undefined) progress.hide(license.contents);
   return { ...added, licenseKey: license?.contents };
 }
@@ -106,6 +82,7 @@ interface GivenInstallation {
 export async function installationProblems(
   given: GivenInstallation,
   environment: Environment,
+  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { variant, extraConfig, licenseKey, securityMode } = given;
   const sources = {
@@ -114,7 +91,7 @@ export async function installationProblems(
     optionPath: licenseKey,
     environment,
   };
-  const license = await resolveLicense(sources);
+  const license = await resolveLicense(sources, signal);
   return [
     ...(variant === "oss" && securityMode !== undefined
       ? ["`securityMode`: only the enterprise variant has security modes"]

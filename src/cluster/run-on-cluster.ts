@@ -1,10 +1,14 @@
+import type { Backend } from "../backend/contract.ts";
 import { join } from "node:path";
-import type { Backend } from "../model/backend.ts";
+import { ClusterError, hasErrorId } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import { eitherSignal } from "../ssh/either-signal.ts";
 import { stateFolder } from "../system/files/state-folder.ts";
-import type { Runtime } from "../system/runtime.ts";
+import { once } from "../system/once.ts";
+import { orAborted } from "../system/or-aborted.ts";
+import type { Clock, Runtime } from "../system/runtime.ts";
 import { findLastRecord, keepLastRecord } from "./connections/last-record.ts";
-import { type RunRequest, runOnNode } from "./run-on-node.ts";
+import { type NodeRun, type RunRequest, type RunRuntime, runOnNode, startOnNode } from "./run-on-node.ts";
 
 export interface RunOnCluster {
   readonly backend: Pick<Backend<never>, "name" | "place">;
@@ -14,27 +18,29 @@ export interface RunOnCluster {
   readonly request: RunRequest;
 }
 
-type RunRuntime = Runtime & { readonly onConnecting: () => void };
+/** How long a login at the last known address may take before the backend is asked. */
+const loginGraceMs = 2_000;
 
 /**
- * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to their last known addresses while the backend is asked for them.
- * That is safe because the node must prove its pinned host key before it receives anything. The backend's answer decides as long as no node has:
- * if there is no such cluster, or another one, nothing is run on the machine that has the address now.
+ * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to the last known address: a node that proves the pinned host key is
+ * the right one. It asks the backend only if nothing is known, or if that address leads to no login.
  */
 export async function runOnCluster(work: RunOnCluster, runtime: RunRuntime, signal: AbortSignal): Promise<number> {
   const { request } = work;
+  const ended = new AbortController();
+  using either = eitherSignal([signal, ended.signal]);
+  const ask = once(async () => {
+    const cluster = await work.find(either.signal);
+    await keepLastRecord(cluster);
+    return cluster;
+  });
   const known = request.checkout === undefined ? await lastRecord(work, runtime) : undefined;
-  const asking = new AbortController();
-  const found = work.find(AbortSignal.any([signal, asking.signal]));
-  // A failure goes to those who need the answer.
-  const kept = found.then(keepLastRecord).catch(() => {});
   try {
-    return await (known === undefined
-      ? runOnNode(await found, request, runtime, signal)
-      : runOnKnown({ known, found, request }, runtime, signal));
+    return known === undefined
+      ? await runOnNode(await ask(), request, runtime, signal)
+      : await runOnKnown({ known, ask, request }, runtime, signal);
   } finally {
-    asking.abort(new Error("The command has ended."));
-    await kept;
+    ended.abort(new Error("The command has ended."));
   }
 }
 
@@ -47,38 +53,45 @@ async function lastRecord({ backend, clusterId }: RunOnCluster, runtime: Runtime
 
 interface KnownCluster {
   readonly known: ClusterRecord;
-  readonly found: Promise<ClusterRecord>;
+  /** Asks the backend, once. */
+  readonly ask: () => Promise<ClusterRecord>;
   readonly request: RunRequest;
 }
 
-async function runOnKnown(
-  { known, found, request }: KnownCluster,
-  runtime: RunRuntime,
+async function runOnKnown(cluster: KnownCluster, runtime: RunRuntime, signal: AbortSignal): Promise<number> {
+  const wrong = new AbortController();
+  const ended = new AbortController();
+  using either = eitherSignal([signal, wrong.signal]);
+  await using run = startOnNode(cluster.known, cluster.request, runtime, either.signal);
+  const watching = abortIfWrong(run, cluster, { wrong, clock: runtime.clock }, ended.signal);
+  const { hasBegun, report } = await run.end;
+  ended.abort(new Error("The run has ended."));
+  await watching;
+  if (hasBegun) return await report(signal);
+  signal.throwIfAborted();
+  const found = await cluster.ask();
+  if (isSame(found, cluster.known)) return await report(signal);
+  return await runOnNode(found, cluster.request, runtime, signal);
+}
+
+/** If there is no login in time, asks the backend, and aborts the run if there is another cluster now, or none. */
+async function abortIfWrong(
+  { mayHaveBegun }: NodeRun,
+  { known, ask }: KnownCluster,
+  { wrong, clock }: { readonly wrong: AbortController; readonly clock: Clock },
   signal: AbortSignal,
-): Promise<number> {
-  const refuted = new AbortController();
-  const state = { hasBegun: false, isConnecting: false };
-  const confirm = async (): Promise<void> => {
-    if (!isSame(await found, known)) throw new Error("The cluster has changed.");
+): Promise<void> {
+  const abort = (): void => {
+    if (mayHaveBegun()) return;
+    const message = `Cluster "${known.id}" has changed. It is not known whether the command finished.`;
+    wrong.abort(new ClusterError("connection-failed", message, { facts: { cluster: known.id } }));
   };
-  confirm().catch((reason: unknown) => refuted.abort(reason));
-  const attempt = {
-    refuted: refuted.signal,
-    confirm,
-    onBegun: () => {
-      state.hasBegun = true;
-      runtime.onConnecting();
-    },
-  };
-  const tentative = { ...runtime, onConnecting: () => (state.isConnecting = true) };
   try {
-    return await runOnNode(known, { ...request, attempt }, tentative, signal);
+    await clock.sleep(loginGraceMs, signal);
+    if (!mayHaveBegun() && !isSame(await orAborted(ask(), signal), known)) abort();
   } catch (error) {
-    if (state.hasBegun || signal.aborted) throw error;
-    const cluster = await found;
-    if (!state.isConnecting || !isSame(cluster, known)) return await runOnNode(cluster, request, runtime, signal);
-    runtime.onConnecting();
-    throw error;
+    // Any other failure says nothing about the node, which may still answer.
+    if (!signal.aborted && hasErrorId(error, "cluster-not-found")) abort();
   }
 }
 

@@ -1,4 +1,4 @@
-import { access, constants, readFile } from "node:fs/promises";
+import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
@@ -8,11 +8,10 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import { loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import type { Login } from "../platform/test-environment.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { eitherSignal } from "../ssh/either-signal.ts";
 import { firstToAnswer } from "../ssh/connection/first-to-answer.ts";
-import { findSsh, runSession, type SessionAttempt } from "../ssh/session/session.ts";
+import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
+import { findSsh, type SessionRequest } from "../ssh/session/ssh-process.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-script.ts";
-import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../system/files/creation-folder.ts";
 import { errorCode } from "../system/error-code.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
@@ -28,6 +27,7 @@ import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 import { nodeReference } from "../model/cluster-record.ts";
 import { sshConfig } from "./connections/cluster-key.ts";
 import { syncCheckout } from "./sync-checkout.ts";
+import { readOwnText } from "../system/files/read-text.ts";
 
 export interface RunRequest {
   /** A single word is a shell line; several words are run exactly as they are. */
@@ -45,40 +45,110 @@ export interface RunRequest {
   /** Fetched from the node after the command, whatever its status. */
   readonly fetches: readonly FetchRequest[];
   readonly isTerminal: boolean;
-  /** For a cluster that may be gone; absent if it isn't. */
-  readonly attempt?: SessionAttempt;
 }
+
+/** `onConnecting` is called before a failure is thrown that was found out while or after connecting to a node. */
+export type RunRuntime = Runtime & { readonly onConnecting: () => void };
+
+/** A user's command on its way to a node, and what has become of it. Disposal closes the connections that the end's report needs. */
+export type NodeRun = AsyncDisposable & Pick<Session, "mayHaveBegun" | "end">;
 
 /**
  * Runs a user's command on a node through this machine's ssh, which meanwhile owns the terminal, stdin and output. Resolves with the remote command's
- * exit status; if that is 0, rejects if a file can't be fetched. Calls `onConnecting` once the request is known to be valid.
+ * exit status; if that is 0, rejects if a file can't be fetched.
  */
 export async function runOnNode(
   cluster: ClusterRecord,
   request: RunRequest,
-  { onConnecting, ...runtime }: Runtime & { readonly onConnecting: () => void },
+  runtime: RunRuntime,
   signal: AbortSignal,
 ): Promise<number> {
+  await using run = startOnNode(cluster, request, runtime, signal);
+  const { report } = await run.end;
+  return await report(signal);
+}
+
+/** Starts what `runOnNode` does. An abort keeps a command that has not begun from the node. */
+export function startOnNode(
+  cluster: ClusterRecord,
+  request: RunRequest,
+  { onConnecting, ...runtime }: RunRuntime,
+  signal: AbortSignal,
+): NodeRun {
+  const resources = new AsyncDisposableStack();
+  const state: RunState = { resources, isConnecting: false, mayHaveBegun: () => false };
+  const run = async (): Promise<SessionEnd> => {
+    const { hasBegun, report } = await carryOut(cluster, request, { ...runtime, state }, signal).catch(
+      (error: unknown) => ({ hasBegun: state.mayHaveBegun(), report: () => Promise.reject(error) }),
+    );
+    const reportOrFail = async (reportSignal: AbortSignal): Promise<number> => {
+      try {
+        return await report(reportSignal);
+      } catch (error) {
+        if (state.isConnecting) onConnecting();
+        throw withAdvice(error);
+      }
+    };
+    return { hasBegun, report: reportOrFail };
+  };
+  const end = run();
+  const dispose = async (): Promise<void> => {
+    await end;
+    await resources.disposeAsync();
+  };
+  return { mayHaveBegun: () => state.mayHaveBegun(), end, [Symbol.asyncDispose]: dispose };
+}
+
+/** How far a run has come. */
+interface RunState {
+  readonly resources: AsyncDisposableStack;
+  isConnecting: boolean;
+  mayHaveBegun: () => boolean;
+}
+
+async function carryOut(
+  cluster: ClusterRecord,
+  request: RunRequest,
+  { state, ...runtime }: Runtime & { readonly state: RunState },
+  signal: AbortSignal,
+): Promise<SessionEnd> {
   hideOwnValues(request, runtime);
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
   const candidates: Candidates = chosen === undefined ? runningMasters(cluster) : [chosen];
   // A missing ssh is this machine's fault, not the connection's.
   findSsh(runtime.environment);
-  await using configuration = await writeConfiguration(cluster);
-  onConnecting();
+  const configuration = state.resources.use(await writeConfiguration(cluster));
+  state.isConnecting = true;
   // The command's own output bypasses this program; of everything else, only a sync's output is shown.
-  await using connections =
+  const connections = state.resources.use(
     request.checkout === undefined
       ? openConnections(cluster.directory, runtime)
-      : openMaskedConnections(cluster, runtime);
+      : openMaskedConnections(cluster, runtime),
+  );
   if (request.checkout !== undefined) {
     await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
   }
-  try {
-    return await converse(cluster, request, { candidates, connections, runtime, configuration }, signal);
-  } catch (error) {
-    throw withAdvice(error);
-  }
+  const node = await firstToAnswer(candidates, greetingLimitMs, signal);
+  const script = sessionScript(cluster, node, request);
+  const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
+  const settings = { environment: runtime.environment, configuration, script, connect };
+  const session = startSession(await sessionRequest(cluster, node, request.isTerminal, settings), signal);
+  state.mayHaveBegun = session.mayHaveBegun;
+  const ended = await session.end;
+  state.mayHaveBegun = () => ended.hasBegun;
+  if (!ended.hasBegun) return ended;
+  const open = async (inner: AbortSignal): Promise<FetchSource> => ({
+    connection: await connect(inner),
+    node: nodeReference(node),
+    settings: script.settings,
+  });
+  const status = await fetchFiles(
+    await ended.report(signal),
+    request.fetches,
+    { open, progress: runtime.progress },
+    signal,
+  );
+  return { hasBegun: true, report: async () => status };
 }
 
 /** Writes the file beside the key or, if that folder is read-only, into a temporary one. */
@@ -87,7 +157,7 @@ async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfigurat
   const path = creationFiles(cluster.directory).sshConfig;
   try {
     // Writing it means waiting for the disk.
-    if ((await readFile(path, "utf8").catch(() => "")) !== text) await writePrivateFile(path, text);
+    if ((await readOwnText(path).catch(() => "")) !== text) await writePrivateFile(path, text);
     else await access(cluster.directory, constants.W_OK);
     return { path, text, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
   } catch (error) {
@@ -106,68 +176,30 @@ interface SshConfiguration extends AsyncDisposable {
   readonly isInFolder: boolean;
 }
 
-/** Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
-function hideOwnValues({ login, variables }: RunRequest, { progress }: Pick<Runtime, "progress">): void {
-  const values = Object.values(variables).filter(
-    (value) => value.length >= 4 && !/^(true|false|null|none)$/i.test(value),
-  );
-  for (const value of [login.name, login.password, ...values]) if (value !== undefined) progress.hide(value);
+function hideOwnValues({ login }: RunRequest, { progress }: Pick<Runtime, "progress">): void {
+  for (const value of [login.name, login.password]) if (value !== undefined) progress.hide(value);
 }
 
-interface Way {
-  readonly candidates: Candidates;
-  readonly connections: ConnectionPool;
-  readonly runtime: Pick<Runtime, "environment" | "progress">;
-  readonly configuration: SshConfiguration;
-}
-
-async function converse(
+async function sessionRequest(
   cluster: ClusterRecord,
-  request: RunRequest,
-  { candidates, connections, runtime, configuration }: Way,
-  signal: AbortSignal,
-): Promise<number> {
-  const node = await firstAnswer(candidates, request.attempt, signal);
-  const script = sessionScript(cluster, node, request);
-  const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
-  const status = await runSession(
-    {
-      sshConfigFile: configuration.path,
-      host: nodeReference(node),
-      sudo: true,
-      loginUser: node.ssh.user,
-      terminal: request.isTerminal,
-      stdio: ["inherit", "inherit", "inherit"],
-      environment: runtime.environment,
-      master: configuration.isInFolder
-        ? await clusterMasterConnection(
-            cluster,
-            { sshConfig: configuration.text, host: nodeReference(node) },
-            runtime.environment,
-          )
-        : undefined,
-      script,
-      attempt: request.attempt,
-      connect,
-    },
-    signal,
-  );
-  const open = async (inner: AbortSignal): Promise<FetchSource> => ({
-    connection: await connect(inner),
-    node: nodeReference(node),
-    settings: script.settings,
-  });
-  return await fetchFiles(status, request.fetches, { open, progress: runtime.progress }, signal);
-}
-
-async function firstAnswer(
-  candidates: Candidates,
-  attempt: SessionAttempt | undefined,
-  signal: AbortSignal,
-): Promise<NodeRecord> {
-  if (attempt === undefined) return firstToAnswer(candidates, greetingLimitMs, signal);
-  using either = eitherSignal([signal, attempt.refuted]);
-  return await firstToAnswer(candidates, greetingLimitMs, either.signal);
+  node: NodeRecord,
+  isTerminal: boolean,
+  given: Pick<SessionRequest, "environment" | "script" | "connect"> & { readonly configuration: SshConfiguration },
+): Promise<SessionRequest> {
+  const { configuration, ...rest } = given;
+  const host = nodeReference(node);
+  const login = { sshConfig: configuration.text, host };
+  const master = configuration.isInFolder ? await clusterMasterConnection(cluster, login, rest.environment) : undefined;
+  return {
+    ...rest,
+    sshConfigFile: configuration.path,
+    host,
+    sudo: true,
+    loginUser: node.ssh.user,
+    terminal: isTerminal,
+    stdio: ["inherit", "inherit", "inherit"],
+    master,
+  };
 }
 
 /** How long masters may take to answer at all. */

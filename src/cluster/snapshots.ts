@@ -1,7 +1,6 @@
+import type { Backend, SnapshotRecord, Snapshots } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
-import type { Backend } from "../model/backend.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
-import type { SnapshotRecord, Snapshots } from "../model/snapshots.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { retry } from "../system/retry.ts";

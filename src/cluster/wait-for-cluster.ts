@@ -1,6 +1,6 @@
+import type { Backend } from "../backend/contract.ts";
 import { ClusterError } from "../errors.ts";
 import { timeLimit } from "../system/time-limit.ts";
-import type { Backend } from "../model/backend.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { assertKeyIsHere } from "./connections/cluster-key.ts";
 import { keepLastRecord } from "./connections/last-record.ts";

@@ -1,4 +1,4 @@
-import { outsideLine } from "../system/printable.ts";
+import { plainLine } from "../system/printable.ts";
 import { nodeReference, roles, type ClusterRecord, type NodeRecord, type Role } from "../model/cluster-record.ts";
 
 /** A cluster in the JSON output of `inspect`, `list` and `create`. Times are RFC 3339 texts; costs are US dollars. */
@@ -78,7 +78,7 @@ export function durationText(seconds: number): string {
 
 /** Columns are as wide as their widest cell, with two spaces between them and no trailing spaces. A cell can't start a new line. */
 export function tableText(cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map((cell) => outsideLine(cell)));
+  const rows = cells.map((row) => row.map((cell) => plainLine(cell)));
   const widths: number[] = [];
   for (const row of rows) row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
   return rows

@@ -1,11 +1,11 @@
+import type { Backend } from "../backend/contract.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import { ClusterError } from "../errors.ts";
-import type { Backend } from "../model/backend.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { outsideLine } from "../system/printable.ts";
+import { plainLine } from "../system/printable.ts";
 import type { Driver } from "./driver.ts";
 import { clusterIdIfGiven, orDefaultClusterId } from "./options.ts";
 
@@ -98,5 +98,5 @@ async function snapshotNames(
 }
 
 function report(ids: readonly string[], { output }: Context): void {
-  output.result({ text: ids.map((id) => outsideLine(id)).join("\n"), data: { destroyed: ids } });
+  output.result({ text: ids.map((id) => plainLine(id)).join("\n"), data: { destroyed: ids } });
 }

@@ -1,4 +1,4 @@
-import type { Backend } from "../model/backend.ts";
+import type { Backend } from "../backend/contract.ts";
 import type { Runtime } from "../system/runtime.ts";
 import type { Context } from "../cli/context.ts";
 import type { Option, Options, ValuesOf } from "../cli/options/option.ts";
@@ -23,16 +23,12 @@ export interface Driver {
   readonly defaultDistributionText?: string;
   /** The pattern of the backend's machine ids, for `--node`. */
   readonly machineId: RegExp;
-  /** Whether clusters end by themselves, and cost money until then. */
+  /** Whether clusters end by themselves, and cost money until then. The others are ended by a command. */
   readonly hasLifetime: boolean;
-  /** Whether the executable has a command that ends clusters. */
-  readonly canDestroy: boolean;
   /** Whether the executable has commands that let other computers use a cluster. Its places are then regions. */
   readonly canHandOver: boolean;
-  /** What a snapshot of a cluster holds, for the help; undefined if the executable has no command for snapshots. */
-  readonly snapshots: string | undefined;
-  /** Whether `create` can also make a cluster from a snapshot. */
-  readonly canCopy: boolean;
+  /** Undefined if the executable has no command for snapshots. */
+  readonly snapshots: SnapshotSupport | undefined;
   /** The subject of `doctor`: "this machine and …". */
   readonly doctorSubject: string;
   /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
@@ -45,6 +41,13 @@ export interface Driver {
   creation(values: Values): unknown;
   /** The checks that `doctor` runs for this backend, in display order. Requests that the checks share end with the signal. */
   doctorChecks(values: Values, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
+}
+
+interface SnapshotSupport {
+  /** What a snapshot of a cluster holds, for the help. */
+  readonly contents: string;
+  /** Whether `create` can also make a cluster from a snapshot. */
+  readonly canCopy: boolean;
 }
 
 interface TypedDriver<Place extends Options, Creation extends Options, Made> extends Omit<

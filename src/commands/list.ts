@@ -1,10 +1,10 @@
-import type { Backend } from "../model/backend.ts";
+import type { Backend } from "../backend/contract.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { outsideLine } from "../system/printable.ts";
+import { plainLine } from "../system/printable.ts";
 import { clusterView, durationText, tableText } from "./cluster-view.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";
@@ -34,7 +34,7 @@ export const listCommand = (driver: Driver) =>
       if (clusters.length === 0) context.progress.note(`No clusters${isEverywhere ? "" : placeText(backend)}.`);
       context.output.result({
         text: input.quiet
-          ? clusters.map((cluster) => outsideLine(cluster.id)).join("\n")
+          ? clusters.map((cluster) => plainLine(cluster.id)).join("\n")
           : listText(views, isEverywhere, driver),
         data: { clusters: views },
       });

@@ -1,4 +1,4 @@
-import { BadValue, flag, option } from "../cli/options/option.ts";
+import { BadValue, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
 import { duration, value } from "../cli/options/value-types.ts";
 import type { Invocation } from "../cli/options/option.ts";
 import { clusterIdProblem } from "../cluster/cluster-id.ts";
@@ -50,7 +50,7 @@ export const checkout = value(readCheckout, "directory");
 /** Throws `BadValue` with every problem of the folder. */
 async function readCheckout(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<Checkout> {
   const [path, platform] = await Promise.all([import("node:path"), import("../platform/checkout/checkout.ts")]);
-  const outcome = await platform.readCheckout(path.resolve(cwd, given));
+  const outcome = await platform.readCheckout(path.resolve(cwd, given), whileOptionsAreRead());
   if (outcome.problems === undefined) return outcome.value;
   throw new BadValue(outcome.problems.join("; "));
 }

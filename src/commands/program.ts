@@ -31,19 +31,19 @@ export function programFor(driver: Driver): Program {
     logsCommand(driver),
     ...(driver.canHandOver ? [exportCommand(driver), importCommand(driver), admitCommand(driver)] : []),
     ...(driver.snapshots === undefined ? [] : [snapshotCommand(driver)]),
-    ...(driver.canDestroy ? [destroyCommand(driver)] : []),
+    ...(driver.hasLifetime ? [] : [destroyCommand(driver)]),
     completionCommand,
   ];
   const { program: name, summary } = driver;
   return { name, summary, commands, missingCommands: missingCommands(driver), licenses: readLicenses };
 }
 
-function missingCommands({ canDestroy, canHandOver, snapshots }: Driver): ReadonlyMap<string, string> {
+function missingCommands({ hasLifetime, canHandOver, snapshots }: Driver): ReadonlyMap<string, string> {
   const handOver = "clusters on this computer cannot be used from another";
   return new Map([
-    ...(canDestroy
-      ? []
-      : [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]),
+    ...(hasLifetime
+      ? [["destroy", "cloud clusters terminate automatically two hours after their creation"] as const]
+      : []),
     ...(snapshots === undefined
       ? [["snapshot", "snapshots would stay in your account after the cluster's end"] as const]
       : []),

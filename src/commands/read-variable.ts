@@ -1,5 +1,5 @@
 import { messageOf } from "../errors.ts";
-import { BadValue, type Invocation } from "../cli/options/option.ts";
+import { BadValue, type Invocation, whileOptionsAreRead } from "../cli/options/option.ts";
 
 /** An environment variable named by the user. */
 export interface Variable {
@@ -22,7 +22,7 @@ export function readVariable(given: string): Variable {
  * begin with `#` are skipped. All invalid lines are reported together.
  */
 export async function readVariableFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<readonly Variable[]> {
-  const text = await readText(given, cwd);
+  const text = await readFileText(given, cwd);
   const problems: string[] = [];
   const variables = text.split(/\r?\n/).flatMap((line, index): readonly Variable[] => {
     if (line.trim() === "" || line.startsWith("#")) return [];
@@ -31,7 +31,7 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
       return [readVariable(line)];
     } catch (error) {
       if (!(error instanceof BadValue)) throw error;
-      problems.push(`${given}, line ${index + 1}: ${error.message}`);
+      problems.push(`${given}, line ${index + 1}: ${messageOf(error)}`);
       return [];
     }
   });
@@ -39,10 +39,22 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
   return variables;
 }
 
-async function readText(given: string, cwd: string): Promise<string> {
-  const [path, files] = await Promise.all([import("node:path"), import("node:fs/promises")]);
+/** Whether a variable on the command line holds a secret. Other users of this machine see it there, so most are settings, such as a branch. */
+export const isSecretName = (name: string): boolean =>
+  /password|passwd|passphrase|secret|token|key|credential/i.test(name);
+
+/** The values to mask. Words such as `true`, and values as short as a number, are settings: hiding them would mask half of the output. */
+export const secretsIn = (variables: readonly Variable[]): readonly string[] =>
+  variables
+    .map(({ contents }) => contents)
+    .filter((contents) => contents.length >= 4 && !/^(true|false|null|none)$/i.test(contents));
+
+const mostBytes = 1024 * 1024;
+
+async function readFileText(given: string, cwd: string): Promise<string> {
+  const [path, { readText }] = await Promise.all([import("node:path"), import("../system/files/read-text.ts")]);
   try {
-    const text = await files.readFile(path.resolve(cwd, given), "utf8");
+    const text = await readText(path.resolve(cwd, given), mostBytes, whileOptionsAreRead());
     return text.replace(/^\uFEFF/, "");
   } catch (error) {
     throw new BadValue(`cannot read ${given}: ${messageOf(error)}`);

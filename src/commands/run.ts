@@ -5,7 +5,7 @@ import { anyText, text, value, verbose } from "../cli/options/value-types.ts";
 import type { FetchRequest } from "../cluster/fetch/fetch-request.ts";
 import type { Driver } from "./driver.ts";
 import { checkout, clusterId, node } from "./options.ts";
-import { readVariable, readVariableFile } from "./read-variable.ts";
+import { isSecretName, readVariable, readVariableFile, secretsIn, type Variable } from "./read-variable.ts";
 
 const loginOptions = {
   loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
@@ -17,17 +17,24 @@ const loginOptions = {
   }),
 };
 
+const variable = {
+  ...value(readVariable),
+  secretsIn: (given: Variable): readonly string[] => (isSecretName(given.name) ? secretsIn([given]) : []),
+};
+const variableFile = { ...value(readVariableFile, "file"), secretsIn };
+
 const variableOptions = {
-  environment: option(value(readVariable), {
+  environment: option(variable, {
     flag: "--env",
     placeholder: "<KEY>=<VALUE>",
-    summary: "Environment variable for the command; overrides all others",
+    summary:
+      "Environment variable for the command; overrides all others. Its value is masked if the key looks like that of a secret",
     repeatable: true,
   }),
-  environmentFile: option(value(readVariableFile, "file"), {
+  environmentFile: option(variableFile, {
     flag: "--env-file",
     placeholder: "<file>",
-    summary: "File with environment variables for the command, such as secrets; one `<KEY>=<VALUE>` per line",
+    summary: "File with environment variables for the command, all of them secrets; one `<KEY>=<VALUE>` per line",
     repeatable: true,
   }),
 };

@@ -1,9 +1,9 @@
+import type { Backend, SnapshotRecord } from "../backend/contract.ts";
 import { defineCommand } from "../cli/command.ts";
 import type { Context } from "../cli/context.ts";
 import { argument, BadValue } from "../cli/options/option.ts";
 import { choice, outputFormat, value, verbose } from "../cli/options/value-types.ts";
-import type { Backend } from "../model/backend.ts";
-import { snapshotNameProblem, type SnapshotRecord } from "../model/snapshots.ts";
+import { snapshotNameProblem } from "../model/snapshot-name.ts";
 import { tableText } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId } from "./options.ts";
@@ -12,7 +12,7 @@ export const snapshotCommand = (driver: Driver) =>
   defineCommand({
     name: "snapshot",
     summary: "Save and restore snapshots of a cluster",
-    description: `${driver.snapshots ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
+    description: `${driver.snapshots?.contents ?? ""} \`list\` shows the snapshots of a cluster and the disk space that each uses.`,
     positionals: {
       action: argument(choice(["create", "list", "restore", "delete"]), {
         name: "ACTION",

@@ -34,7 +34,7 @@ export const syncCommand = (driver: Driver) =>
       { words: "sync ~/src/platform", summary: "Sync the checkout in ~/src/platform to the cluster `default`" },
     ],
     run: async (input, context) => {
-      const given = input.checkout ?? (await checkoutHere(context.cwd));
+      const given = input.checkout ?? (await checkoutHere(context.cwd, context.signal));
       const [{ findCluster }, { assertKeyIsHere }, { openMaskedConnections }, { syncCheckout }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/connections/cluster-key.ts"),
@@ -60,9 +60,9 @@ export const syncCommand = (driver: Driver) =>
     },
   });
 
-async function checkoutHere(cwd: string): Promise<Checkout> {
+async function checkoutHere(cwd: string, signal: AbortSignal): Promise<Checkout> {
   const { readCheckout } = await import("../platform/checkout/checkout.ts");
-  const outcome = await readCheckout(cwd);
+  const outcome = await readCheckout(cwd, signal);
   if (outcome.problems === undefined) return outcome.value;
   throw new ClusterError("bad-usage", outcome.problems.join("\n"), {
     hint: "Pass the checkout as CHECKOUT_DIR, set CLUSTER_CHECKOUT_DIR, or change to the checkout's folder.",

@@ -13,14 +13,17 @@ export const webCommand = (driver: Driver) =>
     options: { clusterId, ...driver.placeOptions, verbose },
     examples: [{ words: "web -c nightly", summary: "Open the web UI of the cluster `nightly`" }],
     run: async (input, context) => {
-      const [{ findCluster }, { findWebUi }, { openBrowser }] = await Promise.all([
+      const [{ findCluster }, { findWebUi }, { openBrowser }, { isForDesktop }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/web-ui.ts"),
         import("../system/processes/browser.ts"),
+        import("../system/processes/child-environment.ts"),
       ]);
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const { url, authorityUrl } = await findWebUi(cluster, context, context.signal);
+      // The package that starts the browser can't be told which environment to pass on.
+      context.dropVariables(isForDesktop);
       if (!(await openBrowser(url)))
         context.progress.note("No browser could be started on this machine; open the URL yourself.");
       if (authorityUrl !== undefined) {

@@ -1,6 +1,8 @@
 import { messageOf } from "../errors.ts";
+import { outside, unmarked } from "../outside-text.ts";
 import { arch, platform, release } from "node:os";
 import type { Environment } from "../system/runtime.ts";
+import { minimalEnvironment } from "../system/processes/child-environment.ts";
 import { stateFolder } from "../system/files/state-folder.ts";
 import { type Check, fail, localLimitMs, type Outcome, pass, warn } from "../model/check.ts";
 import { operatingSystemCheck } from "./operating-system.ts";
@@ -40,15 +42,18 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
   if (path === null) return fail("There is no ssh on the PATH.", installation);
   try {
     // OpenSSH prints its version to stderr.
-    const { stdout, stderr } = await promisify(execFile)(path, ["-V"], { env: { ...environment }, signal });
+    const { stdout, stderr } = await promisify(execFile)(path, ["-V"], {
+      env: { ...minimalEnvironment(environment) },
+      signal,
+    });
     const version = `${stderr}${stdout}`.trim().split("\n")[0] ?? "";
     return version.startsWith("OpenSSH")
-      ? pass(`${version} (${path})`)
-      : warn(`${path} is not OpenSSH: its version is "${version.slice(0, 100)}".`, installation);
+      ? pass(`${outside(version)} (${path})`)
+      : warn(`${path} is not OpenSSH: its version is "${outside(version.slice(0, 100))}".`, installation);
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);
-    return fail(`Cannot run ${path}: ${reason.trim().replace(/\.$/, "")}.`, installation);
+    return fail(`Cannot run ${path}: ${outside(unmarked(reason).trim().replace(/\.$/, ""))}.`, installation);
   }
 }
 

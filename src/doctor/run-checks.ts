@@ -1,4 +1,4 @@
-import { ClusterError } from "../errors.ts";
+import { ClusterError, messageOf } from "../errors.ts";
 import type { Clock, Progress } from "../system/runtime.ts";
 import { type Check, type CheckResult, fail, type Outcome } from "../model/check.ts";
 
@@ -58,8 +58,9 @@ function tooLate(check: Check): Outcome {
 }
 
 function failureOf(error: unknown, check: Check, progress: Progress): Outcome {
-  if (error instanceof ClusterError) return fail(error.message, error.hint ?? "Run doctor again with -vv for details.");
-  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  if (error instanceof ClusterError)
+    return fail(messageOf(error), ClusterError.marked(error).hint ?? "Run doctor again with -vv for details.");
+  const what = error instanceof Error ? `${error.name}: ${messageOf(error)}` : messageOf(error);
   progress.detail(
     2,
     `The check "${check.name}" failed with an internal error: ${error instanceof Error ? error.stack : what}`,

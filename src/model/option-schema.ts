@@ -1,4 +1,4 @@
-import { ClusterError, quoted } from "../errors.ts";
+import { ClusterError, quoted, messageOf } from "../errors.ts";
 
 /** An option of one backend, declared once for both the command line and the library. */
 export interface BackendOption<Value = unknown> {
@@ -60,7 +60,7 @@ function readText(option: BackendOption, text: string, onProblem: (problem: stri
     return [option.read(text)];
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
-    onProblem(error.message);
+    onProblem(messageOf(error));
     return [];
   }
 }

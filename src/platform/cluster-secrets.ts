@@ -1,6 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { quote } from "../ssh/quote.ts";
+import { shellText } from "../ssh/shell-text.ts";
+import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { parseConfiguration } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
@@ -9,6 +10,12 @@ import { layouts } from "./layouts/find-layout.ts";
 
 /** A longer file holds more than secrets. */
 const mostBytes = 64_000;
+/**
+ * What we accept from a node, which decides what it sends. Real clusters have some ten secrets: a license, keys, and a few passwords. Masking takes time
+ * in proportion to the text, but memory in proportion to the secrets.
+ */
+const mostSecrets = 500;
+const mostCharacters = 32_000;
 const limitMs = 60_000;
 
 const configuration = `${installPaths.genconf}/config.yaml`;
@@ -18,12 +25,9 @@ const platformFiles = [...new Set(layouts.flatMap((layout) => layout.secretFiles
 );
 const files = [["configuration", configuration] as const, ...platformFiles];
 
-/** Prints the files that hold the cluster's secrets; see framed-output.ts. */
-export const secretsScript = `
-${frameFunction}
-${files.map(([name, path]) => `head -c ${mostBytes} ${quote([path])} 2>/dev/null | frame ${name}`).join("\n")}
-exit 0
-`;
+export const secretsScript =
+  frameFunction +
+  shellText(secretsFile, { FILES: files.map((file) => file.join(" ")).join("\n"), MOST_BYTES: mostBytes });
 
 export interface ClusterSecrets {
   /** For `Progress.hide`. */
@@ -42,7 +46,11 @@ export async function readClusterSecrets(connection: Connection, signal: AbortSi
     { argv, sudo: true, stdin: secretsScript, isOutputHidden: true, limitMs, task: "reading the secrets to mask" },
     signal,
   );
-  if (status === 0) return parseSecrets(stdout);
+  if (status === 0) {
+    const secrets = await parseSecrets(stdout);
+    if (secrets !== undefined) return secrets;
+    throw new TooManySecrets();
+  }
   throw new ClusterError(
     "remote-command-failed",
     `Cannot read from the first master which secrets to mask (status ${status}).`,
@@ -53,14 +61,33 @@ export async function readClusterSecrets(connection: Connection, signal: AbortSi
   );
 }
 
-/** Parses what `secretsScript` printed. */
-export async function parseSecrets(stdout: string): Promise<ClusterSecrets> {
+/** The first master names more secrets than a cluster has. Nothing that the cluster's nodes say may be shown then: it can't be masked. */
+export class TooManySecrets extends ClusterError {
+  constructor() {
+    super(
+      "remote-command-failed",
+      `The first master has more secrets to mask than a cluster can have (${mostSecrets}, or ${mostCharacters} characters).`,
+      {
+        hint: `No text from the cluster is shown. On that node, somebody may have changed ${configuration} or the platform's own secrets.`,
+        facts: { mostSecrets, mostCharacters },
+      },
+    );
+  }
+}
+
+/** Parses what `secretsScript` printed. Undefined if that is more than a cluster has. */
+export async function parseSecrets(stdout: string): Promise<ClusterSecrets | undefined> {
+  // Base64 needs four characters for three bytes.
+  if (stdout.length > files.length * mostBytes * 1.4) return undefined;
   const texts = parseFrames(
     stdout,
     files.map(([name]) => name),
   );
   const values = await Promise.all([...texts.values()].map(secretsIn));
-  return { values: values.flat(), areComplete: texts.has("configuration") };
+  const unique = [...new Set(values.flat())];
+  const characters = unique.reduce((sum, value) => sum + value.length, 0);
+  if (unique.length > mostSecrets || characters > mostCharacters) return undefined;
+  return { values: unique, areComplete: texts.has("configuration") };
 }
 
 /** For a mapping (YAML, or JSON, which is YAML), returns the values whose keys mark them as secret; for any other text, such as a key, all of it. */

@@ -1,10 +1,13 @@
+import { shellText } from "../ssh/shell-text.ts";
+import frameFile from "./frame.sh" with { type: "text" };
+
 /**
  * Transfers texts written by a node's processes in one command's output, so that no text can imitate another. Each text is a line `<name> <base64>`:
  * base64 contains neither spaces nor line breaks, and the names come from this program alone.
  */
 
 /** The shell function `frame NAME`, which prints its stdin as one such line. */
-export const frameFunction = `frame() { printf '%s ' "$1"; base64 | tr -d '\\n'; echo; }`;
+export const frameFunction = shellText(frameFile);
 
 const frameLine = /^([\w.-]+) ([A-Za-z0-9+/]*={0,2})$/;
 

@@ -49,11 +49,11 @@ export interface Layout {
   readonly enterpriseNeeds: readonly string[];
   /** Conditions that a node must meet before the installation, besides its programs. */
   readonly conditions: (facts: NodeFacts) => readonly NodeCondition[];
-  /** Shell lines that run as root while a node image is built, after its programs were installed; empty: none. */
+  /** A shell function `set_up_image`, for prepare-image.sh; empty: nothing to do. */
   readonly imageSetup: string;
   /**
-   * Shell lines that run as root on nodes that are containers, before Docker starts; empty: none. They may call `now`
-   * and `fail`, and `restart_docker` if they changed how Docker runs.
+   * A shell function `set_up_container`, for prepare.sh; empty: nothing to do. It may call `restart_docker` if it changed
+   * how Docker runs.
    */
   readonly containerSetup: string;
   /** Programs that replace the node's own while this release's install script runs: name to shell script. */

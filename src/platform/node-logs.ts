@@ -4,9 +4,11 @@ import { nodeReference } from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../system/map-concurrently.ts";
 import { watchdog } from "../system/time-limit.ts";
+import { shellText } from "../ssh/shell-text.ts";
 import { frameFunction, parseFrames } from "./framed-output.ts";
 import { installPaths, installUnits } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
+import logsFile from "./node-logs.sh" with { type: "text" };
 
 /** A node's log, or the end of it. */
 export interface NodeLog {
@@ -25,31 +27,29 @@ const journalLines = 5000;
 
 const setupUnits = [installUnits.install, installUnits.bootstrap, ...layouts.flatMap((layout) => layout.setupUnits)];
 
-const endOf = (path: string): string => `tail -c ${tailBytes} ${path} 2>/dev/null`;
-
-/** Shell lines that print each log, by the log's file name on this machine. */
-const commands = {
-  "install.log": endOf(installPaths.installLog),
-  "install-status.txt": endOf(installPaths.installStatus),
-  "genconf.log": endOf(`${installPaths.workFolder}/genconf.log`),
-  "cloud-init.log": endOf("/var/log/cloud-init.log"),
-  "cloud-init-output.log": endOf("/var/log/cloud-init-output.log"),
-  "units.txt": `{
-  systemctl --no-pager --no-legend --failed list-units
-  systemctl --no-pager --lines 20 status ${setupUnits.join(" ")}
-} 2>&1 | tail -c ${unitsBytes}`,
-  "journal.txt": `journalctl --no-pager -q -b -n ${journalLines} 2>&1 | tail -c ${tailBytes}`,
-} as const;
-
-type LogName = keyof typeof commands;
-const logNames = Object.keys(commands) as LogName[];
+/** The logs' file names on this machine, as node-logs.sh prints them. */
+const logNames = [
+  "install.log",
+  "install-status.txt",
+  "genconf.log",
+  "cloud-init.log",
+  "cloud-init-output.log",
+  "units.txt",
+  "journal.txt",
+] as const;
 
 /** Prints all logs in one round trip; see framed-output.ts. */
-export const logsScript = `
-${frameFunction}
-${logNames.map((name) => `${commands[name]} | frame ${name}`).join("\n")}
-exit 0
-`;
+export const logsScript =
+  frameFunction +
+  shellText(logsFile, {
+    INSTALL_LOG: installPaths.installLog,
+    INSTALL_STATUS: installPaths.installStatus,
+    GENCONF_LOG: `${installPaths.workFolder}/genconf.log`,
+    UNITS: setupUnits.join(" "),
+    TAIL_BYTES: tailBytes,
+    UNITS_BYTES: unitsBytes,
+    JOURNAL_LINES: journalLines,
+  });
 
 /** Parses what `logsScript` printed. */
 export const parseLogs = (stdout: string): readonly NodeLog[] =>

@@ -1,20 +1,12 @@
 import { ClusterError } from "../errors.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
-import { outsideLines } from "../system/printable.ts";
+import { outsideLines, plainLines } from "../system/printable.ts";
 import { reasonOf } from "./install/phase.ts";
+import { shellText } from "../ssh/shell-text.ts";
+import resolversFile from "./resolvers.sh" with { type: "text" };
 
-/**
- * systemd-resolved puts its own stub (127.0.0.53) into /etc/resolv.conf and lists the real servers in a file of its own. A loopback address of any
- * other program stays: Docker's 127.0.0.11 or a local dnsmasq is what the node actually queries, and every node has its own.
- */
-export const resolversScript = `
-file=/etc/resolv.conf
-upstream=/run/systemd/resolve/resolv.conf
-names() { sed -n 's/^[[:space:]]*nameserver[[:space:]][[:space:]]*\\([0-9.]*\\)[[:space:]]*$/\\1/p' "$1"; }
-if names "$file" | grep -q '^127[.]0[.]0[.]5[34]$' && [ -n "$(names "$upstream" 2>/dev/null)" ]; then file=$upstream; fi
-names "$file"
-`;
+export const resolversScript = shellText(resolversFile);
 
 /** Returns the IPv4 name servers of the first master, in its order; empty if it has none. It never adds servers of our choice. */
 export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
@@ -37,6 +29,6 @@ export async function readResolvers(connection: Connection, signal: AbortSignal)
 
 /** Parses the node's output, one address a line. The addresses end up in the configuration, so anything else is skipped. */
 export function parseResolvers(stdout: string): readonly string[] {
-  const addresses = outsideLines(stdout, 100).map(parseIpv4);
+  const addresses = plainLines(stdout, 100).map(parseIpv4);
   return [...new Set(addresses.filter((address) => address !== undefined))];
 }

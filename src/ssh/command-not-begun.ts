@@ -1,10 +1,11 @@
 import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../errors.ts";
+import { outside } from "../outside-text.ts";
 import { addressOf } from "./connection/connection-errors.ts";
 import { eitherSignal } from "./either-signal.ts";
 import { openChannel } from "./connection/exec-channel.ts";
 import type { Link } from "./connection/link.ts";
-import { outsideLines } from "../system/printable.ts";
+import { plainLines } from "../system/printable.ts";
 
 const limitMs = 5_000;
 const longestWord = 200;
@@ -20,13 +21,13 @@ export async function commandNotBegun(
 ): Promise<ClusterError> {
   const shell = await loginShell(link, signal);
   const { name, user } = link.target;
-  const line = outsideLines(said, 1, longestWord)[0] ?? "";
-  const words = line === "" ? "printed nothing" : `printed ${JSON.stringify(line)}`;
-  const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${shell}`;
+  const line = plainLines(said, 1, longestWord)[0] ?? "";
+  const words = line === "" ? "printed nothing" : `printed ${outside(JSON.stringify(line))}`;
+  const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${outside(shell)}`;
   const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;
   return new ClusterError("remote-command-failed", message, {
     hint: `The login shell of ${user} must be a POSIX shell such as /bin/bash, its start-up files must not end it, and sshd_config must not set ForceCommand for this user. Choose another image, or change this one.`,
-    facts: { node: name, status, ...(shell !== undefined && { loginShell: shell }) },
+    facts: { node: name, status, ...(shell !== undefined && { loginShell: outside(shell) }) },
   });
 }
 

@@ -1,4 +1,4 @@
-import { ClusterError } from "../errors.ts";
+import { ClusterError, messageOf } from "../errors.ts";
 import type { Clock, Progress } from "../system/runtime.ts";
 import { retry } from "../system/retry.ts";
 import { hostKeyChanged } from "./connection/connection-errors.ts";
@@ -60,7 +60,8 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
       deadlineMs: contact.deadlineMs,
       pauseMs: (failures) =>
         Math.min(contact.everyMs, waits.firstContact.pauseMs(failures)) * (0.8 + Math.random() * 0.4),
-      onFailure: ({ message }) => {
+      onFailure: (error) => {
+        const message = messageOf(error);
         if (message !== told.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
         told.message = message;
       },

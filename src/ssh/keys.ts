@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { ClusterError, messageOf } from "../errors.ts";
 import { wireNumber, wireString } from "./connection/wire.ts";
 import type { ParsedKey } from "ssh2";
+import { readOwnText } from "../system/files/read-text.ts";
 
 export interface KeyPair {
   /** In a format that OpenSSH reads, with a newline at the end. */
@@ -76,7 +76,7 @@ function pem(content: Buffer): string {
 
 async function readText(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
     throw new ClusterError("bad-usage", `Cannot read the SSH key ${path}: ${messageOf(error)}.`, {
       hint: "Pass the file of a private key.",
@@ -92,14 +92,18 @@ const noPrivateKey = (path: string): ClusterError =>
 
 function unusable(path: string, error: Error): ClusterError {
   const hint = `If it has a passphrase, create a copy without one: cp KEY COPY && ssh-keygen -p -N '' -f COPY`;
-  return new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${error.message}.`, { hint, cause: error });
+  return new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${messageOf(error)}.`, { hint, cause: error });
 }
+
+/** The longest keys in use, RSA with 16,384 bits, have 13 kB. The parser's time for some texts grows with the square of their length. */
+const longestKey = 32 * 1024;
 
 /**
  * Returns the key that a text holds, or an Error if it holds none. `utils` is only on ssh2's default export: Node
  * doesn't find it among the named exports of a CommonJS module.
  */
 export async function parseKey(text: string): Promise<ParsedKey | Error> {
+  if (text.length > longestKey) return new Error("it is longer than any key");
   const { default: ssh2 } = await import("ssh2");
   return ssh2.utils.parseKey(text);
 }

@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { ClusterError, messageOf } from "../errors.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readPublicKey } from "./connection/wire.ts";
+import { readOwnText } from "../system/files/read-text.ts";
 
 /** The known_hosts file of one cluster, with ed25519 keys only. `~/.ssh/known_hosts` is never touched. */
 export interface KnownHosts {
@@ -105,7 +105,7 @@ function fileVersion(path: string): string {
 
 async function readIfThere(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
     throw error;

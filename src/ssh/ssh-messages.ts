@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { outsideLines } from "../system/printable.ts";
+import { plainLines } from "../system/printable.ts";
 
 /** The file descriptor that ssh inherits as well. */
 const ownStderr = 2;
@@ -15,7 +15,7 @@ export interface SshMessages extends AsyncDisposable {
   /** Whether ssh has written none at all. */
   isEmpty(): boolean;
   /**
-   * Prints the last of ssh's messages, once, except those about a master connection: ssh then logs in by itself. Each is one line that begins with
+   * Prints the last of ssh's messages, once, also after disposal, except those about a master connection: ssh then logs in by itself. Each is one line that begins with
    * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange.
    */
   release(): void;
@@ -26,18 +26,22 @@ export interface SshMessages extends AsyncDisposable {
  * program's own, or an open file.
  */
 export function createSshMessages(path: string, stderr: "inherit" | number): SshMessages {
-  const state = { isReleased: false };
+  const state = { isReleased: false, text: "" };
+  const read = (): string => (existsSync(path) ? endOf(path) : state.text);
   return {
     options: ["-E", path],
     isEmpty: () => !existsSync(path) || statSync(path).size === 0,
     release: () => {
       if (state.isReleased) return;
       state.isReleased = true;
-      const lines = outsideLines(endOf(path), mostMessages).filter((line) => !isAboutSharing(line));
+      const lines = plainLines(read(), mostMessages).filter((line) => !isAboutSharing(line));
       const text = lines.map((line) => `${line.startsWith("ssh: ") ? "" : "ssh: "}${line}\n`).join("");
       if (text !== "") writeSync(stderr === "inherit" ? ownStderr : stderr, text);
     },
-    [Symbol.asyncDispose]: () => rm(path, { force: true }),
+    [Symbol.asyncDispose]: async () => {
+      state.text = read();
+      await rm(path, { force: true });
+    },
   };
 }
 
@@ -48,7 +52,6 @@ const mostBytes = 64 * 1024;
 const isAboutSharing = (line: string): boolean => /^(?:Control ?[Ss]ocket |mux)/.test(line);
 
 function endOf(path: string): string {
-  if (!existsSync(path)) return "";
   const buffer = Buffer.alloc(mostBytes);
   const descriptor = openSync(path, "r");
   try {

@@ -1,76 +1,74 @@
+import { PatternAutomaton } from "./pattern-automaton.ts";
+
 /** Shorter secrets are masked only as whole words: masked inside other words they would make all output unreadable. */
 const shortestInsideWords = 4;
 const mask = "***";
 
-/** Replaces secrets with `***`, in every encoding in which they occur. */
+/** Replaces secrets with `***`, in every encoding in which they occur. Takes linear time, whatever the secrets and the text are. */
 export class Masker {
-  /**
-   * The shapes that are also masked inside words, keyed by a number for their first four characters, the longest first.
-   */
-  readonly #shapes = new Map<number, readonly string[]>();
-  readonly #short = new Set<string>();
-  readonly #shortPattern: { current: RegExp | undefined } = { current: undefined };
+  readonly #shapes = new Set<string>();
+  /** Prepared for the present shapes when a text is masked, since secrets often become known one after another. */
+  readonly #prepared: { automaton: PatternAutomaton | undefined } = { automaton: undefined };
 
   /** Masks the secret from now on. Ignores a text without any letters or signs, which would be found everywhere. */
   hide(secret: string): void {
     if (secret.trim() === "") return;
     // A multi-line secret (a license, a key) may be printed line by line.
     const lines = secret.split(/\r?\n/).map((line) => line.trim());
-    for (const part of [secret, secret.trim(), ...lines.filter((line) => line.length >= shortestInsideWords)]) {
-      for (const shape of shapesOf(part)) this.#add(shape);
+    for (const part of new Set([
+      secret,
+      secret.trim(),
+      ...lines.filter((line) => line.length >= shortestInsideWords),
+    ])) {
+      for (const shape of shapesOf(part)) this.#shapes.add(shape);
     }
-    this.#shortPattern.current = patternOf(this.#short);
+    this.#prepared.automaton = undefined;
   }
 
-  #add(shape: string): void {
-    if (shape.length < shortestInsideWords) {
-      this.#short.add(shape);
-      return;
-    }
-    const key = keyAt(shape, 0);
-    const present = this.#shapes.get(key) ?? [];
-    // The longest first: a secret that begins with another one must be masked as a whole.
-    if (!present.includes(shape))
-      this.#shapes.set(
-        key,
-        [...present, shape].toSorted((one, other) => other.length - one.length),
-      );
-  }
-
-  /**
-   * One look-up per character, however many secrets there are. A cluster's keys alone have hundreds of shapes, and its
-   * logs have many megabytes.
-   */
+  /** Masks all of a text, none of which is our own. */
   text(given: string): string {
-    const pattern = this.#shortPattern.current;
-    const short = new Map(pattern === undefined ? [] : given.matchAll(pattern).map((match) => [match.index, match[0]]));
-    if (this.#shapes.size === 0 && short.size === 0) return given;
+    if (this.#shapes.size === 0) return given;
     const parts: string[] = [];
     let kept = 0;
-    for (let place = 0; place < given.length; place += 1) {
-      const shapes = this.#shapes.get(keyAt(given, place));
-      const found = shapes?.find((shape) => given.startsWith(shape, place)) ?? short.get(place);
-      if (found === undefined) continue;
-      parts.push(given.slice(kept, place), mask);
-      kept = place + found.length;
-      place = kept - 1;
+    const { starts, ends } = this.#secretsIn(given);
+    for (const [index, start] of starts.entries()) {
+      parts.push(given.slice(kept, start), mask);
+      kept = ends[index] ?? start;
     }
     return [...parts, given.slice(kept)].join("");
   }
 
-  /** Masks every text inside a value that will become JSON, including the keys of objects. */
-  data(given: unknown): unknown {
-    if (typeof given === "string") return this.text(given);
-    if (typeof given === "bigint") return String(given);
-    if (given instanceof Date) return Number.isNaN(given.getTime()) ? null : given.toISOString();
-    if (given instanceof Error) return this.text(given.message);
-    if (given instanceof Set) return this.data([...given]);
-    if (given instanceof Map) return this.data(Object.fromEntries(given));
-    if (Array.isArray(given)) return given.map((each: unknown) => this.data(each));
-    if (typeof given !== "object" || given === null) return given;
-    return Object.fromEntries(Object.entries(given).map(([key, value]) => [this.text(key), this.data(value)]));
+  /** Where the secrets in a text start and end. Secrets that overlap count as one. */
+  #secretsIn(text: string): { readonly starts: readonly number[]; readonly ends: readonly number[] } {
+    const automaton = (this.#prepared.automaton ??= new PatternAutomaton(this.#shapes));
+    const starts: number[] = [];
+    const ends: number[] = [];
+    automaton.find(text, (from, end) => {
+      const longest = end - from < shortestInsideWords ? this.#shortSecret(text, from, end) : from;
+      if (longest === undefined) return;
+      let start = longest;
+      while ((ends.at(-1) ?? 0) > start) {
+        start = Math.min(start, starts.pop() ?? start);
+        ends.pop();
+      }
+      starts.push(start);
+      ends.push(end);
+    });
+    return { starts, ends };
+  }
+
+  /** The start of the longest short secret that ends there as a whole word, if there is one. */
+  #shortSecret(text: string, from: number, end: number): number | undefined {
+    for (let start = from; start < end; start += 1)
+      if (this.#shapes.has(text.slice(start, end)) && isWhole(text, start, end)) return start;
+    return undefined;
   }
 }
+
+/** Whether no letter or digit adjoins the part of the text. */
+const isWhole = (text: string, start: number, end: number): boolean =>
+  !/[\p{L}\p{N}_]$/u.test(text.slice(Math.max(0, start - 2), start)) &&
+  !/^[\p{L}\p{N}_]/u.test(text.slice(end, end + 2));
 
 function shapesOf(secret: string): readonly string[] {
   if (secret.length < shortestInsideWords) return [secret];
@@ -109,18 +107,4 @@ function wrappedBase64Shapes(secret: string): readonly string[] {
   const encoded = Buffer.from(secret).toString("base64");
   if (encoded.length <= 64) return [];
   return [64, 76].flatMap((width) => encoded.match(new RegExp(`.{16,${width}}`, "g")) ?? []);
-}
-
-/** A number for the four characters from there on. Different characters may share a number. */
-const keyAt = (text: string, place: number): number =>
-  ((text.charCodeAt(place) * 31 + text.charCodeAt(place + 1)) * 31 + text.charCodeAt(place + 2)) * 31 +
-  text.charCodeAt(place + 3);
-
-/** A pattern for short secrets, which are masked only as whole words. */
-function patternOf(shapes: ReadonlySet<string>): RegExp | undefined {
-  const sorted = [...shapes].toSorted((one, other) => other.length - one.length);
-  const alternatives = sorted.map((shape) => RegExp.escape(shape)).join("|");
-  return sorted.length === 0
-    ? undefined
-    : new RegExp(`(?<![\\p{L}\\p{N}_])(?:${alternatives})(?![\\p{L}\\p{N}_])`, "gu");
 }

@@ -39,6 +39,7 @@ const reasons = {
   EHOSTUNREACH: { reason: "the host is unreachable", transient: true },
   Malformed_HTTP_Response: { reason: "the server does not speak HTTP", transient: true },
   TooManyRedirects: { reason: "the server redirects in a circle", transient: true },
+  EFBIG: { reason: "the answer is too long", transient: false },
   ENETUNREACH: { reason: "the network is unreachable", transient: true },
 } as const satisfies Readonly<Record<string, Reason>>;
 

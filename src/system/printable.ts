@@ -1,3 +1,5 @@
+import { isMarked, mapOutside, outside, unmarked } from "../outside-text.ts";
+
 /**
  * Characters that control a terminal, hide text or reverse its order: control characters except tab and newline,
  * bidirectional controls, line separators other than newline, invisible characters that no language needs, and lone
@@ -16,7 +18,7 @@ const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
  * text from outside passes through here before a person sees it.
  */
 export const printable = (text: string): string =>
-  text.replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
+  unmarked(text).replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
 
 /** What a line must not contain: line breaks, control characters and every character that is invisible or changes the order of others. */
 const notInLine = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
@@ -24,12 +26,16 @@ const longestLine = 500;
 
 /**
  * Turns one piece of text from outside (a node, a tag, an engine, a server) into one line that a message of ours can quote: no line breaks, no control
- * characters, nothing that a CI system takes for a command, and at most `longest` characters. Anything but a text becomes an empty line. Whoever quotes
- * text from outside calls this, or one of the functions below. Takes linear time, and looks only at the beginning of a long text.
+ * characters, nothing that a CI system takes for a command, and at most `longest` characters. Anything but a text becomes an empty line. It is marked, so
+ * that secrets in it are masked. Whoever quotes text from outside calls this, or one of the functions below. Takes linear time, and looks only at the
+ * beginning of a long text.
  */
-export function outsideLine(found: unknown, longest: number = longestLine): string {
+export const outsideLine = (found: unknown, longest?: number): string => outside(plainLine(found, longest));
+
+/** The same without marks, for data and tables. A message that quotes it marks it. */
+export function plainLine(found: unknown, longest: number = longestLine): string {
   if (typeof found !== "string") return "";
-  const line = found
+  const line = unmarked(found)
     .trimStart()
     .slice(0, 4 * longest)
     .replaceAll(colour, "")
@@ -42,12 +48,16 @@ export function outsideLine(found: unknown, longest: number = longestLine): stri
 const reach = 100_000;
 
 /** The last `count` lines that aren't blank, each as `outsideLine` has it. */
-export function outsideLines(text: string, count: number, longest?: number): string[] {
+export const outsideLines = (text: string, count: number, longest?: number): string[] =>
+  plainLines(text, count, longest).map(outside);
+
+/** The same without marks, for data. */
+export function plainLines(text: string, count: number, longest?: number): string[] {
   const lines: string[] = [];
   const end = text.trimEnd().slice(-reach);
   for (let stop = end.length; stop > 0 && lines.length < count;) {
     const start = end.lastIndexOf("\n", stop - 1) + 1;
-    const line = outsideLine(end.slice(start, stop), longest);
+    const line = plainLine(end.slice(start, stop), longest);
     if (line !== "") lines.unshift(line);
     stop = start - 1;
   }
@@ -61,7 +71,9 @@ export function outsideLines(text: string, count: number, longest?: number): str
 export const outsideReason = (text: string): string => withoutFullStop(outsideLines(text, 1)[0] ?? "");
 
 /** Removes punctuation and spaces from the end of a line. Not with an expression: these take quadratic time for the end of a text. */
-export function withoutFullStop(line: string): string {
+export function withoutFullStop(given: string): string {
+  if (isMarked(given)) return outside(withoutFullStop(unmarked(given)));
+  const line = given;
   let end = line.length;
   while (end > 0 && ".:?! ".includes(line[end - 1] ?? "")) end -= 1;
   return line.slice(0, end);
@@ -106,6 +118,10 @@ export function maskedPrintable(text: string, mask: (text: string) => string): s
   const shown = printable(masked);
   return shown === masked ? masked : mask(shown);
 }
+
+/** One of our own texts for people: what it quotes is masked. */
+export const shownText = (text: string, mask: (text: string) => string): string =>
+  mapOutside(text, (part) => maskedPrintable(part, mask), printable);
 
 /** A value as JSON text for terminals. Unprintable characters, and what begins a CI system's command, are escaped, which changes no value. */
 export const printableJson = (data: unknown): string =>

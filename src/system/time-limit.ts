@@ -26,8 +26,8 @@ export async function whileWaitingFor<Result>(
 /** A time limit is set in advance, when nobody knows what it will interrupt. */
 function withWhat(error: unknown, what: string): unknown {
   if (!hasErrorId(error, "deadline-passed") || what === "") return error;
-  const { id, message, hint, facts } = error;
-  return new ClusterError(id, `${message} It was still waiting for ${what}.`, {
+  const { message, hint, facts } = ClusterError.marked(error);
+  return new ClusterError(error.id, `${message} It was still waiting for ${what}.`, {
     ...(hint !== undefined && { hint }),
     facts: { ...facts, waitingFor: what },
     cause: error,

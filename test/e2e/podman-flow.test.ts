@@ -13,6 +13,9 @@ const state: { containers?: TestContainers; artifact?: string } = {};
 const containers = (): TestContainers => state.containers!;
 const id = (): string => containers().id("flow");
 
+const silentDocker =
+  'echo "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; exit 1';
+
 const createWords = (clusterId: string, ...more: readonly string[]) => [
   ..."create -vv --variant oss --node-image".split(" "),
   nodeImage,
@@ -154,12 +157,8 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const { engine, folder } = containers();
     const rootless = `[ "$1" != info ] || { ${Bun.which("podman")} "$@" | sed 's/"rootless": false/"rootless": true/'; exit; }`;
     const PATH = await pathWithEngine(folder, "podman", () => rootless);
-    const environment = {
-      ...engine.environment,
-      XDG_STATE_HOME: join(folder, "state"),
-      DOCKER_HOST: "unix:///nowhere.sock",
-      PATH,
-    };
+    const [docker] = (await pathWithEngine(folder, "docker", () => silentDocker)).split(":");
+    const environment = { ...engine.environment, XDG_STATE_HOME: join(folder, "state"), PATH: `${docker}:${PATH}` };
     const found = await run("cluster-container", ["list"], { environment });
     expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
     expect(found.stderr).toContain("Neither Docker nor Podman is usable here. Docker does not answer");
@@ -184,7 +183,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const environment = {
       ...engine.environment,
       XDG_STATE_HOME: join(folder, "state"),
-      DOCKER_HOST: "unix:///nowhere.sock",
+      PATH: await pathWithEngine(folder, "docker", () => silentDocker),
     };
     const listed = await run("cluster-container", ["list", "--quiet"], { environment });
     expect(listed).toMatchObject({ status: 0, stdout: `${id()}\n` });

@@ -93,7 +93,7 @@ test(
     const refused = await container.run(`${line} --from '${release().files}' --require-signature`);
     expect(refused.status).toBe(1);
     const unreached = await container.run(line);
-    expect(unreached.output).toContain("cannot download without curl or wget: install one of them");
+    expect(unreached.output).toContain("cannot download without curl: install it, or download the files of");
     const full = await container.run(`${line} --from '${release().files}' --prefix /small/here`);
     expect(full.output).toContain("No space left on device");
     expect(full.status).toBe(1);

@@ -1,16 +1,17 @@
 /**
  * Injects the faults into the built executables, and prints which ones they survive. Ctrl-C starts no further fault.
  *
- * Usage: bun run faults [--today] [--list] [--output] [--at-once N] [NAME…]
+ * Usage: bun run faults [--today] [--seconds N] [--list] [--output] [--at-once N] [NAME…]
  *   NAME      Only faults whose name contains it; default: all
  *   --today   Only the part of the day
+ *   --seconds The size of the part of the day, in seconds of faults; default: 300
  *   --list    Print the names and inject nothing
  *   --output  Also print what the commands printed, for faults that were not survived
  */
 import { parseArgs } from "node:util";
 import { campaign } from "./campaign.ts";
 import { playAll } from "./play-all.ts";
-import { sliceOf } from "./slice.ts";
+import { sliceOf, usualSliceSeconds } from "./slice.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -18,6 +19,7 @@ const { values, positionals } = parseArgs({
     today: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     output: { type: "boolean", default: false },
+    seconds: { type: "string", default: String(usualSliceSeconds) },
     "at-once": { type: "string", default: "4" },
   },
 });
@@ -25,7 +27,7 @@ const named = campaign.filter(
   ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
 );
 const day = new Date();
-const chosen = values.today ? sliceOf(named, day) : named;
+const chosen = values.today ? sliceOf(named, day, Number(values.seconds)) : named;
 if (values.today)
   console.log(`The slice of ${day.toISOString().slice(0, 10)}: ${chosen.length} of ${named.length} faults`);
 if (chosen.length === 0) {

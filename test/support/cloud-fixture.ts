@@ -1,12 +1,13 @@
+import type { Backend, CreationRequest } from "../../src/backend/contract.ts";
 import { join } from "node:path";
 import { CreateTagsCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
-import type { Backend } from "../../src/model/backend.ts";
 import { type Runtime, systemClock } from "../../src/system/runtime.ts";
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../src/backend/cloud/cloud-options.ts";
-import { type ClusterCreation, createCluster } from "../../src/cluster/create-cluster.ts";
-import type { CreationRequest } from "../../src/model/creation.ts";
-import type { ClusterRecord, NodeRecord } from "../../src/model/cluster-record.ts";
+import { createCluster } from "../../src/cluster/create.ts";
+import type { CreateRequest } from "../../src/cluster/create/create-request.ts";
+import type { ClusterRecord } from "../../src/model/cluster-record.ts";
+import type { InstallPlan } from "../../src/platform/install/install-plan.ts";
 import { networksOf } from "../local-cloud/catalogue/networks.ts";
 import { regions } from "../local-cloud/catalogue/regions.ts";
 import { LocalCloud } from "../local-cloud/local-cloud.ts";
@@ -39,11 +40,13 @@ export interface CloudFixture extends AsyncDisposable {
   create(backend: Backend<CloudOptions>, request: TestRequest, signal: AbortSignal): Promise<ClusterRecord>;
 }
 
-type Request = CreationRequest<CloudOptions> & Omit<ClusterCreation, "plan">;
+type Request = CreationRequest<CloudOptions> & Omit<CreateRequest<CloudOptions>, "machines" | "installation">;
 
 export interface RequestChanges extends Partial<Request> {
-  /** The last step of the creation. */
+  /** The last step of a creation that installs nothing. */
   readonly complete?: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
+  /** What the creation installs. Default: nothing. */
+  readonly install?: InstallPlan;
   /** Called when logs are collected, before or after the removal. */
   readonly onLogs?: (cluster: ClusterRecord) => Promise<void>;
 }
@@ -52,8 +55,7 @@ interface TestRequest extends Request {
   readonly onLogs: (cluster: ClusterRecord) => Promise<void>;
   /** The clusters whose logs were collected. */
   readonly failures: ClusterRecord[];
-  /** In the order in which they became reachable. */
-  readonly met: NodeRecord[];
+  readonly install: InstallPlan | undefined;
   /** The text that a second interrupt would print. */
   readonly remains: () => string;
 }
@@ -104,8 +106,7 @@ export async function openFixture(environment: Readonly<Record<string, string | 
 }
 
 export function newRequest(clusterId: string, changes: RequestChanges): TestRequest {
-  const { complete = async () => {}, onLogs = async () => {}, ...others } = changes;
-  const met: NodeRecord[] = [];
+  const { complete = async () => {}, onLogs = async () => {}, install, ...others } = changes;
   const described: (() => string)[] = [];
   return {
     clusterId,
@@ -120,11 +121,7 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
     ownKey: undefined,
     keepOnFailure: false,
     deadlineMs: Date.now() + 60_000,
-    installer: (_, signal) => ({
-      prepare: async (node) => void met.push(node),
-      start: async (cluster) => complete(cluster, signal),
-      [Symbol.asyncDispose]: async () => {},
-    }),
+    readFacts: async ({ cluster }, signal) => complete(cluster, signal),
     onAbandon: (describe) => {
       described.push(describe);
       return { [Symbol.dispose]: () => {} };
@@ -132,7 +129,7 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
     ...others,
     onLogs,
     failures: [],
-    met,
+    install,
     remains: () => described.map((describe) => describe()).join("\n"),
   };
 }
@@ -151,8 +148,19 @@ async function createAndListen(
       return await backend.consoleOutput(cluster, logsSignal);
     },
   };
-  const plan = async (inner: AbortSignal) => listening.plan(request, inner);
-  return await createCluster(listening, { ...request, plan }, runtime, signal);
+  return await createTestCluster(listening, request, runtime, signal);
+}
+
+/** Creates a cluster with all parts of the request, those included that an installation usually decides. */
+export async function createTestCluster(
+  backend: Backend<CloudOptions>,
+  request: TestRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const planning = { ...backend, plan: async (_: unknown, inner: AbortSignal) => backend.plan(request, inner) };
+  const asked = { ...request, machines: request, installation: undefined };
+  return await createCluster(asked, { backend: planning, install: request.install }, runtime, signal);
 }
 
 /** Everything that neither a successful create nor a roll-back may leave. */

@@ -1,7 +1,6 @@
+import type { Backend, Creation, CreationFolder, CreationRequest } from "../../src/backend/contract.ts";
 import { Client } from "ssh2";
-import type { Backend } from "../../src/model/backend.ts";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
-import type { Creation, CreationFolder, CreationRequest } from "../../src/model/creation.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/known-hosts.ts";
 import { creationFiles } from "../../src/system/files/creation-folder.ts";
@@ -21,10 +20,12 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
   const backend: Backend<undefined> = {
     name: "container",
     place: undefined,
-    ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
-    ipDetectPublic: undefined,
-    nodesKeepTime: false,
-    cgroups1Advice: "",
+    nodes: {
+      ipDetect: "#!/bin/sh\necho 192.0.2.7\n",
+      ipDetectPublic: undefined,
+      nodesKeepTime: false,
+      cgroups1Advice: "",
+    },
     plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
     find: async (id) => standing.get(id),
     findInOtherPlaces: async () => ({ places: [], unreachable: [] }),

@@ -1,6 +1,7 @@
 import type { ClusterRecord, NodeRecord, Variant } from "../../src/model/cluster-record.ts";
+import type { NodeTraits } from "../../src/model/node-traits.ts";
 import type { Configuration } from "../../src/platform/configuration/configuration.ts";
-import type { AddedConfiguration, InstallPlan } from "../../src/platform/install-plan.ts";
+import type { AddedConfiguration, InstallPlan } from "../../src/platform/install/install-plan.ts";
 
 /**
  * The smallest release artifact that the layout allows. Its configuration decides what happens on the nodes: the install script fails on the role in
@@ -55,13 +56,16 @@ export const examplePlan = (artifactPath: string, changes: Partial<InstallPlan>)
   genconfFiles: [],
   copyToMaster: [],
   selinuxEnforcing: false,
+  workspaceFolder: "/tmp",
+  ...changes,
+});
+
+export const exampleTraits: NodeTraits = {
   ipDetect: "#!/bin/sh\necho 10.0.0.1\n",
   ipDetectPublic: undefined,
   nodesKeepTime: true,
   cgroups1Advice: "",
-  workspaceFolder: "/tmp",
-  ...changes,
-});
+};
 
 export const exampleCluster = (nodes: readonly NodeRecord[], variant: Variant): ClusterRecord => ({
   id: "example",

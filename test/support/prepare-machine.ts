@@ -1,7 +1,7 @@
 import { chmod, lchown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
-import { prepareScript } from "../../src/platform/install/prepare-script.ts";
+import { prepareScript } from "../../src/platform/install/prepare-node.ts";
 import { completeScript } from "../../src/platform/install/phase.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { intoFolder } from "./install-machine.ts";
@@ -97,7 +97,7 @@ export async function prepare(
   for (const [file, text] of Object.entries(request.files ?? {})) await Bun.write(join(root, file), text);
   const path = `PATH=${root}/bin\n`;
   // Docker isn't started, because only a recorder of calls is installed.
-  const script = intoFolder(completeScript(prepareScript(dcosLayout.containerSetup)), root)
+  const script = intoFolder(completeScript(prepareScript(dcosLayout)), root)
     .replace(`PATH=${root}/bin:/usr/bin:/bin\n`, path)
     .replace("\nstart_docker() {", "\nstart_docker() {\n  return 0");
   if (script.split("PATH=").length !== 2 || !script.includes(path))

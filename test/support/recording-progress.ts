@@ -1,3 +1,4 @@
+import { unmarked } from "../../src/outside-text.ts";
 import { type Progress, silentProgress } from "../../src/system/runtime.ts";
 
 export interface RecordingProgress {
@@ -17,13 +18,13 @@ export function recordingProgress(): RecordingProgress {
     const name = subject === undefined ? title : `${title} ${subject}`;
     const state = { isOver: false };
     const end = (outcome: string): void => {
-      if (!state.isOver) steps.push(`${name}: ${outcome}`);
+      if (!state.isOver) steps.push(unmarked(`${name}: ${outcome}`));
       state.isOver = true;
     };
-    const update = (text: string): void => void updates.push(text);
+    const update = (text: string): void => void updates.push(unmarked(text));
     return { update, done: (text = "done") => end(text), [Symbol.dispose]: () => end("failed") };
   };
-  const keep = (text: string): void => void told.push(text);
+  const keep = (text: string): void => void told.push(unmarked(text));
   return {
     steps,
     updates,

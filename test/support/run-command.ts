@@ -1,10 +1,10 @@
+import type { Backend } from "../../src/backend/contract.ts";
 import type { Context, Result } from "../../src/cli/context.ts";
 import { flagNames } from "../../src/cli/options/flag-names.ts";
 import { parseCommandLine } from "../../src/cli/options/parse.ts";
 import { Problems } from "../../src/cli/options/problems.ts";
 import type { Driver } from "../../src/commands/driver.ts";
 import { programFor } from "../../src/commands/program.ts";
-import type { Backend } from "../../src/model/backend.ts";
 import { type Clock, silentProgress } from "../../src/system/runtime.ts";
 
 interface CommandRun {
@@ -76,6 +76,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     },
     verbosity: typeof verbose === "number" ? verbose : 0,
     runtimeVariables: [],
+    dropVariables: () => {},
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
     failuresExitWith: (exitCode: number) => void (failure.exitCode = exitCode),
   } as unknown as Context;

@@ -17,21 +17,32 @@ const topLevel =
  * no exceptions. `backend/<own>`: the backend that the importing file is named after.
  */
 export const imports: Readonly<Record<string, readonly string[]>> = {
-  bin: ["commands", "cli", "backend/<own>", "model"],
-  "index.ts": ["cluster", "platform", "backend/cloud", "backend/container", "backend/vm", "system", "model"],
-  commands: ["cli", "cluster", "doctor", "platform", "system", "model"],
+  bin: ["commands", "cli", "backend/<own>", "backend/contract.ts", "model"],
+  "index.ts": [
+    "cluster",
+    "platform",
+    "backend/contract.ts",
+    "backend/cloud",
+    "backend/container",
+    "backend/vm",
+    "system",
+    "model",
+  ],
+  commands: ["cli", "cluster", "doctor", "platform", "backend/contract.ts", "system", "model"],
   cli: ["system"],
-  cluster: ["platform", "ssh", "system", "model"],
+  cluster: ["platform", "backend/contract.ts", "ssh", "system", "model"],
   doctor: ["ssh", "system", "model"],
-  "backend/cloud": ["backend", "ssh", "system", "model"],
-  "backend/container": ["backend", "ssh", "system", "model"],
-  "backend/vm": ["backend", "ssh", "system", "model"],
-  backend: ["ssh", "system", "model"],
+  "backend/cloud": ["backend", "backend/contract.ts", "ssh", "system", "model"],
+  "backend/container": ["backend", "backend/contract.ts", "ssh", "system", "model"],
+  "backend/vm": ["backend", "backend/contract.ts", "ssh", "system", "model"],
+  backend: ["backend/contract.ts", "ssh", "system", "model"],
   platform: ["ssh", "system", "model"],
   ssh: ["system", "model"],
   system: ["model"],
+  "backend/contract.ts": ["model"],
   model: [],
-  "errors.ts": [],
+  "errors.ts": ["outside-text.ts"],
+  "outside-text.ts": [],
   "version.ts": [],
 };
 
@@ -49,7 +60,7 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
   yaml: ["platform", "cli"],
 };
 
-const openToAll = ["src/errors.ts", "src/version.ts"];
+const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 /** Only these write to files and streams at once: the log, and what bypasses the terminal's writer. */
@@ -57,6 +68,11 @@ const mayWriteSync = /^src\/(cli\/log-file|ssh\/ssh-messages)\.ts$/;
 /** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+const quotesWithoutMarks = /\$\{(?:error|failure|refusal|reason|cause|problem)\??\.message\b/;
+/** The end of a compound command on a line of its own, within a template. */
+const shellInString = /`(?:\\.|[^`\\])*\n\s*(?:fi|done|esac|set -e\w*)\n/;
+/** Comments, of which one says who runs the file, and an empty line: shell-text.ts leaves it out. */
+const header = /^(?:#(?!.*\b[Rr]uns?\b).*\n)*#.*\b[Rr]uns?\b.*\n(?:#.*\n)*\n/;
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/;
 
 /** Every violation of a rule, as `path: problem`. Most rules ignore the text of comments and strings. */
@@ -69,6 +85,9 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
     ...files.filter(({ path }) => meaningless.test(path)).map(({ path }) => `${path}: a name without meaning`),
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
+    ...files
+      .filter(({ path, text }) => /^src\/.*\.(sh|py|containerfile)$/.test(path) && !header.test(text))
+      .map(({ path }) => `${path}: no header that says who runs it`),
     ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
     ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
     ...leaksIntoEndToEnd(sources),
@@ -78,7 +97,7 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
 function shapeFaults({ path, text }: SourceFile): readonly string[] {
   const code = withoutWords(text);
   const faults: readonly (readonly [boolean, string])[] = [
-    [text.trimEnd().split("\n").length > 300, "over 300 lines"],
+    [text.trimEnd().split("\n").length > 400, "over 400 lines"],
     [!kebabCase.test(basename(path)), "not in kebab-case"],
     [/^(export\s+)?(let|var)\b/m.test(code), "state at module level"],
     [/^export default\b/m.test(code), "a default export"],
@@ -89,6 +108,16 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     ],
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
+    [
+      path.startsWith("src/") && !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) && isUnbounded(text),
+      "reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
+    ],
+    [
+      path.startsWith("src/") && quotesWithoutMarks.test(withoutComments(text)),
+      "an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
+    ],
+    [path.startsWith("src/") && shellInString.test(withoutComments(text)), "shell text belongs into a .sh file"],
+    [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
     [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
     [
       path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
@@ -99,6 +128,18 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
   ];
   return faults.filter(([found]) => found).map(([, fault]) => fault);
 }
+
+/** Texts from outside have a limit. Whatever reads one in one piece, or parses JSON of any depth, has none. */
+const isUnbounded = (text: string): boolean =>
+  /(?<!\w)readFile\([^()]*(?:\([^()]*\)[^()]*)*,\s*"utf8"\)|(?<!\w)JSON\.parse\(|\bresponse\.(?:text|json)\(\)/.test(
+    withoutComments(text),
+  );
+
+/** A program that is started without `env` inherits everything, credentials included. */
+const startsWithOurEnvironment = (code: string): boolean =>
+  [...code.matchAll(/\b(?:spawn|spawnSync|promisify\(execFile\))\([\s\S]*?\);/g)].some(
+    ([call]) => !/\benv\b/.test(call),
+  );
 
 function isBarrel(path: string, code: string): boolean {
   if (basename(path) === "index.ts" || /^export \*/m.test(code)) return true;
@@ -111,7 +152,7 @@ function isNamedAfterExport(path: string, code: string): boolean {
   const values = namesIn(code, /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm);
   const types = namesIn(code, /^export (?:interface|type) (\w+)/gm);
   const name = basename(path, ".ts");
-  if (values.length > 1 || values.length + types.length === 0 || name === "main") return true;
+  if (values.length > 1 || values.length + types.length === 0 || name === "main" || name === "contract") return true;
   return [...values, ...types].some((exported) => wordsOf(name).every((word) => wordsOf(exported).includes(word)));
 }
 
@@ -139,7 +180,7 @@ function importFaults(file: SourceFile): readonly string[] {
 
 function mayImport(from: string, to: string): boolean {
   const layer = layerOf(from);
-  if (openToAll.includes(to)) return !openToAll.includes(from);
+  if (openToAll.includes(to) && !openToAll.includes(from)) return true;
   const own = basename(from, ".ts").replace(/^cluster-|-driver$/g, "");
   const allowed = imports[layer]!.map((entry) => entry.replace("<own>", own));
   return layerOf(to) === layer || allowed.includes(layerOf(to)) || allowed.some((entry) => `src/${entry}` === to);
@@ -177,8 +218,9 @@ function reachedFrom(path: string, targets: ReadonlyMap<string, readonly string[
   return reached;
 }
 
-/** The first folder below src, with the backend's name if there is one. A file directly in src is a layer of its own. */
+/** The first folder below src, with the backend's name if there is one. The contract and a file directly in src are layers of their own. */
 function layerOf(path: string): string {
+  if (path === "src/backend/contract.ts") return "backend/contract.ts";
   const [, first = "", second = "", third] = path.split("/");
   return first === "backend" && third !== undefined ? `${first}/${second}` : first;
 }
@@ -233,7 +275,7 @@ export async function repository(): Promise<readonly SourceFile[]> {
   );
   const texts = inside.flat().map(async (path) => ({
     path,
-    text: path.endsWith(".ts") ? await readFile(join(root, path), "utf8") : "",
+    text: /\.(ts|sh|py|containerfile)$/.test(path) ? await readFile(join(root, path), "utf8") : "",
   }));
   return [...top.map((path) => ({ path, text: "" })), ...(await Promise.all(texts))];
 }

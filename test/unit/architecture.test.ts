@@ -13,21 +13,33 @@ test.each([
   ["src/ssh/key-helpers.ts: a name without meaning", ""],
   ["tools/build.ts: not for the top level", ""],
   ["src/ssh/tooLong.ts: not in kebab-case", ""],
-  ["src/ssh/pool.ts: over 300 lines", "a;\n".repeat(301)],
+  ["src/ssh/pool.ts: over 400 lines", "a;\n".repeat(401)],
   ["src/ssh/pool.ts: state at module level", "let count = 0;"],
   ["src/ssh/pool.ts: a default export", "export default 1;"],
   ["src/bin/cluster-vm.ts: process.exit loses output: set process.exitCode", "process.exit(1);"],
   ["src/ssh/pool.ts: process or console outside the files that may use them", "const a = process.env;"],
   ["src/cli/help.ts: process or console outside the files that may use them", "console.log(1);"],
   ["src/ssh/pool.ts: an AbortSignal that may be left out", "function a(signal?: AbortSignal) {}"],
+  [
+    "src/ssh/pool.ts: reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
+    "const a = JSON.parse(b);",
+  ],
   ["src/ssh/pool.ts: writes past the terminal", "writeSync(2, said);"],
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`It failed: ${end.stderr.trim()}.`);"],
   ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`${first(result.stdout)}`);"],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
+  [
+    "src/ssh/pool.ts: an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
+    "const a = `Cannot run it: ${error.message}.`;",
+  ],
+  ["src/ssh/pool.ts: starts a program without choosing its environment", 'spawn("ssh", [host], { stdio: "ignore" });'],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],
   ["src/ssh/pool.ts: imports node:process", 'import { env } from "node:process";'],
+  ["src/ssh/a.ts: shell text belongs into a .sh file", "const a = `\nif true; then\n  id\nfi\n`;"],
+  ["src/ssh/a.sh: no header that says who runs it", "#!/bin/sh\n# Prints a word.\n\necho a\n"],
+  ["src/ssh/a.py: no header that says who runs it", "# Runs as root.\nprint(1)\n"],
   ["src/attic/a.ts: no such layer: attic", ""],
   [
     "src/commands/run.ts: commands must not import src/backend/cloud/api.ts",
@@ -48,6 +60,10 @@ test.each([
   [
     "src/backend/vm/a.ts: backend/vm must not import src/backend/cloud/api.ts",
     'const a = await import("../cloud/api.ts");',
+  ],
+  [
+    "src/platform/a.ts: platform must not import src/backend/contract.ts",
+    'import type { A } from "../backend/contract.ts";',
   ],
   ["src/backend/a.ts: backend must not import src/backend/cloud/api.ts", 'import { a } from "./cloud/api.ts";'],
   [
@@ -108,8 +124,8 @@ test("an end-to-end test that imports src through another file is found", () => 
 
 test.each([
   ["src/bin/cluster-vm.ts", 'import { a } from "../backend/vm/backend.ts";\nprocess.exitCode = 1;'],
-  ["src/cluster/a.ts", 'import type { A } from "../model/backend.ts";'],
-  ["src/commands/a.ts", 'import type { A } from "../model/backend.ts";'],
+  ["src/cluster/a.ts", 'import type { A } from "../backend/contract.ts";'],
+  ["src/commands/a.ts", 'import type { A } from "../backend/contract.ts";'],
   [
     "src/backend/cloud/a.ts",
     'import { a } from "../cloud-init.ts";\nimport type { A } from "../../model/cluster-record.ts";',

@@ -1,3 +1,13 @@
+import {
+  mappingOf,
+  anyText,
+  listOf,
+  objectWith,
+  optional,
+  readArguments,
+  required,
+  type Shape,
+} from "../../model/read-arguments.ts";
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import type { CloudOptions } from "./cloud-options.ts";
 import { cloudProblems } from "./cloud-problems.ts";
@@ -24,21 +34,30 @@ export interface CloudBackendOptions {
   readonly image?: { readonly id: string; readonly user: string };
 }
 
+const shape: Shape<CloudBackendOptions> = {
+  region: required(anyText),
+  linuxDistribution: optional(anyText),
+  instanceType: optional(anyText),
+  customTags: optional(mappingOf(anyText)),
+  adminCidrs: optional(listOf(anyText)),
+  subnetId: optional(anyText),
+  image: optional(objectWith({ id: required(anyText), user: required(anyText) })),
+};
+
 /** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
 export function readCloudOptions(given: CloudBackendOptions): {
   readonly region: string;
   readonly distribution: string;
   readonly options: CloudOptions;
 } {
-  const { image, ...others } = given;
+  const { image, customTags: tags = {}, ...others } = readArguments(given, shape);
   const texts = {
     ...others,
-    customTags: undefined,
     image: image?.id,
     sshUser: image?.user,
   };
   // In the library, a key may contain a colon. In text, it would look like the colon before the value.
-  const customTags = Object.entries(given.customTags ?? {}).map(([key, value]) => ({ key, value }));
+  const customTags = Object.entries(tags).map(([key, value]) => ({ key, value }));
   const values = readOptions(librarySchema, texts, (read) => cloudProblems({ ...read, customTags }));
   const { region, linuxDistribution } = values;
   return { region, distribution: linuxDistribution, options: cloudOptions({ ...values, customTags }) };

@@ -1,9 +1,8 @@
+import type { Backend, CreationRequest } from "../contract.ts";
 import { join } from "node:path";
 import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
 import { stateFolder } from "../../system/files/state-folder.ts";
-import type { Backend } from "../../model/backend.ts";
-import type { CreationRequest } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { cgroups1Advice } from "../cgroups1.ts";
 import { ipDetect } from "../ip-detect.ts";
@@ -48,10 +47,12 @@ export async function createCloudBackend(
   return {
     name: "cloud",
     place: { kind: "region", name: region, option: "region" },
-    ipDetect,
-    ipDetectPublic,
-    nodesKeepTime: true,
-    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    nodes: {
+      ipDetect,
+      ipDetectPublic,
+      nodesKeepTime: true,
+      cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    },
     plan: async (request, planSignal) => {
       const planIt = () => planCreation(api, { place, request }, runtime, planSignal);
       return withRegionAdvice(open, region, planIt, planSignal);

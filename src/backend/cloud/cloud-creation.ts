@@ -1,10 +1,11 @@
+import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../contract.ts";
 import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { creationDirectory } from "../../system/files/creation-folder.ts";
-import type { Creation, CreationFolder, CreationSummary, NodeName, NodeShell } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { userData } from "../cloud-init.ts";
 import { hasErrorId } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerRole } from "../first-host-keys.ts";
 import { wasRefused } from "./api/api-errors.ts";
@@ -185,7 +186,7 @@ export class CloudCreation implements Creation {
     const machine = { name, hasDeadline: true, limitMs: usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
-      this.#runtime.progress.detail(1, `${name}: cloud-init reported: ${complaints}`);
+      this.#runtime.progress.detail(1, `${name}: cloud-init reported: ${outside(complaints)}`);
     }
     await this.#requireMetadata2(node.id, name, signal);
   }

@@ -1,3 +1,4 @@
+import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { containerOptions, containerPlaceSchema, containerSchema } from "./container-schema.ts";
@@ -26,13 +27,22 @@ export interface ContainerBackendOptions {
   readonly cpus?: number;
 }
 
+const shape: Shape<ContainerBackendOptions> = {
+  engine: optional(anyText),
+  linuxDistribution: optional(anyText),
+  nodeImage: optional(anyText),
+  customVolumes: optional(listOf(anyText)),
+  memory: optional(textOrNumber),
+  cpus: optional(textOrNumber),
+};
+
 /** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
 export function readContainerOptions(given: ContainerBackendOptions): {
   readonly engine: EngineName | undefined;
   readonly distribution: string;
   readonly options: ContainerOptions;
 } {
-  const values = readOptions(librarySchema, { ...given }, () => []);
+  const values = readOptions(librarySchema, { ...readArguments(given, shape) }, () => []);
   return { engine: values.engine, distribution: values.linuxDistribution, options: containerOptions(values) };
 }
 

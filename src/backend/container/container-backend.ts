@@ -1,10 +1,9 @@
+import type { Backend, CreationRequest } from "../contract.ts";
 import { existsSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { abandonedCreations, isCreationHere } from "../../system/files/creation-folder.ts";
-import type { Backend } from "../../model/backend.ts";
-import type { CreationRequest } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ipDetect } from "../ip-detect.ts";
 import { lockMachines } from "../lock-machines.ts";
@@ -50,10 +49,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime): Backend<Conta
     name: "container",
     // Engines know nothing about each other's containers, just as regions don't know each other's machines.
     place: { kind: "engine", name: engine.kind.name, option: "engine" },
-    ipDetect,
-    ipDetectPublic: undefined,
-    nodesKeepTime: false,
-    cgroups1Advice: hostCgroupsAdvice,
+    nodes: { ipDetect, ipDetectPublic: undefined, nodesKeepTime: false, cgroups1Advice: hostCgroupsAdvice },
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
     find: async (clusterId, signal) => {
       const clusters = await readClusters({ clusterId }, signal);

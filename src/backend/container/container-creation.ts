@@ -1,8 +1,8 @@
+import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../contract.ts";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClusterRecord, countsText, nodeCount, type NodeRecord } from "../../model/cluster-record.ts";
 import { version } from "../../version.ts";
-import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
 import { machineFailed } from "../machine-failed.ts";

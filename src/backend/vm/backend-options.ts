@@ -1,3 +1,4 @@
+import { anyText, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import { defaultDistribution, distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./vm-options.ts";
@@ -21,12 +22,22 @@ export interface VmBackendOptions {
   readonly imageSha256?: string;
 }
 
+const shape: Shape<VmBackendOptions> = {
+  linuxDistribution: optional(anyText),
+  memory: optional(textOrNumber),
+  cpus: optional(textOrNumber),
+  diskSize: optional(anyText),
+  accelerator: optional(anyText),
+  image: optional(anyText),
+  imageSha256: optional(anyText),
+};
+
 /** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
 export function readVmOptions(given: VmBackendOptions): {
   readonly distribution: string;
   readonly options: VmOptions;
 } {
-  const values = readOptions(librarySchema, { ...given }, vmProblems);
+  const values = readOptions(librarySchema, { ...readArguments(given, shape) }, vmProblems);
   return { distribution: values.linuxDistribution, options: vmOptions(values) };
 }
 

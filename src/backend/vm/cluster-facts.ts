@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Counts, nodeReference, type Role, type Variant, type WebScheme } from "../../model/cluster-record.ts";
 import {
@@ -14,12 +14,14 @@ import {
 } from "../../model/parse-values.ts";
 import { creationOfDirectory, isOwnFolder } from "../../system/files/creation-folder.ts";
 import { isMapping } from "../../system/is-mapping.ts";
-import { outsideLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
 import type { ForeignResource } from "../foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-files.ts";
 import { type Accelerator, accelerators } from "./vm-options.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 const schemaVersion = 1;
 
@@ -73,8 +75,13 @@ export interface StoredCluster {
 
 const factsPath = (directory: string): string => join(directory, "cluster.json");
 
+/** Throws, and writes nothing, if no command could read the facts back. */
 export async function writeClusterFacts(directory: string, facts: Omit<ClusterFacts, "schemaVersion">): Promise<void> {
-  await writePrivateFile(factsPath(directory), `${JSON.stringify({ schemaVersion, ...facts }, undefined, 2)}\n`);
+  const text = JSON.stringify({ schemaVersion, ...facts }, undefined, 2);
+  if (parseClusterFacts(parseJson(text), directory) === undefined) {
+    throw new TypeError(`No command could read this creation: ${text}`);
+  }
+  await writePrivateFile(factsPath(directory), `${text}\n`);
 }
 
 export async function removeClusterFacts(directory: string): Promise<void> {
@@ -140,7 +147,7 @@ async function hasMachines(directory: string): Promise<boolean> {
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   try {
     if (!(await isOwnFolder(directory))) return undefined;
-    const facts = parseClusterFacts(JSON.parse(await readFile(factsPath(directory), "utf8")), directory);
+    const facts = parseClusterFacts(parseJson(await readOwnText(factsPath(directory))), directory);
     return facts === undefined ? undefined : { directory, facts };
   } catch {
     return undefined;
@@ -156,13 +163,13 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
     variant: parseVariant(found["variant"]),
     distribution: parseDistribution(found["distribution"]),
     counts: parseCountsObject(found["counts"]),
-    createdBy: outsideLine(found["createdBy"]) || undefined,
+    createdBy: plainLine(found["createdBy"]) || undefined,
     nodes: parseNodes(found["nodes"]),
   };
   const optional = {
     webScheme: parseWebScheme(found["webScheme"]),
     createdAt: parseMoment(found["createdAt"])?.toISOString(),
-    bootId: outsideLine(found["bootId"]) || undefined,
+    bootId: plainLine(found["bootId"]) || undefined,
     machines: parseMachineSettings(found["machines"]),
   };
   const isWrong = Object.entries(optional).some(([key, value]) => value === undefined && found[key] !== undefined);

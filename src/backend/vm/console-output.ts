@@ -1,7 +1,8 @@
+import type { NamedText } from "../contract.ts";
 import { open } from "node:fs/promises";
 import { type ClusterRecord, nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
-import type { NamedText } from "../../model/backend.ts";
 import { consoleOutputs } from "../console-outputs.ts";
+import { readConsole } from "./machines/console-sink.ts";
 import { machineFiles } from "./machines/machine-files.ts";
 
 const mostBytes = 1_000_000;
@@ -22,9 +23,9 @@ async function qemuLog(directory: string, node: NodeRecord): Promise<NamedText> 
 }
 
 export const consoleOutput = async (directory: string, node: NodeRecord): Promise<string> =>
-  endOf(machineFiles(directory, node).console);
+  readConsole(machineFiles(directory, node).folder, mostBytes);
 
-/** A machine may write without limit, so this reads only the end. */
+/** A QEMU may write a lot, so this reads only the end. */
 async function endOf(path: string): Promise<string> {
   await using file = await open(path, "r");
   const { size } = await file.stat();

@@ -1,5 +1,5 @@
+import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { nodeCount, roles } from "../../model/cluster-record.ts";
-import type { CreationRequest, CreationSummary } from "../../model/creation.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 import type { VmOptions } from "./vm-options.ts";

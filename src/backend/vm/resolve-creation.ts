@@ -1,7 +1,7 @@
+import type { CreationRequest } from "../contract.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import type { Environment } from "../../system/runtime.ts";
-import type { CreationRequest } from "../../model/creation.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
 import { type AcceleratorChoice, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
 import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";

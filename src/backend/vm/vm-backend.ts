@@ -1,8 +1,8 @@
+import type { Backend } from "../contract.ts";
 import { join } from "node:path";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { abandonedCreations } from "../../system/files/creation-folder.ts";
 import { stateFolder } from "../../system/files/state-folder.ts";
-import type { Backend } from "../../model/backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import { cgroups1Advice } from "../cgroups1.ts";
@@ -29,10 +29,12 @@ export function createVmBackend(runtime: Runtime): Backend<VmOptions> {
   return {
     name: "vm",
     place: undefined,
-    ipDetect,
-    ipDetectPublic: undefined,
-    nodesKeepTime: false,
-    cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    nodes: {
+      ipDetect,
+      ipDetectPublic: undefined,
+      nodesKeepTime: false,
+      cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    },
     plan: async (asked, signal) => {
       const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
       const [resolved, clusters, abandoned] = await Promise.all([

@@ -1,19 +1,13 @@
+import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName, NodeShell } from "../contract.ts";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { type ClusterRecord, nodeCount, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
 import { readBootId } from "../../system/processes/boot-id.ts";
 import { freeSpaceProblem } from "../../system/files/free-space.ts";
 import { acquireProcessLock } from "../../system/processes/process-lock.ts";
 import { systemTemporaryFolder } from "../../system/files/temporary-folder.ts";
 import { version } from "../../version.ts";
-import type {
-  Creation,
-  CreationFolder,
-  CreationRequest,
-  CreationSummary,
-  NodeName,
-  NodeShell,
-} from "../../model/creation.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
@@ -195,7 +189,7 @@ export class VmCreation implements Creation {
     const machine = { name, hasDeadline: false, limitMs: this.#isSlow ? slowLimitMs : usualFirstBootLimitMs };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
-      this.#runtime.progress.detail(1, `${name}: cloud-init reported:\n${complaints}`);
+      this.#runtime.progress.detail(1, `${name}: cloud-init reported:\n${outside(complaints)}`);
     }
     this.#booted.add(node.id);
     if (this.#booted.size === facts.nodes.length) await this.#finish(directory);

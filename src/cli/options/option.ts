@@ -1,3 +1,4 @@
+import { OwnError } from "../../errors.ts";
 import type { Environment } from "../../system/runtime.ts";
 
 /** How the program was started. Values may be read against this before a command has its whole context. */
@@ -6,8 +7,14 @@ export interface Invocation {
   readonly environment: Environment;
 }
 
+/**
+ * The signal for reading the command line's files. Nothing aborts it: until all options are read, there is nothing to clean up, so nobody listens for
+ * interrupts, and one ends the program at once.
+ */
+export const whileOptionsAreRead = (): AbortSignal => new AbortController().signal;
+
 /** Thrown by a value type if the text is not usable. The message continues after "--flag: ", such as `"x" is no whole number`. */
-export class BadValue extends Error {
+export class BadValue extends OwnError {
   override readonly name = "BadValue";
 }
 
@@ -19,6 +26,8 @@ export interface ValueType<Single> {
   readonly choices?: readonly string[];
   /** The kind of path that completion offers. */
   readonly completes?: "file" | "directory";
+  /** The parts of a value that are masked from then on. */
+  secretsIn?(value: Single): readonly string[];
 }
 
 interface Traits<Single> {

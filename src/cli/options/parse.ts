@@ -1,4 +1,4 @@
-import { ClusterError, quoted } from "../../errors.ts";
+import { ClusterError, quoted, messageOf } from "../../errors.ts";
 import type { Command } from "../command.ts";
 import { helpOption } from "../help/describe.ts";
 import { BadValue } from "./option.ts";
@@ -102,11 +102,13 @@ function fallback(declared: Option | Argument, label: string, reader: Reader): u
 async function readText(declared: Option | Argument, source: string, text: string, reader: Reader): Promise<unknown> {
   if (declared.secret === true && text !== "-") reader.hide(text);
   try {
-    return await declared.type.parse(text, reader.invocation);
+    const value = await declared.type.parse(text, reader.invocation);
+    for (const secret of declared.type.secretsIn?.(value) ?? []) reader.hide(secret);
+    return value;
   } catch (error) {
     const isUsersFault = error instanceof BadValue || (error instanceof ClusterError && error.id === "bad-usage");
     if (!isUsersFault) throw error;
-    const hint = error instanceof ClusterError && error.hint !== undefined ? ` ${error.hint}` : "";
-    return reader.problems.add(`${source}: ${error.message}${hint}`);
+    const hint = error instanceof ClusterError && error.hint !== undefined ? ` ${ClusterError.marked(error).hint}` : "";
+    return reader.problems.add(`${source}: ${messageOf(error)}${hint}`);
   }
 }

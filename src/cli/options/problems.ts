@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { unmarked } from "../../outside-text.ts";
 import type { NameFlags } from "./flag-names.ts";
 
 /** Collects all problems of one command line, so that they can be reported together. */
@@ -20,7 +21,7 @@ export class Problems {
   }
 
   get all(): readonly string[] {
-    return this.#found;
+    return this.#found.map(unmarked);
   }
 
   /** Throws one `bad-usage` error that lists every problem. `facts.problems` also holds them. */

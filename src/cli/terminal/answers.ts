@@ -3,7 +3,7 @@ import { read } from "node:fs";
 import { ClusterError } from "../../errors.ts";
 import { minimalEnvironment } from "../../system/processes/child-environment.ts";
 import type { Environment } from "../../system/runtime.ts";
-import { outsideLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
 import type { Answers } from "../context.ts";
 
 interface Parts {
@@ -22,7 +22,7 @@ const longestBytes = 65_536;
 export function answers(parts: Parts): Answers {
   return {
     confirm: async (question, signal) => {
-      parts.ask(`${outsideLine(question)} [y/N] `);
+      parts.ask(`${plainLine(question)} [y/N] `);
       const answer = await readLine(signal);
       if (answer === undefined) parts.ask("\n");
       return /^y(?:es)?$/i.test(answer?.trim() ?? "");

@@ -1,4 +1,4 @@
-import { outsideLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
 
 /** The part of a terminal that progress needs. */
 export interface Screen {
@@ -62,7 +62,7 @@ export class LiveArea {
 
 /** Cuts a text to a number of terminal columns, in one line. */
 export function fit(text: string, width: number): string {
-  const clean = outsideLine(text);
+  const clean = plainLine(text);
   if (Bun.stringWidth(clean) <= width) return clean;
   const kept: string[] = [];
   const used = { columns: 1 };

@@ -1,10 +1,10 @@
-import { maskedPrintable, printableJson, withoutCommands } from "../../system/printable.ts";
+import { mapOutside, mapTexts } from "../../outside-text.ts";
+import { printableJson, shownText, withoutCommands } from "../../system/printable.ts";
 import type { Output, Result } from "../context.ts";
 
 interface Parts {
   readonly format: string;
   readonly mask: (text: string) => string;
-  readonly maskData: (data: unknown) => unknown;
   /** Writes to stdout. */
   readonly write: (text: string) => void;
 }
@@ -29,7 +29,7 @@ export class OutputWriter implements Output {
   result(result: Result): void {
     if (this.#given.length > 0) throw new Error("A command wrote its result twice");
     this.#given.push(result);
-    const text = withoutCommands(maskedPrintable(result.text, this.#parts.mask));
+    const text = withoutCommands(shownText(result.text, this.#parts.mask));
     if (!this.isJson && text !== "") this.#parts.write(text.endsWith("\n") ? text : `${text}\n`);
   }
 
@@ -37,6 +37,6 @@ export class OutputWriter implements Output {
   finish(error: Readonly<Record<string, unknown>> | undefined): void {
     if (!this.isJson) return;
     const data = { schemaVersion: 1, ...this.#given[0]?.data, error };
-    this.#parts.write(`${printableJson(this.#parts.maskData(data))}\n`);
+    this.#parts.write(`${printableJson(mapTexts(data, (text) => mapOutside(text, this.#parts.mask)))}\n`);
   }
 }

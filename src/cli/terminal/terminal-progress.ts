@@ -1,7 +1,7 @@
 import { messageOf } from "../../errors.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import type { Masker } from "../../system/masker.ts";
-import { maskedPrintable, messageBlock, outsideLine } from "../../system/printable.ts";
+import { messageBlock, plainLine, shownText } from "../../system/printable.ts";
 import type { Colours } from "./colours.ts";
 import { formatDuration } from "../options/duration.ts";
 import type { NameFlags } from "../options/flag-names.ts";
@@ -63,7 +63,7 @@ export class TerminalProgress implements Progress {
     const end = (text: string, hasFailed: boolean): void => this.#end([entry, shown], text, hasFailed);
     return {
       update: (text) => {
-        shown.text = outsideLine(this.#show(text));
+        shown.text = plainLine(this.#show(text));
       },
       done: (text = "done") => end(text, false),
       [Symbol.dispose]: () => end(this.#parts.isInterrupted() ? "stopped" : "failed", true),
@@ -139,7 +139,7 @@ export class TerminalProgress implements Progress {
     if (entry.endedMs !== undefined) return;
     const nowMs = this.#parts.clock.now();
     this.#all.end(entry, { text, hasFailed }, nowMs);
-    this.#shown.end(shown, { text: outsideLine(this.#show(text)), hasFailed }, nowMs);
+    this.#shown.end(shown, { text: plainLine(this.#show(text)), hasFailed }, nowMs);
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
     const isLineDue = verbosity > 0 || hasFailed || (this.#live === undefined && entry.subject === undefined);
@@ -159,9 +159,9 @@ export class TerminalProgress implements Progress {
     else this.#live.writeAbove(line);
   }
 
-  /** Masks the text, makes it printable and lets only its first line begin at the margin, for both the screen and the log. */
+  /** Masks what the text quotes, makes it printable and lets only its first line begin at the margin, for both the screen and the log. */
   #show(text: string): string {
-    return messageBlock(maskedPrintable(text, (given) => this.#parts.masker.text(given)));
+    return messageBlock(shownText(text, (given) => this.#parts.masker.text(given)));
   }
 
   #startDrawing(): void {

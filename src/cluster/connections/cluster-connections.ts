@@ -34,7 +34,8 @@ export function openConnections(directory: string, { clock, progress }: Omit<Run
 /** Adds a hint to a failed connection: the SSH code can't know which of this program's commands tell more. Returns any other error unchanged. */
 export function withAdvice(error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed" || error.hint !== undefined) return error;
-  const { message, facts, transient, cause } = error;
+  const { transient, cause } = error;
+  const { message, facts } = ClusterError.marked(error);
   return new ClusterError(error.id, message, {
     hint: "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.",
     facts,

@@ -1,8 +1,9 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { ClusterName } from "../../model/cluster-record.ts";
 import { type MasterConnection, masterConnection } from "../../ssh/session/master-connection.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 import type { Environment } from "../../system/runtime.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /**
  * Returns the master connection to one node of a cluster, for sessions with this ssh configuration. It is another one as soon as an address, a pinned
@@ -15,7 +16,7 @@ export async function clusterMasterConnection(
 ): Promise<MasterConnection | undefined> {
   const files = creationFiles(directory);
   try {
-    const [knownHosts, key] = await Promise.all([readFile(files.knownHosts, "utf8"), stat(files.privateKey)]);
+    const [knownHosts, key] = await Promise.all([readOwnText(files.knownHosts), stat(files.privateKey)]);
     const keyVersion = [key.ino, key.size, key.mtimeMs, key.mode].join(" ");
     return masterConnection(directory, [host, sshConfig, knownHosts, keyVersion], environment);
   } catch {

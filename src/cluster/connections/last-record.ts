@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import {
   type ClusterRecord,
   type ClusterState,
@@ -21,19 +21,24 @@ import {
 import { creationFiles, creationOfDirectory, presentCreations } from "../../system/files/creation-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { isMapping } from "../../system/is-mapping.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 /** Keeps a record in the cluster's folder, if this machine has that folder and may write to it. */
 export async function keepLastRecord(cluster: ClusterRecord): Promise<void> {
   const path = creationFiles(cluster.directory).lastRecord;
   const text = `${JSON.stringify({ schemaVersion: 1, cluster }, undefined, 2)}\n`;
   try {
-    if ((await readFile(path, "utf8").catch(() => "")) !== text) await writePrivateFile(path, text);
+    if ((await readOwnText(path).catch(() => "")) !== text) await writePrivateFile(path, text);
   } catch {
     // Without it, the next command waits for the backend's answer.
   }
 }
 
-/** Returns the last record of the newest cluster with this id in a place's folder; undefined if there is none, or if its time is over. */
+/**
+ * Returns the last record of the newest cluster with this id in a place's folder. Undefined if there is none, if the cluster's time is over, or if some
+ * of its nodes were not running then: a command would find the wrong nodes in its environment.
+ */
 export async function findLastRecord(
   root: string,
   clusterId: string,
@@ -42,16 +47,16 @@ export async function findLastRecord(
   const records = await Promise.all((await presentCreations(root, clusterId)).map(readLastRecord));
   const [newest] = records
     .filter((record) => record !== undefined)
-    .filter(({ expiresAt }) => expiresAt === undefined || expiresAt.getTime() > nowMs)
     .toSorted((a, b) => (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0));
-  return newest;
+  const hasEnded = (newest?.expiresAt?.getTime() ?? Infinity) <= nowMs;
+  return newest?.state === "running" && !hasEnded ? newest : undefined;
 }
 
 async function readLastRecord(directory: string): Promise<ClusterRecord | undefined> {
   const { lastRecord } = creationFiles(directory);
   try {
     if (((await stat(lastRecord)).mode & 0o022) !== 0) return undefined;
-    return parseLastRecord(JSON.parse(await readFile(lastRecord, "utf8")), directory);
+    return parseLastRecord(parseJson(await readOwnText(lastRecord)), directory);
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
-import { messageOf } from "../../errors.ts";
+import { type ClusterError, messageOf } from "../../errors.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import { readClusterSecrets } from "../../platform/cluster-secrets.ts";
+import { readClusterSecrets, TooManySecrets } from "../../platform/cluster-secrets.ts";
 import { orAborted } from "../../system/or-aborted.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
@@ -11,6 +11,8 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 export interface MaskedConnections extends ConnectionPool {
   /** Why the cluster's secrets could not be read; undefined if they are hidden, or if the cluster has none yet. */
   problem(): string | undefined;
+  /** Why no text from the cluster may be shown or saved; undefined if it may. */
+  refusal(): ClusterError | undefined;
 }
 
 /** How long a first master that answers may delay connections to other nodes. The pool gives up sooner on one that doesn't answer. */
@@ -20,7 +22,7 @@ const readLimitMs = 60_000;
  * Opens connections to the nodes of a cluster that another process may have created. They deliver and show nothing that a node says before the
  * cluster's secrets have been read from the first master and hidden, so every command that shows or saves text from a node masks them. A command
  * whose output is hidden runs meanwhile. If the first master can't be reached, the other nodes wait for it only once; the secrets are read as soon
- * as it can be connected to.
+ * as it can be connected to. If it names too many, no text of any node is delivered, so that a flood can't uncover what it hides.
  */
 export function openMaskedConnections(
   cluster: ClusterRecord,
@@ -28,7 +30,9 @@ export function openMaskedConnections(
 ): MaskedConnections {
   const pool = openConnections(cluster.directory, runtime);
   const firstMaster = cluster.nodes.find((node) => node.role === "master" && node.index === 0);
-  const state: { first?: Promise<void>; isKnown: boolean; problem?: string } = { isKnown: false };
+  const state: { first?: Promise<void>; isKnown: boolean; problem?: string; refusal?: TooManySecrets } = {
+    isKnown: false,
+  };
 
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);
@@ -45,6 +49,7 @@ export function openMaskedConnections(
     try {
       await read(firstMaster, AbortSignal.timeout(readLimitMs));
     } catch (error) {
+      if (error instanceof TooManySecrets) state.refusal = error;
       state.problem = messageOf(error);
       runtime.progress.detail(1, `Cannot read the cluster's secrets: ${state.problem}`);
     }
@@ -55,6 +60,7 @@ export function openMaskedConnections(
     const isFirst = state.first === undefined;
     state.first ??= readFirst();
     await orAborted(state.first, signal);
+    if (state.refusal !== undefined) throw state.refusal;
     const hasJustBeenRead = isFirst && state.problem === undefined;
     if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster?.id) await read(node, signal);
   };
@@ -72,6 +78,7 @@ export function openMaskedConnections(
       }
     },
     problem: () => state.problem,
+    refusal: () => state.refusal,
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }

@@ -1,13 +1,13 @@
-import { readFile } from "node:fs/promises";
+import type { Creation } from "../../backend/contract.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type { Creation } from "../../model/creation.ts";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { nodeReference, type NodeRecord } from "../../model/cluster-record.ts";
 import { makeFirstContact } from "../../ssh/first-contact.ts";
 import { systemHostKeyLocation } from "../../ssh/host-key-location.ts";
 import { createKnownHosts } from "../../ssh/known-hosts.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 export interface FirstLogins {
   /** The creation's folder on this machine. */
@@ -30,7 +30,7 @@ export async function firstLogin(
 ): Promise<(node: NodeRecord, signal: AbortSignal) => Promise<void>> {
   const { connections, creation } = logins;
   const files = creationFiles(logins.directory);
-  const privateKey = await readFile(files.privateKey, "utf8");
+  const privateKey = await readOwnText(files.privateKey);
   const knownHosts = createKnownHosts(files.knownHosts);
   const { clock, progress } = runtime;
   return async (node, signal) => {
@@ -71,12 +71,12 @@ async function explained(
   const { facts } = error;
   const cause = await logins.creation.whyUnreachable(signal);
   if (cause !== undefined) {
-    return new ClusterError(error.id, `${error.message} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
+    return new ClusterError(error.id, `${messageOf(error)} ${cause.reason}`, { hint: cause.hint, facts, cause: error });
   }
   if (clock.now() + longestPauseMs < logins.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",
-    `Cannot log in to ${name} within the creation's time limit: ${error.message}`,
+    `Cannot log in to ${name} within the creation's time limit: ${messageOf(error)}`,
     {
       hint: "Allow more time with `timeout`; the console output in the saved logs may show the cause.",
       facts,

@@ -1,7 +1,9 @@
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import sendFile from "./send-file.sh" with { type: "text" };
 import { renderSessionScript, type SessionSettings } from "../../ssh/session/session-script.ts";
 import { errorCode } from "../../system/error-code.ts";
 import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../../system/files/archive-problem.ts";
@@ -53,7 +55,7 @@ async function receive(
     sudo: true,
     receive: async (stdout: AsyncIterable<Uint8Array>) => {
       try {
-        outcome.unpacked = await unpackTar(fed(stdout, limit.feed), draft, limits);
+        outcome.unpacked = await unpackTar(fed(stdout, limit.feed), draft, limits, limit.signal);
       } catch (error) {
         // The command itself may say why it has sent no more.
         if (!(error instanceof IncompleteArchive)) throw error;
@@ -102,18 +104,12 @@ function sendScript(remote: string, settings: readonly SessionSettings[]): strin
         environmentFile: undefined,
         variables: {},
       }));
-  return renderSessionScript({ settings: places, words: ["sh", "-c", send, "sh", remote], missingFolderHint: "" });
+  return renderSessionScript({
+    settings: places,
+    words: ["sh", "-c", shellText(sendFile), "e2e-send-file", remote],
+    missingFolderHint: "",
+  });
 }
-
-/** $1 path. A link there is followed; links inside a folder are sent as links, and hard links as files. */
-const send = `# sends a file or folder
-path=$(readlink -e -- "$1") || { echo "it does not exist" >&2; exit 66; }
-if [ -d "$path" ]; then folder=$path name=.
-elif [ -f "$path" ]; then folder=$(dirname -- "$path") name=./$(basename -- "$path")
-else echo "it is neither a file nor a folder" >&2; exit 66
-fi
-unset TAR_OPTIONS
-exec tar --create --format=posix --hard-dereference --file=- --directory="$folder" -- "$name"`;
 
 function explained(error: unknown, { remote, local }: FetchRequest, { node }: FetchSource): unknown {
   const fail = (reason: string, hint: string): ClusterError =>
@@ -123,7 +119,7 @@ function explained(error: unknown, { remote, local }: FetchRequest, { node }: Fe
       cause: error,
     });
   if (error instanceof ArchiveProblem) {
-    return fail(error.message, "Nothing was written. Check the path, and fetch only regular files and folders.");
+    return fail(messageOf(error), "Nothing was written. Check the path, and fetch only regular files and folders.");
   }
   const code = errorCode(error);
   if (error instanceof ClusterError || code === undefined) return error;

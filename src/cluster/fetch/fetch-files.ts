@@ -1,4 +1,4 @@
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import type { Progress } from "../../system/runtime.ts";
 import { fetchFile, type FetchSource } from "./fetch-file.ts";
 import type { FetchRequest } from "./fetch-request.ts";
@@ -32,7 +32,7 @@ export async function fetchFiles(
     }
   }
   const [first, ...others] = failures;
-  for (const { message } of status === 0 ? others : failures) progress.warn(message);
+  for (const error of status === 0 ? others : failures) progress.warn(messageOf(error));
   if (status === 0 && first !== undefined) throw first;
   return status;
 }

@@ -1,5 +1,4 @@
-import type { Admission, AdmittedRange } from "../../model/admission.ts";
-import type { Backend } from "../../model/backend.ts";
+import type { Admission, AdmittedRange, Backend } from "../../backend/contract.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
 import { usedHereOnly } from "./export-cluster.ts";
 import { findCluster } from "../find-cluster.ts";

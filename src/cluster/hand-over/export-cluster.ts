@@ -1,12 +1,12 @@
-import { readFile } from "node:fs/promises";
+import type { Backend } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
-import type { Backend } from "../../model/backend.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import { hostName, parseKnownHosts } from "../../ssh/known-hosts.ts";
 import { type CreationFiles, creationFiles } from "../../system/files/creation-folder.ts";
 import { assertKeyIsHere } from "../connections/cluster-key.ts";
 import { findCluster } from "../find-cluster.ts";
 import { handOverText } from "./hand-over-file.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /**
  * Returns the text of a file with which another computer can use the cluster. It holds the private key. Throws `key-missing` if this machine has no
@@ -24,13 +24,13 @@ export async function exportCluster(
   if (region === undefined) throw new TypeError("A cluster without a region cannot be handed over");
   const files = creationFiles(cluster.directory);
   const hostKeys = await readHostKeys(cluster, files);
-  const privateKey = await readFile(files.privateKey, "utf8");
+  const privateKey = await readOwnText(files.privateKey);
   return handOverText({ clusterId: id, creationId, region, privateKey, hostKeys });
 }
 
 /** The keys of the nodes that exist, without those of nodes that a failed launch had at other addresses. */
 async function readHostKeys(cluster: ClusterRecord, files: CreationFiles): Promise<ReadonlyMap<string, Buffer>> {
-  const pinned = new Map(parseKnownHosts(await readFile(files.knownHosts, "utf8").catch(() => "")));
+  const pinned = new Map(parseKnownHosts(await readOwnText(files.knownHosts).catch(() => "")));
   const nodes = cluster.nodes.filter(({ state }) => state === "starting" || state === "running");
   const keys = nodes.map((node): readonly [string, Buffer] => {
     const name = hostName(node.ssh.host, node.ssh.port);

@@ -4,6 +4,7 @@ import { parseClusterId, parseCreationId, parseRegion } from "../../model/parse-
 import { parseKey } from "../../ssh/keys.ts";
 import { knownHostsText, parseKnownHosts } from "../../ssh/known-hosts.ts";
 import { isMapping } from "../../system/is-mapping.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 /** What another computer needs to use a cluster, besides the right to ask the cloud for it. */
 export interface HandOver {
@@ -22,6 +23,9 @@ const formatVersion = 1;
 const armoredAge = "-----BEGIN AGE ENCRYPTED FILE-----";
 const binaryAge = "age-encryption.org/";
 
+/** A thousand nodes need a sixth of it. */
+export const mostHandOverBytes = 1024 * 1024;
+
 /** Returns the text of the file that `parseHandOver` reads. It holds the private key. */
 export function handOverText({ hostKeys, ...handOver }: HandOver): string {
   const { clusterId, creationId, region, privateKey } = handOver;
@@ -33,7 +37,7 @@ export function handOverText({ hostKeys, ...handOver }: HandOver): string {
 /** Throws `bad-usage` if the text is anything but a complete hand-over of this version. `name` names the file in messages. */
 export async function parseHandOver(text: string, name: string): Promise<HandOver> {
   if (text.trimStart().startsWith(armoredAge) || text.startsWith(binaryAge)) throw encrypted(name);
-  const found = parseJson(text);
+  const found = text.length > mostHandOverBytes ? undefined : parseJson(text);
   if (!isMapping(found) || found["format"] !== format) throw otherFile(name);
   const version = found["formatVersion"];
   if (version !== formatVersion) throw otherVersion(name, typeof version === "number" && version > formatVersion);
@@ -54,14 +58,6 @@ export async function parseHandOver(text: string, name: string): Promise<HandOve
 
 /** Finds changes and losses on the way. It doesn't depend on spaces and line ends, and proves nothing about who wrote the file. */
 const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 function parseHostKeys(found: unknown): ReadonlyMap<string, Buffer> | undefined {
   if (!Array.isArray(found) || found.length === 0) return undefined;

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { ClusterError, hasErrorId } from "../../errors.ts";
-import type { Backend } from "../../model/backend.ts";
+import type { Backend } from "../../backend/contract.ts";
+import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { openConnection } from "../../ssh/connection/open-connection.ts";
 import { targetOf } from "../../ssh/connection/destination.ts";
@@ -12,6 +11,7 @@ import { mapConcurrently } from "../../system/map-concurrently.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { usedHereOnly } from "./export-cluster.ts";
 import type { HandOver } from "./hand-over-file.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /**
  * Puts a cluster's keys in place on this machine, after a login with them. Writes nothing if anything is wrong: throws `cluster-not-found`,
@@ -79,7 +79,7 @@ async function findHandedOver(
 
 async function readIfPresent(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
     throw error;
@@ -111,12 +111,14 @@ async function logIn(
   );
   const failed = failures.filter((failure) => failure !== undefined);
   if (failed.length < running.length) {
-    for (const { message } of failed) runtime.progress.warn(message);
+    for (const error of failed) runtime.progress.warn(messageOf(error));
     return step.done();
   }
   throw new ClusterError(
     "connection-failed",
-    failed[0]?.message ?? `Cluster "${id}" has no running node whose host key could be checked.`,
+    failed[0] !== undefined
+      ? messageOf(failed[0])
+      : `Cluster "${id}" has no running node whose host key could be checked.`,
     { hint: unreachableHint, facts: { cluster: id }, cause: failed[0] },
   );
 }

@@ -1,12 +1,24 @@
 import { posix, resolve } from "node:path";
-import { ClusterError, quoted } from "../../errors.ts";
+import { quoted } from "../../errors.ts";
+import {
+  optional,
+  readArguments,
+  required,
+  type Shape,
+  signal as signalCheck,
+  text,
+  textThat,
+} from "../../model/read-arguments.ts";
 import { accepted } from "../../system/checked.ts";
 import { fetchFile } from "../fetch/fetch-file.ts";
 import { checkTarget } from "../fetch/fetch-request.ts";
 import type { NodeCommand, NodeCommandResult } from "./node-command.ts";
-import { runCommand } from "./node-command.ts";
+import { inLibraryWords } from "./library-words.ts";
+import { readNodeCommand, runCommand } from "./node-command.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import type { NodeRecord, Role } from "../../model/cluster-record.ts";
+import type { Connection } from "../../ssh/connection/connection.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { SharedConnections } from "./shared-connections.ts";
 
 /** A file or folder to bring back from a node. */
@@ -57,13 +69,11 @@ export class ClusterNode {
    * `connection-failed`, `key-missing`, `host-key-changed`.
    */
   async run(command: NodeCommand): Promise<NodeCommandResult> {
-    if (command.args.length === 0)
-      throw new ClusterError("bad-usage", "args is empty: a command needs at least one word.");
-    const signal = command.cancelSignal ?? new AbortController().signal;
-    return await this.#connections.use(async (connections) => {
-      const connection = await connections.connect(this.#record, signal);
-      return await runCommand(command, { connection, reference: this.reference }, signal);
-    });
+    const request = readNodeCommand(command);
+    const signal = request.cancelSignal ?? new AbortController().signal;
+    return await this.#use(signal, async (connection) =>
+      runCommand(request, { connection, reference: this.reference }, signal),
+    );
   }
 
   /**
@@ -71,15 +81,29 @@ export class ClusterNode {
    * folder, and names that aren't plain. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`,
    * `host-key-changed`.
    */
-  async fetch({ remote, local, cancelSignal }: NodeFetch): Promise<NodeFetchResult> {
-    if (!posix.isAbsolute(remote)) {
-      throw new ClusterError("bad-usage", `remote: ${quoted(remote)} is not an absolute path.`);
-    }
+  async fetch(request: NodeFetch): Promise<NodeFetchResult> {
+    const { remote, local, cancelSignal } = readArguments(request, fetchShape);
     const signal = cancelSignal ?? new AbortController().signal;
-    const request = accepted(await checkTarget({ remote, local: resolve(local) }));
-    return await this.#connections.use(async (connections) => {
-      const connection = await connections.connect(this.#record, signal);
-      return await fetchFile(request, { connection, node: this.reference, settings: [] }, signal);
-    });
+    const target = accepted(await checkTarget({ remote, local: resolve(local) }));
+    return await this.#use(signal, async (connection) =>
+      fetchFile(target, { connection, node: this.reference, settings: [] }, signal),
+    );
+  }
+
+  async #use<Result>(signal: AbortSignal, work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const connected = async (connections: ConnectionPool): Promise<Result> =>
+      work(await connections.connect(this.#record, signal));
+    return await inLibraryWords(async () => this.#connections.use(connected));
   }
 }
+
+const fetchShape: Shape<NodeFetch> = {
+  remote: required(
+    textThat((path) => {
+      if (!posix.isAbsolute(path)) return `${quoted(path)} is not an absolute path`;
+      return /\p{Cc}/u.test(path) ? "a path cannot contain control characters" : undefined;
+    }),
+  ),
+  local: required(text),
+  cancelSignal: optional(signalCheck),
+};

@@ -1,19 +1,32 @@
+import type { SnapshotRecord } from "../../backend/contract.ts";
 import { resolve } from "node:path";
+import {
+  type Cancellation,
+  type EnterpriseWaitOptions,
+  type LogsOptions,
+  readCancellation,
+  readEnterpriseWaitOptions,
+  readLogsOptions,
+  readWaitOptions,
+  type WaitOptions,
+} from "./call-options.ts";
 import type { ClusterBackend } from "./cluster-backend.ts";
 import { ClusterError, quoted } from "../../errors.ts";
+import { readArguments, required, text as textCheck, textThat } from "../../model/read-arguments.ts";
 import { readCheckout } from "../../platform/checkout/checkout.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
 import { accepted } from "../../system/checked.ts";
 import { creationFiles } from "../../system/files/creation-folder.ts";
 import { ClusterNode } from "./cluster-node.ts";
-import { exportForLibrary, type ExportOptions, importForLibrary } from "./hand-over.ts";
-import { installFromPath, keepFailureLogs } from "./install-from-path.ts";
+import { exportForLibrary, type ExportOptions, importForLibrary, readExportOptions } from "./hand-over.ts";
+import { installFromPath, keepFailureLogs, readInstallation } from "./install-from-path.ts";
+import { inLibraryWords, withLibraryWords } from "./library-words.ts";
 import type { Installation } from "./install-from-path.ts";
 import { openMaskedConnections } from "../connections/masked-connections.ts";
 import { createForLibrary, findForLibrary } from "./open-cluster.ts";
 import type { ClusterRequest, OpenCluster } from "./open-cluster.ts";
 import type { ClusterRecord, Role, Variant } from "../../model/cluster-record.ts";
-import { snapshotNameProblem, type SnapshotRecord } from "../../model/snapshots.ts";
+import { snapshotNameProblem } from "../../model/snapshot-name.ts";
 import { removeCluster } from "../destroy-clusters.ts";
 import { saveLogs } from "../logs/save-logs.ts";
 import type { SavedLogs } from "../logs/save-logs.ts";
@@ -22,29 +35,6 @@ import { createSnapshot, listSnapshots, restoreSnapshot } from "../snapshots.ts"
 import { syncCheckout } from "../sync-checkout.ts";
 import type { MasterSync } from "../sync-checkout.ts";
 import { waitForCluster } from "../wait-for-cluster.ts";
-
-/** Options that every operation takes. */
-export interface Cancellation {
-  /** When aborted, ends the work and throws the signal's reason. */
-  readonly cancelSignal?: AbortSignal;
-}
-
-export interface WaitOptions extends Cancellation {
-  /** Maximum wait in milliseconds (`deadline-passed`); default: one hour. */
-  readonly timeoutMs?: number;
-  /**
-   * Skips the requests that this machine sends to the masters' web servers, for clusters whose web UI can't be reached
-   * from here; default: false.
-   */
-  readonly skipHttpChecks?: boolean;
-}
-
-export interface EnterpriseWaitOptions extends WaitOptions {
-  /** Default: `admin`. */
-  readonly superuserUsername?: string;
-  /** Default: `admin`. */
-  readonly superuserPassword?: string;
-}
 
 const usualWaitMs = 60 * 60_000;
 
@@ -93,7 +83,7 @@ export class Cluster implements AsyncDisposable {
    * `capacity-lacking`, `machine-failed` and the like.
    */
   static async create<Options>(backend: ClusterBackend<Options>, request: ClusterRequest): Promise<Cluster> {
-    return new Cluster(await createForLibrary(backend, request));
+    return new Cluster(await inLibraryWords(async () => createForLibrary(backend, request)));
   }
 
   /**
@@ -103,9 +93,10 @@ export class Cluster implements AsyncDisposable {
   static async find<Options>(
     backend: ClusterBackend<Options>,
     clusterId: string,
-    { cancelSignal = neverAborted() }: Cancellation = {},
+    options: Cancellation = {},
   ): Promise<Cluster> {
-    return new Cluster(await findForLibrary(backend, clusterId, cancelSignal));
+    const signal = readCancellation(options);
+    return new Cluster(await inLibraryWords(async () => findForLibrary(backend, clusterId, signal)));
   }
 
   /**
@@ -116,9 +107,10 @@ export class Cluster implements AsyncDisposable {
   static async import<Options>(
     backend: ClusterBackend<Options>,
     text: string,
-    { cancelSignal = neverAborted() }: Cancellation = {},
+    options: Cancellation = {},
   ): Promise<Cluster> {
-    return new Cluster(await importForLibrary(backend, text, cancelSignal));
+    const signal = readCancellation(options);
+    return new Cluster(await inLibraryWords(async () => importForLibrary(backend, text, signal)));
   }
 
   /** Sorted by number. Throws `node-not-found` if the last master has ended. */
@@ -149,7 +141,7 @@ export class Cluster implements AsyncDisposable {
   get baseConfig(): Configuration {
     const { base } = this.#open;
     if ("value" in base) return base.value;
-    throw base.problem;
+    throw withLibraryWords(base.problem);
   }
 
   /**
@@ -158,8 +150,11 @@ export class Cluster implements AsyncDisposable {
    * `install-failed` and the like; the nodes' logs are then in `directory`.
    */
   async installFromPath(installation: Installation): Promise<void> {
-    const signal = installation.cancelSignal ?? neverAborted();
-    await this.#connections.use(async (connections) => installFromPath(this.#open, installation, connections, signal));
+    const request = readInstallation(installation, this.#open);
+    const signal = request.cancelSignal ?? neverAborted();
+    const install = async () =>
+      this.#connections.use(async (connections) => installFromPath(this.#open, request, connections, signal));
+    await inLibraryWords(install);
   }
 
   /**
@@ -169,17 +164,17 @@ export class Cluster implements AsyncDisposable {
    * are then in `directory`.
    */
   async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
-    await this.#wait("oss", { username: "", password: "" }, options);
+    await this.#wait("oss", { username: "", password: "" }, readWaitOptions(options));
   }
 
   /**
-   * Does the same for the enterprise variant, where the superuser must also be able to log in. Throws `login-refused`
-   * if the name or password is wrong.
+   * Resolves when the enterprise variant is ready: as `waitForClusterOss`, and the superuser can log in. Throws
+   * `login-refused` if the name or password is wrong.
    */
   async waitForClusterEnterprise(options: EnterpriseWaitOptions = {}): Promise<void> {
-    const { superuserUsername = "admin", superuserPassword = "admin" } = options;
+    const { superuserUsername = "admin", superuserPassword = "admin", ...wait } = readEnterpriseWaitOptions(options);
     this.#open.runtime.progress.hide(superuserPassword);
-    await this.#wait("enterprise", { username: superuserUsername, password: superuserPassword }, options);
+    await this.#wait("enterprise", { username: superuserUsername, password: superuserPassword }, wait);
   }
 
   async #wait(
@@ -193,7 +188,7 @@ export class Cluster implements AsyncDisposable {
     const deadlineMs = runtime.clock.now() + timeoutMs;
     const request = { clusterId: this.id, login, skipHttpChecks, deadlineMs };
     try {
-      await waitForCluster(backend, request, runtime, cancelSignal);
+      await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));
     } catch (error) {
       const tellsAll = error instanceof ClusterError && toldInFull.includes(error.id);
       if (!tellsAll && !cancelSignal.aborted)
@@ -207,28 +202,25 @@ export class Cluster implements AsyncDisposable {
    * each master, and returns what was sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a
    * checkout), `not-installed`, `transfer-failed`, `connection-failed`.
    */
-  async sync(
-    checkoutDir: string,
-    { cancelSignal = neverAborted() }: Cancellation = {},
-  ): Promise<readonly MasterSync[]> {
+  async sync(checkoutDir: string, options: Cancellation = {}): Promise<readonly MasterSync[]> {
+    const signal = readCancellation(options);
     const { record, runtime } = this.#open;
-    const checkout = accepted(await readCheckout(resolve(checkoutDir)));
-    return await this.#connections.use(async (connections) =>
-      syncCheckout(record, checkout, { connections, progress: runtime.progress }, cancelSignal),
-    );
+    readArguments({ checkoutDir }, { checkoutDir: required(textCheck) });
+    const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
+    const { progress } = runtime;
+    const sync = async () =>
+      this.#connections.use(async (connections) => syncCheckout(record, checkout, { connections, progress }, signal));
+    return await inLibraryWords(sync);
   }
 
   /**
-   * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked. `folder` is a
-   * path on this machine; default: a new folder in `directory`.
+   * Saves the logs of all nodes that answer, and the machines' console logs, with known secrets masked.
    */
-  async saveLogs({
-    folder,
-    cancelSignal = neverAborted(),
-  }: Cancellation & { readonly folder?: string } = {}): Promise<SavedLogs> {
+  async saveLogs(options: LogsOptions = {}): Promise<SavedLogs> {
+    const { folder, cancelSignal = neverAborted() } = readLogsOptions(options);
     const { backend, record, runtime } = this.#open;
-    const chosen = folder === undefined ? undefined : resolve(folder);
-    return await saveLogs(backend, { cluster: record, folder: chosen }, runtime, cancelSignal);
+    const request = { cluster: record, folder: folder === undefined ? undefined : resolve(folder) };
+    return await inLibraryWords(async () => saveLogs(backend, request, runtime, cancelSignal));
   }
 
   /**
@@ -236,8 +228,9 @@ export class Cluster implements AsyncDisposable {
    * command `import` read it. It holds the private key. Clusters in the cloud only. Throws `bad-usage`, `key-missing`,
    * and `machine-not-set-up` if age is needed but not installed.
    */
-  async export({ recipients = [], cancelSignal = neverAborted() }: ExportOptions = {}): Promise<string> {
-    return await exportForLibrary(this.#open, recipients, cancelSignal);
+  async export(options: ExportOptions = {}): Promise<string> {
+    const { recipients = [], cancelSignal = neverAborted() } = readExportOptions(options);
+    return await inLibraryWords(async () => exportForLibrary(this.#open, recipients, cancelSignal));
   }
 
   /**
@@ -245,8 +238,10 @@ export class Cluster implements AsyncDisposable {
    * `snapshot-exists`, `machine-failed`, `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none
    * (`bad-usage`).
    */
-  async snapshot(name: string, { cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
-    await createSnapshot(this.#open.backend, { clusterId: this.id, name: checkedName(name) }, cancelSignal);
+  async snapshot(name: string, options: Cancellation = {}): Promise<void> {
+    const signal = readCancellation(options);
+    const named = { clusterId: this.id, name: checkedName(name) };
+    await inLibraryWords(async () => createSnapshot(this.#open.backend, named, signal));
   }
 
   /**
@@ -255,30 +250,33 @@ export class Cluster implements AsyncDisposable {
    * addresses, but get other ids: read `masters` and the like again. Throws `snapshot-not-found` and
    * `snapshot-unusable` before it touches anything.
    */
-  async restore(name: string, { cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
+  async restore(name: string, options: Cancellation = {}): Promise<void> {
+    const signal = readCancellation(options);
     const { backend, runtime } = this.#open;
-    await this.#connections.reset();
     const named = { clusterId: this.id, name: checkedName(name) };
-    const record = await restoreSnapshot(backend, named, runtime, cancelSignal);
+    await this.#connections.reset();
+    const record = await inLibraryWords(async () => restoreSnapshot(backend, named, runtime, signal));
     await this.#connections.reset();
     this.#state.open = { ...this.#open, record };
     this.#state.nodes = this.#nodesOf(record);
   }
 
   /** The cluster's snapshots, oldest first. */
-  async snapshots({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
-    return await listSnapshots(this.#open.backend, this.id, cancelSignal);
+  async snapshots(options: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
+    const signal = readCancellation(options);
+    return await inLibraryWords(async () => listSnapshots(this.#open.backend, this.id, signal));
   }
 
   /**
    * Ends all machines and removes what belongs to them, snapshots included; resolves when they are gone. A second call
    * does nothing. Throws `cloud-failed` and the like.
    */
-  async destroy({ cancelSignal = neverAborted() }: Cancellation = {}): Promise<void> {
+  async destroy(options: Cancellation = {}): Promise<void> {
+    const signal = readCancellation(options);
     if (this.#state.isDestroyed) return;
     await this.#connections[Symbol.asyncDispose]();
     const { backend, record, runtime } = this.#open;
-    await removeCluster(backend, record, runtime.environment, cancelSignal);
+    await inLibraryWords(async () => removeCluster(backend, record, runtime.environment, signal));
     this.#state.isDestroyed = true;
   }
 
@@ -291,9 +289,11 @@ export class Cluster implements AsyncDisposable {
 const toldInFull: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
 
 function checkedName(name: string): string {
-  const problem = snapshotNameProblem(name);
-  if (problem === undefined) return name;
-  throw new ClusterError("bad-usage", `${quoted(name)}: ${problem}`);
+  const check = textThat((given) => {
+    const problem = snapshotNameProblem(given);
+    return problem === undefined ? undefined : `${quoted(given)}: ${problem}`;
+  });
+  return readArguments({ name }, { name: required(check) }).name;
 }
 
 const neverAborted = (): AbortSignal => new AbortController().signal;

@@ -3,7 +3,16 @@ import { encrypt } from "../hand-over/encrypt.ts";
 import { exportCluster } from "../hand-over/export-cluster.ts";
 import { parseHandOver } from "../hand-over/hand-over-file.ts";
 import { importCluster } from "../hand-over/import-cluster.ts";
-import type { ClusterBackend } from "./cluster-backend.ts";
+import {
+  listOf,
+  optional,
+  readArguments,
+  required,
+  type Shape,
+  signal as signalCheck,
+  text as textCheck,
+} from "../../model/read-arguments.ts";
+import { assertBackend, type ClusterBackend } from "./cluster-backend.ts";
 import { findForLibrary, type OpenCluster } from "./open-cluster.ts";
 
 export interface ExportOptions {
@@ -11,6 +20,10 @@ export interface ExportOptions {
   readonly recipients?: readonly string[];
   readonly cancelSignal?: AbortSignal;
 }
+
+const shape: Shape<ExportOptions> = { recipients: optional(listOf(textCheck)), cancelSignal: optional(signalCheck) };
+
+export const readExportOptions = (given: ExportOptions): ExportOptions => readArguments(given, shape);
 
 /** See Cluster.export. */
 export async function exportForLibrary(
@@ -28,6 +41,8 @@ export async function importForLibrary<Options>(
   text: string,
   signal: AbortSignal,
 ): Promise<OpenCluster> {
+  assertBackend(clusters);
+  readArguments({ text }, { text: required(textCheck) });
   const handOver = await parseHandOver(text, "the text");
   const backend = await clusters.open(signal);
   const { place } = backend;
@@ -37,6 +52,6 @@ export async function importForLibrary<Options>(
       facts: { region: handOver.region },
     });
   }
-  const { id } = await importCluster(backend, handOver, clusters.runtime, signal);
+  const { id } = await importCluster(backend, handOver, clusters.settings().runtime, signal);
   return findForLibrary(clusters, id, signal);
 }

@@ -1,20 +1,38 @@
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import {
+  anything,
+  flag,
+  listOf,
+  mappingOf,
+  milliseconds,
+  objectWith,
+  optional,
+  readArguments,
+  required,
+  type Shape,
+  signal as signalCheck,
+  text,
+  textThat,
+} from "../../model/read-arguments.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
 import type { CopyToMaster } from "../../platform/configuration/copy-to-master.ts";
 import { listCopyToMaster } from "../../platform/configuration/copy-to-master.ts";
 import { readGenconfFolder } from "../../platform/configuration/genconf-folder.ts";
 import type { FileToCopy } from "../../platform/configuration/genconf-folder.ts";
-import type { InstallPlan } from "../../platform/install-plan.ts";
-import { createInstaller } from "../../platform/installer.ts";
+import type { NodeTraits } from "../../model/node-traits.ts";
+import { openInstallation } from "../../platform/install/steps.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { timeLimit } from "../../system/time-limit.ts";
 import { accepted } from "../../system/checked.ts";
 import { saveFailureLogs } from "../logs/save-failure-logs.ts";
-import type { InstallationRequest } from "../plan-installation.ts";
-import { checkInstallation, planInstallation } from "../plan-installation.ts";
+import { installOn, type Machines } from "../create.ts";
+import type { InstallationRequest } from "../create/create-request.ts";
+import { planInstallation } from "../plan-installation.ts";
 import type { OpenCluster } from "./open-cluster.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
 export interface Installation {
@@ -39,81 +57,105 @@ export interface Installation {
   readonly cancelSignal?: AbortSignal;
 }
 
+const copyShape: Shape<CopyToMaster> = {
+  source: required(text),
+  target: required(
+    textThat((path) => (isAbsolute(path) ? undefined : `the path on the master must be absolute, but ${path} is not`)),
+  ),
+};
+
+const shape: Shape<Installation> = {
+  buildArtifact: required(text),
+  clusterConfig: required(mappingOf(anything)),
+  ipDetectPath: required(text),
+  genconfDir: optional(text),
+  copyToMaster: optional(listOf(objectWith(copyShape))),
+  enableSelinuxEnforcing: optional(flag),
+  timeoutMs: optional(milliseconds),
+  cancelSignal: optional(signalCheck),
+};
+
+/** Throws `bad-usage` with every problem that can be found without looking at files. */
+export function readInstallation(given: Installation, { record, selinuxProblem }: OpenCluster): Installation {
+  return readArguments(given, shape, ({ enableSelinuxEnforcing }) => {
+    const problem = enableSelinuxEnforcing === true ? selinuxProblem?.(record.distribution) : undefined;
+    return problem === undefined ? [] : [`\`enableSelinuxEnforcing\`: ${problem}`];
+  });
+}
+
 const usualLimitMs = 60 * 60_000;
 const failureLogsLimitMs = 20_000;
 
 /** Starts the installation on all nodes; see Cluster.installFromPath. */
 export async function installFromPath(
   cluster: OpenCluster,
-  installation: Installation,
+  given: Installation,
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<void> {
-  const plan = await readInstallation(cluster, installation, signal);
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(tooSlow(cluster)), installation.timeoutMs ?? usualLimitMs);
+  // Everything that can be checked here is checked before anything touches a node.
+  const [request, ipDetect] = await Promise.all([requestFrom(cluster, given, signal), readScript(given.ipDetectPath)]);
+  const { backend, record, runtime } = cluster;
+  const plan = await planInstallation(request, runtime, signal);
+  const traits: NodeTraits = { ...backend.nodes, ipDetect };
+  using limit = timeLimit(given.timeoutMs ?? usualLimitMs, tooSlow(cluster));
   try {
-    await startInstallation(cluster, plan, connections, AbortSignal.any([signal, limit.signal]));
+    const installation = openInstallation(plan, traits, { ...runtime, connections });
+    await installOn(standing(record), installation, AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
-async function startInstallation(
-  { record, runtime }: OpenCluster,
-  plan: InstallPlan,
-  connections: ConnectionPool,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock, progress } = runtime;
-  await using installer = createInstaller(plan, { connections, clock, progress }, signal);
-  await installer.start(record);
-}
+/** Machines that accept logins already. */
+export const standing = (cluster: ClusterRecord): Machines => ({
+  cluster,
+  launch: async () => {},
+  watch: async () => {},
+  arrivals: async function* arrivals() {
+    yield* cluster.nodes;
+  },
+  logIn: async () => {},
+  untilComplete: async () => cluster,
+});
 
-/** Checks everything that can be checked here before it touches a node. */
-async function readInstallation(
-  { backend, record, runtime }: OpenCluster,
-  installation: Installation,
+async function requestFrom(
+  { record }: OpenCluster,
+  given: Installation,
   signal: AbortSignal,
-): Promise<InstallPlan> {
-  const path = resolve(installation.buildArtifact);
-  const [ipDetect, genconfFiles, copyToMaster] = await Promise.all([
-    readScript(installation.ipDetectPath),
-    filesForGenconf(installation.genconfDir),
-    Promise.all((installation.copyToMaster ?? []).map(filesForMasters)),
+): Promise<InstallationRequest> {
+  const path = resolve(given.buildArtifact);
+  const [genconfFiles, copyToMaster] = await Promise.all([
+    filesForGenconf(given.genconfDir, signal),
+    Promise.all((given.copyToMaster ?? []).map(async (copy) => filesForMasters(copy, signal))),
   ]);
-  const request: InstallationRequest = {
+  return {
     artifact: { kind: "file", path, shown: path },
     sha256: undefined,
     variant: record.variant,
-    configuration: { kind: "complete", values: installation.clusterConfig },
+    configuration: { kind: "complete", values: given.clusterConfig },
     genconfFiles,
     copyToMaster: copyToMaster.flat(),
-    selinuxEnforcing: installation.enableSelinuxEnforcing ?? false,
+    selinuxEnforcing: given.enableSelinuxEnforcing ?? false,
     workspaceFolder: tmpdir(),
   };
-  return planInstallation(await checkInstallation(request, runtime, signal), backend, ipDetect);
 }
 
 async function readScript(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
-    throw new ClusterError("bad-usage", `ipDetectPath: cannot read the script ${path}.`, { cause: error });
+    throw new ClusterError("bad-usage", `\`ipDetectPath\`: cannot read the script ${path}.`, { cause: error });
   }
 }
 
-async function filesForGenconf(folder: string | undefined): Promise<readonly FileToCopy[]> {
-  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder))).files;
+async function filesForGenconf(folder: string | undefined, signal: AbortSignal): Promise<readonly FileToCopy[]> {
+  return folder === undefined ? [] : accepted(await readGenconfFolder(resolve(folder), signal)).files;
 }
 
-async function filesForMasters({ source, target }: CopyToMaster): Promise<readonly FileToCopy[]> {
-  if (isAbsolute(target)) return accepted(await listCopyToMaster({ source: resolve(source), target }));
-  throw new ClusterError("bad-usage", `copyToMaster: the path on the master must be absolute, but ${target} is not.`);
-}
+const filesForMasters = async ({ source, target }: CopyToMaster, signal: AbortSignal): Promise<readonly FileToCopy[]> =>
+  accepted(await listCopyToMaster({ source: resolve(source), target }, signal));
 
 /** Saves logs that explain a failure in the cluster's folder, because the machines may be gone the next moment. */
 export async function keepFailureLogs(
@@ -129,7 +171,7 @@ function tooSlow({ record }: OpenCluster): ClusterError {
     "deadline-passed",
     `Starting the installation on cluster "${record.id}" exceeded its time limit.`,
     {
-      hint: "Allow more time with timeoutMs.",
+      hint: "Allow more time with `timeout`.",
       facts: { cluster: record.id },
     },
   );

@@ -1,5 +1,6 @@
 import { Masker } from "../../system/masker.ts";
-import { maskedPrintable, messageBlock } from "../../system/printable.ts";
+import { messageBlock, shownText } from "../../system/printable.ts";
+import { libraryWords } from "./library-words.ts";
 import type { Progress, Step } from "../../system/runtime.ts";
 
 /** Reports progress to a function, one printable line at a time and without secrets: the library has no terminal of its own. */
@@ -29,7 +30,7 @@ export class LineProgress implements Progress {
   }
 
   note(text: string): void {
-    const shown = messageBlock(maskedPrintable(text, (given) => this.mask(given)));
+    const shown = messageBlock(shownText(libraryWords(text), (given) => this.mask(given)));
     for (const line of shown.split("\n")) this.#onLine(line);
   }
 

@@ -1,8 +1,24 @@
-import { ClusterError } from "../../errors.ts";
+import { posix } from "node:path";
+import { ClusterError, quoted } from "../../errors.ts";
+import {
+  anyText,
+  callback,
+  flag,
+  listOf,
+  mappingOf,
+  milliseconds,
+  optional,
+  readArguments,
+  required,
+  type Shape,
+  signal as signalCheck,
+  textOrBytes,
+  textThat,
+} from "../../model/read-arguments.ts";
 import type { Connection, RemoteCommand } from "../../ssh/connection/connection.ts";
 import { quote } from "../../ssh/quote.ts";
-import { createToken, runSealed, sealed, takeBytes } from "../../ssh/session/session-line.ts";
-import { checkedVariableName } from "../../ssh/variable-name.ts";
+import { createToken, sealedCommand, sealed } from "../../ssh/session/session-line.ts";
+import { checkedVariableName, variableNameProblem } from "../../ssh/variable-name.ts";
 import { outsideLines } from "../../system/printable.ts";
 
 /** A command to run on a node. */
@@ -35,6 +51,24 @@ export interface NodeCommandResult {
   readonly stdout: string;
   readonly stderr: string;
 }
+
+const withoutNull = (given: unknown): string | undefined =>
+  anyText(given) ?? (String(given).includes("\0") ? "the value contains a null character" : undefined);
+
+const shape: Shape<NodeCommand> = {
+  args: required(listOf(withoutNull, { minimum: 1 })),
+  env: optional(mappingOf(withoutNull, (name) => variableNameProblem(String(name)))),
+  cwd: optional(textThat((path) => (posix.isAbsolute(path) ? undefined : `${quoted(path)} is not an absolute path`))),
+  input: optional(textOrBytes),
+  asRoot: optional(flag),
+  reject: optional(flag),
+  timeoutMs: optional(milliseconds),
+  cancelSignal: optional(signalCheck),
+  onOutput: optional(callback),
+};
+
+/** Throws `bad-usage` with every problem. */
+export const readNodeCommand = (given: NodeCommand): NodeCommand => readArguments(given, shape);
 
 /** Runs the command over the connection to the node with this reference. For its errors see ClusterNode.run. */
 export async function runCommand(
@@ -73,7 +107,7 @@ function withVariables(
   );
   const script = Buffer.from(sealed(`${settings.join("")}exec ${quote(args)}\n`, token));
   return {
-    argv: ["sh", "-c", runSealed(takeBytes(script.length)), "sh", token],
+    argv: sealedCommand(token, script.length),
     stdin: Buffer.concat([script, Buffer.from(input ?? "")]),
   };
 }

@@ -1,12 +1,25 @@
+import type { Backend } from "../../backend/contract.ts";
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
-import type { Backend } from "../../model/backend.ts";
-import type { ClusterBackend } from "./cluster-backend.ts";
+import { join, resolve } from "node:path";
+import {
+  among,
+  anything,
+  flag,
+  milliseconds,
+  optional,
+  readArguments,
+  required,
+  type Shape,
+  signal as signalCheck,
+  text,
+  textThat,
+  wholeNumber,
+} from "../../model/read-arguments.ts";
+import { assertBackend, type BackendSettings, type ClusterBackend } from "./cluster-backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError } from "../../errors.ts";
 import { baseConfigurationOf } from "../../platform/configuration/install-configuration.ts";
 import type { Configuration } from "../../platform/configuration/configuration.ts";
-import { layouts } from "../../platform/layouts/find-layout.ts";
 import { readResolvers } from "../../platform/resolvers.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { timeLimit } from "../../system/time-limit.ts";
@@ -14,14 +27,18 @@ import { makeCreationFolder } from "../../system/files/creation-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { openConnections } from "../connections/cluster-connections.ts";
 import { clusterIdProblem } from "../cluster-id.ts";
-import { clusterKey, keyMissing } from "../connections/cluster-key.ts";
-import { type ClusterCreation, createCluster, creationTooSlow } from "../create-cluster.ts";
-import { createFromSnapshot, parseSnapshotReference } from "../create-from-snapshot.ts";
-import type { CreationInstaller } from "../create/bring-up-nodes.ts";
+import { assertOwnKey, clusterKey, keyMissing } from "../connections/cluster-key.ts";
+import { createCluster } from "../create.ts";
+import {
+  type CreateRequest,
+  creationTooSlow,
+  type NewMachines,
+  parseSnapshotReference,
+} from "../create/create-request.ts";
 import { findCluster } from "../find-cluster.ts";
 import type { SnapshotName } from "../snapshots.ts";
-import { countsProblems } from "../node-counts.ts";
-import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
+import { masterCounts, mostNodes, nodeCountProblem } from "../node-counts.ts";
+import { type ClusterRecord, type Counts, nodeCount, type Variant, variants } from "../../model/cluster-record.ts";
 
 /** How to create a cluster. */
 interface CreationOptions {
@@ -57,7 +74,7 @@ export interface CopyClusterRequest extends CreationOptions {
 export type ClusterRequest = NewClusterRequest | CopyClusterRequest;
 
 /** A cluster with its connections, and the facts that an installation needs from it. */
-export interface OpenCluster {
+export interface OpenCluster extends Pick<BackendSettings<unknown>, "selinuxProblem"> {
   readonly backend: Backend<unknown>;
   readonly runtime: Runtime;
   readonly record: ClusterRecord;
@@ -73,65 +90,51 @@ const usualLimitMs = 60 * 60_000;
 /** Creates the machines; see Cluster.create. */
 export async function createForLibrary<Options>(
   clusters: ClusterBackend<Options>,
-  request: ClusterRequest,
+  given: ClusterRequest,
 ): Promise<OpenCluster> {
-  const { runtime } = clusters;
+  assertBackend(clusters);
+  const request = await readRequest(given);
+  const { runtime, selinuxProblem } = clusters.settings();
   const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
-  assertRequest(clusterId, request);
   const signal = request.cancelSignal ?? new AbortController().signal;
   const limitMs = request.timeoutMs ?? usualLimitMs;
   const deadlineMs = runtime.clock.now() + limitMs;
   using limit = timeLimit(limitMs, creationTooSlow(clusterId));
   const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
   const learned: { base?: Configuration } = {};
-  const rules: Omit<ClusterCreation, "plan"> = {
+  const create: CreateRequest<Options> = {
     clusterId,
+    machines: request.from === undefined ? newMachines(clusters, request) : { from: referenceIn(request.from) },
+    // The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind.
+    installation: undefined,
+    readFacts: async ({ cluster, connections }, inner) => {
+      learned.base = await readBase(backend, cluster, connections, inner);
+      await writePrivateFile(ipDetectFile(cluster), backend.nodes.ipDetect);
+    },
     ownKey: request.sshKey,
     keepOnFailure: request.keepOnFailure ?? false,
     deadlineMs,
-    installer: (connections, installSignal) =>
-      installNothing(async (cluster) => {
-        learned.base = await readBase(backend, cluster, connections, installSignal);
-        await writePrivateFile(ipDetectFile(cluster), backend.ipDetect);
-      }),
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
   };
-  const record =
-    request.from === undefined
-      ? await createCluster(
-          backend,
-          { ...rules, plan: planner(clusters, backend, { ...request, clusterId }) },
-          runtime,
-          signal,
-        )
-      : await createFromSnapshot(backend, { ...rules, from: referenceIn(request.from) }, runtime, signal);
+  const record = await createCluster(create, { backend, install: undefined }, runtime, signal);
   if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
-  return { backend, runtime, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
+  const base = { value: learned.base };
+  return {
+    backend,
+    runtime,
+    record,
+    base,
+    ipDetectPath: ipDetectFile(record),
+    ...(selinuxProblem && { selinuxProblem }),
+  };
 }
 
-const planner =
-  <Options>(
-    { distribution, options }: ClusterBackend<Options>,
-    backend: Backend<Options>,
-    request: NewClusterRequest & { readonly clusterId: string },
-  ): ClusterCreation["plan"] =>
-  async (signal) =>
-    backend.plan(
-      {
-        clusterId: request.clusterId,
-        variant: request.variant,
-        counts: countsOf(request),
-        distribution,
-        options,
-        // The layout of the artifact that will be installed isn't known yet.
-        webScheme: undefined,
-        // The artifact isn't known yet; preparing the nodes will find out.
-        needsCgroups1: false,
-        imagePreparation: undefined,
-        openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
-      },
-      signal,
-    );
+const newMachines = <Options>(clusters: ClusterBackend<Options>, request: NewClusterRequest): NewMachines<Options> => ({
+  variant: request.variant,
+  counts: countsOf(request),
+  distribution: clusters.distribution,
+  options: clusters.settings().options,
+});
 
 const countsOf = ({ masters = 1, agents = 1, publicAgents = 1 }: NewClusterRequest): Counts => ({
   master: masters,
@@ -145,27 +148,52 @@ function referenceIn(from: string): SnapshotName {
   return reference;
 }
 
-/** The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind. */
-const installNothing = (start: CreationInstaller["start"]): CreationInstaller => ({
-  prepare: async () => {},
-  start,
-  [Symbol.asyncDispose]: async () => {},
-});
+const creationShape: Shape<CreationOptions> = {
+  clusterId: optional(textThat(clusterIdProblem)),
+  sshKey: optional(text),
+  keepOnFailure: optional(flag),
+  timeoutMs: optional(milliseconds),
+  cancelSignal: optional(signalCheck),
+};
 
-/** Callers without types may combine what doesn't go together. */
-function assertRequest(clusterId: string, request: ClusterRequest): void {
-  const id = clusterIdProblem(clusterId);
-  const problems = [
-    ...(id === undefined ? [] : [id]),
-    ...(request.from === undefined ? countsProblems(countsOf(request)) : shapeProblems(request)),
-  ];
-  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+const nodes = optional(wholeNumber({ minimum: 0, maximum: mostNodes }));
+const newShape: Shape<NewClusterRequest> = {
+  ...creationShape,
+  variant: required(among(variants)),
+  masters: optional(among(masterCounts)),
+  agents: nodes,
+  publicAgents: nodes,
+  from: optional(anything),
+};
+
+const copyShape: Shape<CopyClusterRequest> = { ...creationShape, from: required(text) };
+
+/** Checks everything about a request that can be checked here. Throws `bad-usage` with every problem. */
+async function readRequest(given: ClusterRequest): Promise<ClusterRequest> {
+  const request = isCopyRequest(given) ? readCopyRequest(given) : readArguments(given, newShape, sumProblems);
+  if (request.sshKey !== undefined) await assertOwnKey(resolve(request.sshKey));
+  return request;
 }
 
-const shapeProblems = (request: CopyClusterRequest): readonly string[] =>
-  ["variant", "masters", "agents", "publicAgents"]
-    .filter((name) => name in request)
-    .map((name) => `\`${name}\` cannot be combined with \`from\``);
+/** Callers without types may pass anything. */
+const isCopyRequest = (given: ClusterRequest | undefined | null): given is CopyClusterRequest =>
+  given?.from !== undefined;
+
+/** The snapshot decides everything else. */
+function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
+  const replaced = ["variant", "masters", "agents", "publicAgents"];
+  const found = Object.entries(given).filter(([name, value]) => replaced.includes(name) && value !== undefined);
+  const problems = found.map(([name]) => `\`${name}\` cannot be combined with \`from\``);
+  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+  const request = readArguments(given, copyShape);
+  referenceIn(request.from);
+  return request;
+}
+
+function sumProblems(request: NewClusterRequest): readonly string[] {
+  const problem = nodeCountProblem(nodeCount(countsOf(request)));
+  return problem === undefined ? [] : [`\`masters\`, \`agents\`, \`publicAgents\`: ${problem}`];
+}
 
 const ipDetectFile = ({ directory }: ClusterRecord): string => join(directory, "ip-detect");
 
@@ -175,14 +203,23 @@ export async function findForLibrary<Options>(
   clusterId: string,
   signal: AbortSignal,
 ): Promise<OpenCluster> {
-  const { runtime } = clusters;
+  assertBackend(clusters);
+  readArguments({ clusterId }, { clusterId: required(textThat(clusterIdProblem)) });
+  const { runtime, selinuxProblem } = clusters.settings();
   const backend = await clusters.open(signal);
   const record = await findCluster(backend, clusterId, signal);
   // The folder exists only on the machine that created the cluster.
   await makeCreationFolder(record.directory);
-  await writePrivateFile(ipDetectFile(record), backend.ipDetect);
+  await writePrivateFile(ipDetectFile(record), backend.nodes.ipDetect);
   const base = await baseIfReachable(backend, record, runtime, signal);
-  return { backend, runtime, record, base, ipDetectPath: ipDetectFile(record) };
+  return {
+    backend,
+    runtime,
+    record,
+    base,
+    ipDetectPath: ipDetectFile(record),
+    ...(selinuxProblem && { selinuxProblem }),
+  };
 }
 
 /** A master that doesn't answer must not keep anyone from looking at the cluster. */
@@ -214,6 +251,6 @@ async function readBase(
   const master = record.nodes.find((node) => node.role === "master" && node.index === 0);
   if (master === undefined) throw new ClusterError("machine-failed", `Cluster "${record.id}" has no first master.`);
   const resolvers = await readResolvers(await connections.connect(master, signal), signal);
-  const hasPublicDetector = backend.ipDetectPublic !== undefined;
+  const hasPublicDetector = backend.nodes.ipDetectPublic !== undefined;
   return baseConfigurationOf(record, { variant: record.variant, licenseKey: undefined, hasPublicDetector, resolvers });
 }

@@ -1,4 +1,4 @@
-import type { Backend } from "../../model/backend.ts";
+import type { Backend } from "../../backend/contract.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";

@@ -1,6 +1,6 @@
+import type { Backend, NamedText } from "../../backend/contract.ts";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, NamedText } from "../../model/backend.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { collectNodeLogs, noLogsSuffix } from "../../platform/node-logs.ts";
@@ -40,6 +40,8 @@ export async function saveLogs(
   await using connections = openMaskedConnections(cluster, runtime);
   const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
   signal.throwIfAborted();
+  const refusal = connections.refusal();
+  if (refusal !== undefined) throw refusal;
   const files = await saveTexts(folder, texts, progress);
   step.done(`${files.length} files`);
   for (const line of silentNodes(texts)) progress.warn(line);

@@ -1,4 +1,4 @@
-import type { NamedText } from "../../model/backend.ts";
+import type { NamedText } from "../../backend/contract.ts";
 import { maskedPrintable, outsideLine } from "../../system/printable.ts";
 import { writePrivateFileIn } from "../../system/files/private-file.ts";
 import type { Progress } from "../../system/runtime.ts";

@@ -19,7 +19,7 @@ export async function checkInstallation(
     const problem = driver.selinuxProblem(given.linuxDistribution);
     if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
   }
-  for (const problem of await installationProblems(given, context.environment)) problems.add(problem);
+  for (const problem of await installationProblems(given, context.environment, context.signal)) problems.add(problem);
   if (given.wait) {
     const login = superuserLogin(given.variant ?? "oss", given.extraConfig ?? {}, given.superuserPassword);
     for (const problem of login.problems ?? []) problems.add(problem);

@@ -1,4 +1,4 @@
-import { BadValue, flag, option } from "../../cli/options/option.ts";
+import { BadValue, flag, option, whileOptionsAreRead } from "../../cli/options/option.ts";
 import type { ValuesOf, ValueType } from "../../cli/options/option.ts";
 import { choice, count, outputFormat, path as pathType, text, value, verbose } from "../../cli/options/value-types.ts";
 import { masterCounts, mostNodes } from "../../cluster/node-counts.ts";
@@ -78,7 +78,7 @@ const from = (driver: Driver) =>
 
 /** The type has the option for every program, so that its value is `undefined` where it isn't declared. */
 const copyOptions = (driver: Driver) =>
-  (driver.canCopy ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
+  (driver.snapshots?.canCopy === true ? { from: from(driver) } : {}) as { readonly from: ReturnType<typeof from> };
 
 /** Every option of `create`, including the backend's own. */
 export const createOptions = (driver: Driver) => ({
@@ -139,7 +139,7 @@ function fromFile<Single>(read: (given: string, cwd: string) => Promise<Checked<
 }
 
 async function snapshotReference(given: string) {
-  const { parseSnapshotReference } = await import("../../cluster/create-from-snapshot.ts");
+  const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
   const reference = parseSnapshotReference(given);
   if ("problem" in reference) throw new BadValue(reference.problem);
   return reference;
@@ -166,19 +166,19 @@ async function ownKey(given: string, { cwd }: { readonly cwd: string }): Promise
 async function extraConfiguration(given: string, cwd: string) {
   const path = await import("node:path");
   const { readExtraConfiguration } = await import("../../platform/configuration/configuration-file.ts");
-  return readExtraConfiguration(path.resolve(cwd, given));
+  return readExtraConfiguration(path.resolve(cwd, given), whileOptionsAreRead());
 }
 
 async function genconfFolder(given: string, cwd: string) {
   const path = await import("node:path");
   const { readGenconfFolder } = await import("../../platform/configuration/genconf-folder.ts");
-  return readGenconfFolder(path.resolve(cwd, given));
+  return readGenconfFolder(path.resolve(cwd, given), whileOptionsAreRead());
 }
 
 async function copyToMaster(given: string) {
   const { listCopyToMaster, parseCopyToMaster } = await import("../../platform/configuration/copy-to-master.ts");
   const copy = parseCopyToMaster(given);
-  return copy.problems === undefined ? listCopyToMaster(copy.value) : copy;
+  return copy.problems === undefined ? listCopyToMaster(copy.value, whileOptionsAreRead()) : copy;
 }
 
 function parseSha256(given: string): string {

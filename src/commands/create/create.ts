@@ -1,8 +1,14 @@
 import { defineCommand } from "../../cli/command.ts";
 import { argument, BadValue } from "../../cli/options/option.ts";
 import { value } from "../../cli/options/value-types.ts";
+import type { Context } from "../../cli/context.ts";
+import type { Backend } from "../../backend/contract.ts";
+import type { CreateRequest } from "../../cluster/create/create-request.ts";
+import type { SuperuserLogin } from "../../cluster/superuser-login.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-location.ts";
-import { createOptions } from "./create-options.ts";
+import type { InstallPlan } from "../../platform/install/install-plan.ts";
+import { type CreateInput, createOptions } from "./create-options.ts";
 import type { Driver } from "../driver.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
@@ -48,15 +54,137 @@ export const createCommand = (driver: Driver) => {
       await checkInstallation(driver, given, problems, context);
     },
     run: async (input, context) => {
-      const { runCreate, runCreateFrom } = await import("./create-run.ts");
-      const { clusterId, summary: isWanted, from } = input;
+      const { clusterId, summary: isWanted } = input;
       const title = `Cluster ${clusterId} could not be ${input.wait ? "created, or did not become ready" : "created"}`;
-      const run = async (): Promise<void> =>
-        from === undefined ? runCreate(driver, input, context) : runCreateFrom(driver, { ...input, from }, context);
-      await summarizingFailure(title, { isWanted, context }, run);
+      await summarizingFailure(title, { isWanted, context }, async () => runCreate(driver, input, context));
     },
   });
 };
+
+/** Checks everything that can be checked locally before the first request that costs money. */
+async function runCreate(driver: Driver, input: CreateInput, context: Context): Promise<void> {
+  const [{ createCluster }, { creationTooSlow }, { summarizeCreation }, { timeLimit }] = await Promise.all([
+    import("../../cluster/create.ts"),
+    import("../../cluster/create/create-request.ts"),
+    import("../../cluster/create/plan-machines.ts"),
+    import("../../system/time-limit.ts"),
+  ]);
+  const login = await readLogin(input, context);
+  const request = createRequest(driver, input, context);
+  using limit = timeLimit(input.timeout, creationTooSlow(input.clusterId));
+  const signal = AbortSignal.any([context.signal, limit.signal]);
+  const [install, backend] = await Promise.all([
+    checkedInstallation(request, context, signal),
+    driver.open(input, context, signal),
+  ]);
+  if (input.dryRun) {
+    const summary = await summarizeCreation(request, { backend, install }, signal);
+    const { tableText } = await import("../cluster-view.ts");
+    context.output.result({ text: tableText(summary.lines), data: { plan: summary.facts } });
+    return;
+  }
+  const cluster = await createCluster(request, { backend, install }, context, context.signal);
+  await finish(backend, cluster, { driver, input, login, deadlineMs: request.deadlineMs }, context);
+}
+
+async function checkedInstallation(
+  { installation }: CreateRequest<unknown>,
+  context: Context,
+  signal: AbortSignal,
+): Promise<InstallPlan | undefined> {
+  if (installation === undefined) return undefined;
+  const [{ assertWorkspace, planInstallation }, { whileWaitingFor }] = await Promise.all([
+    import("../../cluster/plan-installation.ts"),
+    import("../../system/time-limit.ts"),
+  ]);
+  const check = async () => planInstallation(installation, context, signal);
+  const [install] = await Promise.all([
+    whileWaitingFor(() => `the artifact ${installation.artifact.shown}`, check, signal),
+    assertWorkspace(installation.workspaceFolder),
+  ]);
+  return install;
+}
+
+interface Finish {
+  readonly driver: Driver;
+  readonly input: CreateInput;
+  readonly login: SuperuserLogin | undefined;
+  readonly deadlineMs: number;
+}
+
+/** Reports the cluster, and waits until it is ready if that was requested. */
+async function finish(
+  backend: Backend<unknown>,
+  cluster: ClusterRecord,
+  { driver, input, login, deadlineMs }: Finish,
+  context: Context,
+): Promise<void> {
+  const { from } = input;
+  const happened =
+    from === undefined
+      ? "The installation has started"
+      : `The nodes continue from snapshot "${from.name}" of cluster "${from.clusterId}"`;
+  const { reportCreated, summarizeCreated } = await import("./report-created.ts");
+  reportCreated(cluster, { driver, input, happened }, context);
+  await summarizeCreated("Cluster created", { cluster, input }, context);
+  if (!input.wait) return;
+  const { waitForCluster } = await import("../../cluster/wait-for-cluster.ts");
+  const wait = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs };
+  await waitForCluster(backend, wait, context, context.signal);
+  context.progress.note(`Cluster "${cluster.id}" is ready.`);
+  await summarizeCreated("Cluster ready", { cluster, input }, context);
+}
+
+/** Asks for the password before anything else, so that nobody has to come back to type it. */
+async function readLogin(input: CreateInput, { stdin, signal }: Context): Promise<SuperuserLogin | undefined> {
+  if (!input.wait || input.dryRun) return undefined;
+  const [{ superuserLogin }, { accepted }] = await Promise.all([
+    import("../../cluster/superuser-login.ts"),
+    import("../../system/checked.ts"),
+  ]);
+  const given = input.superuserPassword;
+  const password = given === "-" ? await stdin.readSecret("Superuser password: ", signal) : given;
+  // The variant of a snapshot isn't known yet. Only an enterprise cluster's wait uses the login.
+  const variant = input.from === undefined ? input.variant : "enterprise";
+  return accepted(superuserLogin(variant, input.extraConfig ?? {}, password));
+}
+
+function createRequest(driver: Driver, input: CreateInput, context: Context): CreateRequest<unknown> {
+  const { from } = input;
+  return {
+    clusterId: input.clusterId,
+    machines:
+      from === undefined
+        ? {
+            variant: input.variant,
+            distribution: input.linuxDistribution,
+            counts: { master: input.masters, agent: input.agents, public_agent: input.publicAgents },
+            options: driver.creation(input),
+          }
+        : { from },
+    installation: from === undefined ? installationRequest(input) : undefined,
+    ownKey: input.sshKey,
+    keepOnFailure: input.keepOnFailure,
+    deadlineMs: context.clock.now() + input.timeout,
+    onAbandon: (describe) => context.onAbandon(describe),
+  };
+}
+
+const installationRequest = (input: CreateInput): CreateRequest<unknown>["installation"] => ({
+  artifact: input.artifact,
+  sha256: input.artifactSha256,
+  variant: input.variant,
+  configuration: {
+    kind: "added",
+    values: input.extraConfig ?? {},
+    securityMode: input.securityMode,
+    licenseFile: input.licenseKey,
+  },
+  genconfFiles: input.genconfDir?.files ?? [],
+  copyToMaster: input.copyToMaster.flat(),
+  selinuxEnforcing: input.enableSelinuxEnforcing,
+  workspaceFolder: input.workspaceDir,
+});
 
 async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
   const { parseArtifactLocation } = await import("../../platform/artifact/artifact-location.ts");

@@ -1,8 +1,8 @@
+import type { Backend } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import type { Context } from "../../cli/context.ts";
 import { argument, flag, option } from "../../cli/options/option.ts";
 import { outputFormat, text, verbose } from "../../cli/options/value-types.ts";
-import type { Backend } from "../../model/backend.ts";
 import { tableText } from "../cluster-view.ts";
 import type { Driver } from "../driver.ts";
 import { clusterId } from "../options.ts";

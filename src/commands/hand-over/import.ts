@@ -23,9 +23,12 @@ export const importCommand = (driver: Driver) =>
       { words: "import -", summary: "Read the file from stdin, for example from age" },
     ],
     run: async ({ file }, context) => {
-      const { parseHandOver } = await import("../../cluster/hand-over/hand-over-file.ts");
+      const { mostHandOverBytes, parseHandOver } = await import("../../cluster/hand-over/hand-over-file.ts");
       const { importCluster } = await import("../../cluster/hand-over/import-cluster.ts");
-      const handOver = await parseHandOver(await readText(file, context), file === "-" ? "stdin" : file);
+      const handOver = await parseHandOver(
+        await readHandOver(file, mostHandOverBytes, context),
+        file === "-" ? "stdin" : file,
+      );
       const { region } = handOver;
       const backend = await driver.open({ region }, context, context.signal);
       const { id } = await importCluster(backend, handOver, context, context.signal);
@@ -33,12 +36,11 @@ export const importCommand = (driver: Driver) =>
     },
   });
 
-async function readText(given: string, { cwd, signal }: Context): Promise<string> {
-  const [path, files] = await Promise.all([import("node:path"), import("node:fs/promises")]);
-  const { orAborted } = await import("../../system/or-aborted.ts");
+async function readHandOver(given: string, mostBytes: number, { cwd, signal }: Context): Promise<string> {
+  const [path, { readText }] = await Promise.all([import("node:path"), import("../../system/files/read-text.ts")]);
   try {
     const source = given === "-" ? "/dev/stdin" : path.resolve(cwd, given);
-    return await orAborted(files.readFile(source, "utf8"), signal);
+    return await readText(source, mostBytes, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new ClusterError("bad-usage", `Cannot read ${given === "-" ? "stdin" : given}: ${messageOf(error)}.`, {

@@ -1,4 +1,4 @@
-import { outsideLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
 import { type ClusterView, durationText, numbered } from "../cluster-view.ts";
 
 /** A label and its value. */
@@ -37,4 +37,4 @@ function endRows({ secondsLeft, expiresAt, maximumCostDollars }: ClusterView): r
 }
 
 /** In a code span, only the backtick has a meaning, and in a table also the vertical bar. */
-const code = (value: string): string => `\`${outsideLine(value).replaceAll("`", "'").replaceAll("|", "\\|")}\``;
+const code = (value: string): string => `\`${plainLine(value).replaceAll("`", "'").replaceAll("|", "\\|")}\``;

@@ -3,7 +3,7 @@ import { originOf } from "../../cli/error-report.ts";
 import { flag } from "../../cli/options/option.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { maskedPrintable } from "../../system/printable.ts";
+import { shownText } from "../../system/printable.ts";
 
 export const summary = flag({
   flag: "--summary",
@@ -45,7 +45,7 @@ export async function appendSummary(
   if (!isWanted || path === undefined) return;
   const { appendFile } = await import("node:fs/promises");
   try {
-    await appendFile(path, `${maskedPrintable(markdown, (text) => progress.mask(text))}\n`);
+    await appendFile(path, `${shownText(markdown, (text) => progress.mask(text))}\n`);
   } catch (error) {
     progress.warn(`cannot write the summary: ${messageOf(error)}`);
   }
@@ -69,6 +69,7 @@ export async function summarizingFailure<Result>(
 function failureText(thrown: unknown, { nameFlags }: Pick<Context, "nameFlags">): string {
   const error = originOf(thrown);
   if (!(error instanceof ClusterError)) return messageOf(error);
-  const lines = [error.message, ...(error.hint === undefined ? [] : [error.hint])];
+  const { message, hint } = ClusterError.marked(error);
+  const lines = [message, ...(hint === undefined ? [] : [hint])];
   return [...lines.map((line) => nameFlags(line)), `[${error.id}]`].join("\n");
 }

@@ -1,8 +1,10 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
-import { outsideLine } from "../../system/printable.ts";
+import { outside } from "../../outside-text.ts";
+import { outsideLine, plainLine } from "../../system/printable.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 /** An artifact's description of itself. */
 export interface ArtifactVersion {
@@ -42,8 +44,8 @@ export function licenseNeeded(version: string): boolean {
 }
 
 function versionIn(text: string): ArtifactVersion | undefined {
-  const found = parsedJson(text);
-  const version = isMapping(found) ? outsideLine(found["version"]) : "";
+  const found = parseJson(text);
+  const version = isMapping(found) ? plainLine(found["version"]) : "";
   if (!isMapping(found) || version === "" || !("variant" in found)) return undefined;
   const variant = artifactVariant(found["variant"]);
   if (variant === undefined) {
@@ -55,12 +57,4 @@ function versionIn(text: string): ArtifactVersion | undefined {
   return { variant, version };
 }
 
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-const excerpt = (text: string): string => JSON.stringify(outsideLine(text, 200));
+const excerpt = (text: string): string => outside(JSON.stringify(plainLine(text, 200)));

@@ -17,7 +17,7 @@ export type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
 /** SHA-256 sums of files on a node. The keys are `<place>/<path>`. */
 export type RemoteSums = ReadonlyMap<string, string>;
 
-/** Parses what `stateScript` printed about the places. It skips records of any other form; their files count as missing and are sent. */
+/** Parses what `stateCommand` printed about the places. It skips records of any other form; their files count as missing and are sent. */
 export function parseManifest(records: string): RemoteManifest {
   const manifest = new Map<string, RemoteEntry>();
   for (const record of records.split("\0")) {
@@ -29,7 +29,7 @@ export function parseManifest(records: string): RemoteManifest {
   return manifest;
 }
 
-/** Parses what `sumsScript` printed. A file without a line counts as changed. */
+/** Parses what `sumsCommand` printed. A file without a line counts as changed. */
 export function parseSums(stdout: string): RemoteSums {
   const sums = new Map<string, string>();
   let place = "";

@@ -3,6 +3,7 @@ import { isMapping } from "../../system/is-mapping.ts";
 import { parseManifest } from "./checkout-manifest.ts";
 import type { RemoteManifest } from "./checkout-manifest.ts";
 import type { Layout } from "../layout.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 /** What a master has installed, as far as a sync needs to know. */
 export interface CheckoutState {
@@ -12,7 +13,7 @@ export interface CheckoutState {
 }
 
 /**
- * Parses what `stateScript` printed; a string says what is missing on the node. If the version file doesn't name the variant, as in older releases,
+ * Parses what `stateCommand` printed; a string says what is missing on the node. If the version file doesn't name the variant, as in older releases,
  * the cluster's variant is used.
  */
 export function parseState(
@@ -24,15 +25,7 @@ export function parseState(
     /^# layout (\S+)\n# version\n(.*?)\n# tests\n(.*)/s.exec(stdout) ?? [];
   const layout = layouts.find((each) => each.name === name);
   if (layout === undefined) return "the installation has not begun";
-  const body = parsedJson(versionFile);
+  const body = parseJson(versionFile);
   if (!isMapping(body)) return `${layout.versionFile} is incomplete`;
   return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest: parseManifest(records) };
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -7,7 +7,7 @@ import { changedFiles, isSettled, parseSums } from "./checkout-manifest.ts";
 import type { RemoteSums } from "./checkout-manifest.ts";
 import { syncPlan } from "./checkout-plan.ts";
 import type { SyncFile, SyncPlan } from "./checkout-plan.ts";
-import { stateScript, sumsInput, sumsScript, syncStatuses, unpackScript } from "./checkout-scripts.ts";
+import { stateCommand, sumsCommand, sumsInput, syncStatuses, unpackCommand } from "./checkout-scripts.ts";
 import { parseState } from "./checkout-state.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import type { Checkout } from "./checkout.ts";
@@ -64,7 +64,7 @@ async function askState(
   { connection, reference, layouts, variant }: SyncTarget,
   signal: AbortSignal,
 ): Promise<CheckoutState> {
-  const argv = ["sh", "-c", stateScript(layouts)];
+  const argv = stateCommand(layouts);
   const task = "checking what is installed";
   const result = await connection.run({ argv, sudo: true, limitMs, task, isOutputHidden: true }, signal);
   if (result.status === syncStatuses.failed || result.status === syncStatuses.notInstalled)
@@ -90,7 +90,7 @@ async function askForSums(
   layout: Layout,
   signal: AbortSignal,
 ): Promise<RemoteSums> {
-  const argv = ["sh", "-c", sumsScript(files, layout)];
+  const argv = sumsCommand(files, layout);
   const stdin = sumsInput(files);
   const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "comparing files" }, signal);
   if (result.status === 0) return parseSums(result.stdout);
@@ -98,7 +98,7 @@ async function askForSums(
 }
 
 async function unpack(plan: SyncPlan, { connection, reference }: SyncTarget, signal: AbortSignal): Promise<void> {
-  const argv = ["sh", "-c", unpackScript(plan)];
+  const argv = unpackCommand(plan);
   const stdin = checkoutArchive(plan);
   const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "syncing the checkout" }, signal);
   if (result.status !== 0) throw syncFailed(reference, result);

@@ -28,7 +28,7 @@ interface CheckoutContents {
  * Lists the files to sync from `folder` (absolute). If it isn't a checkout, the problem names the paths that were tried. Every symbolic link that
  * leaves the checkout is a problem.
  */
-export async function readCheckout(folder: string): Promise<Checked<Checkout>> {
+export async function readCheckout(folder: string, signal: AbortSignal): Promise<Checked<Checkout>> {
   const information = await stat(folder).catch(() => undefined);
   if (information?.isDirectory() !== true) return problem(`The folder ${folder} does not exist.`);
   const present = await Promise.all(layouts.map((layout) => isFolder(testsSource(folder, layout))));
@@ -40,18 +40,18 @@ export async function readCheckout(folder: string): Promise<Checked<Checkout>> {
   const contents = new Map<Layout["name"], CheckoutContents>();
   const problems: string[] = [];
   for (const layout of found) {
-    const tests = await list(folder, testsSource(folder, layout));
-    const library = await list(folder, librarySource(folder, layout));
+    const tests = await list(folder, testsSource(folder, layout), signal);
+    const library = await list(folder, librarySource(folder, layout), signal);
     problems.push(...(tests.problems ?? []), ...(library.problems ?? []));
     contents.set(layout.name, { tests: tests.value ?? [], library: library.value ?? [] });
   }
   return problems.length > 0 ? { problems } : { value: { folder, variant: await checkoutVariant(folder), contents } };
 }
 
-async function list(checkout: string, folder: string): Promise<Checked<readonly ListedFile[]>> {
+async function list(checkout: string, folder: string, signal: AbortSignal): Promise<Checked<readonly ListedFile[]>> {
   if (!(await isFolder(folder))) return { value: [] };
   const isSkipped = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
-  return listFiles(folder, { boundary: checkout, isSkipped });
+  return listFiles(folder, { boundary: checkout, isSkipped }, signal);
 }
 
 export const testsSource = (folder: string, layout: Layout): string =>

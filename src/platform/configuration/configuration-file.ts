@@ -1,7 +1,9 @@
-import { readFile } from "node:fs/promises";
+import type * as Yaml from "yaml";
+import { outside } from "../../outside-text.ts";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
 import { errorCode } from "../../system/error-code.ts";
+import { readBytes } from "../../system/files/read-text.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -9,8 +11,8 @@ import type { Configuration } from "./configuration.ts";
  * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license. It
  * reads and writes YAML 1.1, like the artifacts, so that `yes` or `010` keep the meaning that their documentation gives them.
  */
-export async function readExtraConfiguration(path: string): Promise<Checked<Configuration>> {
-  const text = await readText(path);
+export async function readExtraConfiguration(path: string, signal: AbortSignal): Promise<Checked<Configuration>> {
+  const text = await readText(path, signal);
   return text.problems === undefined ? parseConfiguration(text.value, path) : text;
 }
 
@@ -33,15 +35,52 @@ export async function renderConfiguration(configuration: Configuration): Promise
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** Exported for the library, whose callers have text. `path` is the name that problems show. */
+/** A real configuration has a few kilobytes. The parser's time for some texts grows with the square of their length. */
+const mostBytes = 256 * 1024;
+const mostProblems = 20;
+
+/** Exported for texts from elsewhere. `path` is the name that problems show. */
 export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
-  const { LineCounter, parseDocument } = await import("yaml");
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { version: "1.1", intAsBigInt: true, prettyErrors: false, lineCounter });
-  const faults = [...document.errors, ...document.warnings];
-  if (faults.length > 0)
-    return { problems: faults.map((fault) => `${path}${place(lineCounter.linePos(fault.pos[0]))}: ${fault.message}`) };
+  if (text.length > mostBytes) return problem(`${path}: ${reasons["EFBIG"]}`);
+  const yaml = await import("yaml");
+  const lineCounter = new yaml.LineCounter();
+  // The parser's own search for repeated keys compares each key with all others.
+  const options = { version: "1.1", intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter } as const;
+  const document = yaml.parseDocument(text, options);
+  const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({ at: pos[0], message }));
+  const found = faults.length > 0 ? faults : repeatedKeys(yaml, document.contents);
+  if (found.length > 0) {
+    const shown = found.slice(0, mostProblems);
+    return {
+      problems: shown.map(({ at, message }) => `${path}${place(lineCounter.linePos(at))}: ${outside(message)}`),
+    };
+  }
   return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
+}
+
+interface Fault {
+  readonly at: number;
+  readonly message: string;
+}
+
+function repeatedKeys(
+  { isMap, isPair, isScalar, isSeq }: Pick<typeof Yaml, "isMap" | "isPair" | "isScalar" | "isSeq">,
+  contents: unknown,
+): readonly Fault[] {
+  const faults: Fault[] = [];
+  const pending = [contents];
+  for (const node of pending) {
+    if (isPair(node)) pending.push(node.key, node.value);
+    else if (isSeq(node) || isMap(node)) for (const item of node.items) pending.push(item);
+    if (!isMap(node)) continue;
+    const seen = new Set<unknown>();
+    for (const { key } of node.items) {
+      if (!isScalar(key)) continue;
+      if (seen.has(key.value)) faults.push({ at: key.range?.[0] ?? 0, message: "Map keys must be unique" });
+      seen.add(key.value);
+    }
+  }
+  return faults;
 }
 
 function mapping(read: () => unknown, path: string): Checked<Configuration> {
@@ -60,10 +99,11 @@ const place = ({ line, col }: { readonly line: number; readonly col: number }): 
 const plain = (value: unknown): unknown =>
   typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 
-async function readText(path: string): Promise<Checked<string>> {
+async function readText(path: string, signal: AbortSignal): Promise<Checked<string>> {
   try {
-    return { value: new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path)) };
+    return { value: new TextDecoder("utf-8", { fatal: true }).decode(await readBytes(path, mostBytes, signal)) };
   } catch (error) {
+    signal.throwIfAborted();
     const code = errorCode(error);
     return problem(`${path}: ${reasons[code ?? ""] ?? `cannot be read (${code ?? "no code"}).`}`);
   }
@@ -74,5 +114,6 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: "the file does not exist.",
   EISDIR: "is a folder, not a file.",
   EACCES: "this user may not read it.",
+  EFBIG: `it is larger than ${mostBytes / 1024} KiB.`,
   ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text.",
 };

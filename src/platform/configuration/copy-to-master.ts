@@ -1,3 +1,4 @@
+import { outside } from "../../outside-text.ts";
 import { isAccessible } from "../../system/files/is-accessible.ts";
 import { constants, stat } from "node:fs/promises";
 import { isAbsolute, posix } from "node:path";
@@ -20,26 +21,33 @@ export function parseCopyToMaster(text: string): Checked<CopyToMaster> {
     const reason = text.includes(":")
       ? "the path on the master must be absolute"
       : "use the form /local/path:/remote/path";
-    return problem(`${text}: ${reason}`);
+    return problem(`${outside(text)}: ${reason}`);
   }
   const source = text.slice(0, colon);
-  if (!isAbsolute(source)) return problem(`${text}: the local path must be absolute`);
+  if (!isAbsolute(source)) return problem(`${outside(text)}: the local path must be absolute`);
   return { value: { source, target: posix.normalize(text.slice(colon + 1)) } };
 }
 
 /** Lists the files of one `--copy-to-master`: a single file, or all files of a folder, whose contents go into the target folder. */
-export async function listCopyToMaster({ source, target }: CopyToMaster): Promise<Checked<readonly FileToCopy[]>> {
+export async function listCopyToMaster(
+  { source, target }: CopyToMaster,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
   const information = await stat(source).catch(() => undefined);
   if (information === undefined) return problem(`${source} does not exist`);
-  if (information.isDirectory()) return listFolder(source, target);
+  if (information.isDirectory()) return listFolder(source, target, signal);
   if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
   if (!(await isAccessible(source, constants.R_OK))) return problem(`this user may not read ${source}`);
   const place = target.endsWith("/") ? target + posix.basename(source) : target;
   return { value: [{ source, target: place, mode: information.mode & 0o777, sizeBytes: information.size }] };
 }
 
-async function listFolder(source: string, target: string): Promise<Checked<readonly FileToCopy[]>> {
-  const listed = await listFiles(source, { boundary: source, isSkipped: () => false });
+async function listFolder(
+  source: string,
+  target: string,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
+  const listed = await listFiles(source, { boundary: source, isSkipped: () => false }, signal);
   if (listed.problems !== undefined) return listed;
   return {
     value: listed.value.map(({ source: file, path, mode, sizeBytes }) => ({

@@ -22,11 +22,11 @@ export interface GenconfFolder {
 }
 
 /** Lists the folder with its subfolders. `folder` is absolute. */
-export async function readGenconfFolder(folder: string): Promise<Checked<GenconfFolder>> {
+export async function readGenconfFolder(folder: string, signal: AbortSignal): Promise<Checked<GenconfFolder>> {
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return problem(`the folder ${folder} does not exist`);
   if (!information.isDirectory()) return problem(`${folder} is not a folder`);
-  const listed = await listFiles(folder, { boundary: folder, isSkipped: () => false });
+  const listed = await listFiles(folder, { boundary: folder, isSkipped: () => false }, signal);
   if (listed.problems !== undefined) return listed;
   const targets = new Set(listed.value.map((file) => file.path));
   if (targets.has("config.yaml")) {

@@ -4,7 +4,7 @@ import { ClusterError } from "../../errors.ts";
 import { renderConfiguration } from "./configuration-file.ts";
 import { baseConfiguration, mergeConfiguration } from "./configuration.ts";
 import type { Configuration } from "./configuration.ts";
-import type { AddedConfiguration, InstallPlan } from "../install-plan.ts";
+import type { AddedConfiguration, InstallPlan, PlanForNodes } from "../install/install-plan.ts";
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { GenconfFile } from "../install/genconf.ts";
@@ -34,7 +34,7 @@ export interface GenconfFacts {
 
 /** Returns all files for `genconf/`. The configuration may hold the license and password hashes, so only root may read it. */
 export async function genconfFiles(
-  plan: InstallPlan,
+  plan: PlanForNodes,
   cluster: ClusterRecord,
   found: GenconfFacts,
 ): Promise<readonly GenconfFile[]> {
@@ -55,7 +55,7 @@ export async function genconfFiles(
   ];
 }
 
-function configurationOf(plan: InstallPlan, cluster: ClusterRecord, found: GenconfFacts): Configuration {
+function configurationOf(plan: PlanForNodes, cluster: ClusterRecord, found: GenconfFacts): Configuration {
   const { configuration, variant, nodesKeepTime } = plan;
   const { resolvers, layout, release } = found;
   const ownKeys = layout.baseConfiguration({ variant, release, nodesKeepTime });

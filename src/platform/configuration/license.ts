@@ -1,9 +1,9 @@
-import { readFile } from "node:fs/promises";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Checked } from "../../system/checked.ts";
 import { problem } from "../../system/checked.ts";
 import type { Environment } from "../../system/runtime.ts";
 import { errorCode } from "../../system/error-code.ts";
+import { readText } from "../../system/files/read-text.ts";
 import type { Configuration } from "./configuration.ts";
 
 export interface License {
@@ -24,15 +24,18 @@ export interface LicenseSources {
  * Finds the license in the documented order: the first source that is present wins, and the others stay unread. For the open source variant it reads
  * none. Undefined: no source is present. A source that is present but unreadable or empty is a problem; it is not skipped.
  */
-export async function resolveLicense(sources: LicenseSources): Promise<Checked<License | undefined>> {
+export async function resolveLicense(
+  sources: LicenseSources,
+  signal: AbortSignal,
+): Promise<Checked<License | undefined>> {
   if (sources.variant === "oss") return { value: undefined };
   const contents = sources.extraConfiguration["license_key_contents"];
   if (contents !== undefined) return fromConfiguration(contents);
-  if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`");
+  if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`", signal);
   const variable = sources.environment["CLUSTER_LICENSE_KEY_PATH"];
   // CI systems express a missing value as an empty variable.
   if (variable === undefined || variable === "") return { value: undefined };
-  return fromFile(variable, "CLUSTER_LICENSE_KEY_PATH");
+  return fromFile(variable, "CLUSTER_LICENSE_KEY_PATH", signal);
 }
 
 function fromConfiguration(contents: unknown): Checked<License> {
@@ -40,11 +43,15 @@ function fromConfiguration(contents: unknown): Checked<License> {
   return problem("`extraConfig`: license_key_contents must be text.");
 }
 
-async function fromFile(path: string, source: License["source"]): Promise<Checked<License>> {
+/** A license is a few lines. With a longer one, commands that mask the cluster's secrets would refuse to work; see cluster-secrets.ts. */
+const mostBytes = 16 * 1024;
+
+async function fromFile(path: string, source: License["source"], signal: AbortSignal): Promise<Checked<License>> {
   try {
-    const contents = (await readFile(path, "utf8")).replace(/\r?\n$/, "");
+    const contents = (await readText(path, mostBytes, signal)).replace(/\r?\n$/, "");
     return contents === "" ? problem(`${source}: the license file ${path} is empty.`) : { value: { contents, source } };
   } catch (error) {
+    signal.throwIfAborted();
     return problem(`${source}: cannot read the license file ${path} (${errorCode(error) ?? "no code"}).`);
   }
 }

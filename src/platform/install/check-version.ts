@@ -1,10 +1,13 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
+import { shellText } from "../../ssh/shell-text.ts";
 import { assertVariant } from "../artifact/artifact-head.ts";
 import type { ArtifactVersion } from "../artifact/artifact-version.ts";
 import { parseArtifactVersion } from "../artifact/artifact-version.ts";
 import { installPaths } from "../install-paths.ts";
+import versionFile from "./check-version.sh" with { type: "text" };
 import { outsideLine, outsideLines } from "../../system/printable.ts";
 import { type Phase, reasonOf } from "./phase.ts";
 
@@ -20,17 +23,7 @@ export interface CheckVersion {
 const limitMs = 15 * 60_000;
 const wrongSum = 90;
 
-/** Its argument is the expected checksum, or nothing. */
-export const versionScript = `
-set -eu
-umask 077
-cd ${installPaths.workFolder}
-if [ -n "$1" ]; then
-  found=$(sha256sum artifact.sh | cut -d ' ' -f 1)
-  [ "$found" = "$1" ] || { echo "$found"; exit ${wrongSum}; }
-fi
-exec bash artifact.sh --version </dev/null
-`;
+export const versionScript = shellText(versionFile, { FOLDER: installPaths.workFolder, WRONG_SUM: wrongSum });
 
 /** Reads the version from the artifact itself, before anything of it is installed. */
 export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => ({
@@ -59,7 +52,7 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
     const found = outsideLine(result.stdout);
     throw new ClusterError(
       "artifact-invalid",
-      `The artifact ${request.shown} has the SHA-256 checksum ${found}, not ${sum}.`,
+      `The artifact ${request.shown} has the SHA-256 checksum ${outside(found)}, not ${sum}.`,
       { hint: "Check `artifactSha256`, and whether ARTIFACT_URL is the intended release.", facts },
     );
   }

@@ -1,6 +1,8 @@
 import { dirname } from "node:path/posix";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
+import { shellText } from "../../ssh/shell-text.ts";
 import type { FileToCopy } from "../configuration/genconf-folder.ts";
+import makeFolders from "./make-folders.sh" with { type: "text" };
 import { type Phase, runRemoteScript } from "./phase.ts";
 
 const filesAtOnce = 4;
@@ -14,7 +16,7 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
       {
         name: "e2e-copy-folders",
         // Other users must be able to reach the files that their modes let them read.
-        text: 'main() { umask 022; mkdir -p -- "$@"; }',
+        text: shellText(makeFolders, { MASK: "022" }),
         arguments: [...new Set(copies.map((copy) => dirname(copy.target)))],
         limitMs: 60_000,
         task: "creating the folders of `copyToMaster`",

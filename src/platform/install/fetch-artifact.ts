@@ -2,6 +2,9 @@ import { isIP } from "node:net";
 import type { LocalArtifact } from "../artifact/artifact-download.ts";
 import type { ArtifactLocation } from "../artifact/artifact-location.ts";
 import { installPaths } from "../install-paths.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import fetchFile from "./fetch-artifact.sh" with { type: "text" };
+import makeFolders from "./make-folders.sh" with { type: "text" };
 import { type Phase, type PhaseContext, reasonOf, runRemoteScript } from "./phase.ts";
 
 export interface FetchArtifact {
@@ -12,7 +15,7 @@ export interface FetchArtifact {
     signal: AbortSignal,
   ) => Promise<LocalArtifact>;
   /** Resolves once the node is prepared: only then is curl certain to be there. */
-  readonly prepared: Promise<void>;
+  readonly untilPrepared: () => Promise<void>;
 }
 
 const limitMs = 60 * 60_000;
@@ -23,7 +26,7 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   title: "Fetch artifact",
   run: async (context, signal) => {
     if (request.artifact.kind === "url" && !isThisMachine(request.artifact.url)) {
-      const reason = await fetchOnNode(request.artifact.url, request.prepared, context, signal);
+      const reason = await fetchOnNode(request.artifact.url, request.untilPrepared, context, signal);
       if (reason === undefined) return;
       context.progress.detail(
         1,
@@ -34,37 +37,16 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   },
 });
 
-/**
- * The rename in the last line keeps a partial file from looking complete. The reporter's sleep has no output, so that it doesn't keep the session
- * open.
- */
-export const fetchScript = `
-set -eu
-umask 077
-command -v curl >/dev/null || exit ${noCurl}
-mkdir -p ${installPaths.workFolder}
-cd ${installPaths.workFolder}
-rm -f artifact.part artifact.headers
-report() {
-  while sleep 1 >/dev/null 2>&1; do
-    total=$(sed -n 's/^[Cc]ontent-[Ll]ength: *\\([0-9]*\\).*/\\1/p' artifact.headers 2>/dev/null | tail -n 1)
-    echo "size: $(stat -c %s artifact.part 2>/dev/null || echo 0) $total"
-  done
-}
-report &
-reporter=$!
-status=0
-curl --config - --dump-header artifact.headers --output artifact.part || status=$?
-kill "$reporter" 2>/dev/null || :
-rm -f artifact.headers
-[ "$status" = 0 ] || exit "$status"
-mv -f artifact.part ${installPaths.artifact}
-`;
+export const fetchScript = shellText(fetchFile, {
+  FOLDER: installPaths.workFolder,
+  ARTIFACT: installPaths.artifact,
+  NO_CURL: noCurl,
+});
 
 /** Resolves with the reason for a failure, or `undefined`. */
 async function fetchOnNode(
   url: string,
-  prepared: Promise<void>,
+  untilPrepared: FetchArtifact["untilPrepared"],
   { connection, step }: PhaseContext,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -85,7 +67,7 @@ async function fetchOnNode(
     );
   const first = await fetchOnce();
   if (first.status !== noCurl) return first.status === 0 ? undefined : reasonOf(first);
-  await prepared;
+  await untilPrepared();
   const second = await fetchOnce();
   return second.status === 0 ? undefined : reasonOf(second);
 }
@@ -102,8 +84,8 @@ async function sendFromHere(
     connection,
     {
       name: "e2e-artifact-folder",
-      text: `main() { mkdir -p ${installPaths.workFolder}; }`,
-      arguments: [],
+      text: shellText(makeFolders),
+      arguments: [installPaths.workFolder],
       limitMs: 60_000,
       task: "creating the installer's folder",
       failure: `${reference}: cannot create the installer's folder`,

@@ -1,9 +1,12 @@
 import { ClusterError } from "../../errors.ts";
 import type { Connection, UploadSource } from "../../ssh/connection/connection.ts";
+import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Layout } from "../layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
+import genconfFile from "./genconf.sh" with { type: "text" };
+import makeFoldersFile from "./make-folders.sh" with { type: "text" };
 import { outsideLines } from "../../system/printable.ts";
 import { type Phase, runRemoteScript } from "./phase.ts";
 
@@ -45,7 +48,7 @@ async function makeFolders(
     connection,
     {
       name: "e2e-genconf-folders",
-      text: `main() { rm -rf ${installPaths.genconf}; mkdir -p -- "$@"; }`,
+      text: shellText(makeFoldersFile, { OLD: installPaths.genconf }),
       arguments: [...new Set([installPaths.genconf, ...folders])],
       limitMs: 60_000,
       task: "creating the installer's folder",
@@ -60,26 +63,12 @@ const diskFull = 91;
 const leastFreeKilobytes = 1024;
 const mostLogBytes = 64_000;
 
-/** While SELinux is enforcing, a container may read only files labelled for containers. */
-export const genconfScript = `
-set -eu
-umask 077
-cd ${installPaths.workFolder}
-if command -v selinuxenabled >/dev/null && selinuxenabled && command -v docker >/dev/null; then
-  chcon -R -t container_file_t . 2>/dev/null || chcon -R -t svirt_sandbox_file_t . || :
-fi
-is_full() { [ "$(df -Pk . | sed -n '2s/.* \\([0-9][0-9]*\\)  *[0-9]*% .*/\\1/p')" -lt ${leastFreeKilobytes} ]; }
-bash artifact.sh --genconf </dev/null >genconf.log 2>&1 || {
-  status=$?
-  tail -c ${mostLogBytes} genconf.log
-  # A full disk takes the artifact's words too.
-  if is_full || grep -qi 'no space left on device' genconf.log; then exit ${diskFull}; fi
-  exit "$status"
-}
-for name in "$@"; do
-  [ ! -e "genconf/serve/$name" ] || echo "$name"
-done
-`;
+export const genconfScript = shellText(genconfFile, {
+  FOLDER: installPaths.workFolder,
+  DISK_FULL: diskFull,
+  LEAST_KILOBYTES: leastFreeKilobytes,
+  MOST_BYTES: mostLogBytes,
+});
 
 async function runGenconf(connection: Connection, reference: string, signal: AbortSignal): Promise<Layout> {
   const names = layouts.map((layout) => layout.installScript);

@@ -1,11 +1,14 @@
-import { ClusterError, type ErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId, messageOf } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
-import { outsideLine, outsideLines, withoutFullStop } from "../../system/printable.ts";
+import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import scriptStart from "./script-start.sh" with { type: "text" };
 
 /** One step of the installation on one node. It may run again after a lost connection. */
 export interface Phase<Result = void> {
@@ -45,8 +48,8 @@ export async function runPhase<Result>(
   const result = await attempt().catch((error: unknown) => {
     signal.throwIfAborted();
     if (!isConnectionLoss(error)) throw error;
-    step.update(error.message);
-    const onFailure = ({ message }: ClusterError): void => step.update(message);
+    step.update(messageOf(error));
+    const onFailure = (failure: ClusterError): void => step.update(messageOf(failure));
     return retry(attempt, { ...ruleOf(waits.reconnection, clock), onFailure }, signal);
   });
   step.done();
@@ -76,23 +79,11 @@ export interface RemoteScript {
   readonly onNow?: (text: string) => void;
 }
 
-const prelude = `set -eu
-umask 077
-LC_ALL=C
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export LC_ALL PATH
-now() { printf 'now: %s\\n' "$*"; }
-fail() {
-  printf 'failed: %s\\n' "$*" >&2
-  exit 1
-}
-`;
-
 /**
  * Returns the whole text for `sh -s`. The shell reads all of it before anything runs, so no program that it starts can consume the rest from stdin.
  */
 export function completeScript(body: string): string {
-  return `${prelude}${body}\nshift\nmain "$@" </dev/null\n`;
+  return `${shellText(scriptStart)}${body}\nshift\nmain "$@" </dev/null\n`;
 }
 
 /** Runs the script in one round trip. Resolves if it succeeds; otherwise rejects with its own message. */
@@ -135,7 +126,8 @@ function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr
 
 /** Returns the script's own message if there is one, otherwise the last line of any output. */
 export function reasonOf(result: RemoteResult): string {
-  const lines = outsideLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
+  const lines = plainLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
   const word = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
-  return withoutFullStop(word ?? lines.at(-1) ?? `it exited with status ${result.status}`);
+  const said = word ?? lines.at(-1);
+  return said === undefined ? `it exited with status ${result.status}` : outside(withoutFullStop(said));
 }

@@ -1,15 +1,8 @@
+import { shellText } from "../../ssh/shell-text.ts";
+import selinuxFile from "./enforce-selinux.sh" with { type: "text" };
 import { type Phase, runRemoteScript } from "./phase.ts";
 
-/** Takes effect at once and after a reboot. A system with SELinux disabled could only switch with a reboot, so the script refuses it. */
-export const selinuxScript = `
-main() {
-  command -v getenforce >/dev/null || fail 'this system has no SELinux'
-  [ "$(getenforce)" != Disabled ] || fail 'SELinux is disabled in this system'
-  setenforce 1
-  sed -i 's/^SELINUX=.*/SELINUX=enforcing/' /etc/selinux/config
-  [ "$(getenforce)" = Enforcing ] || fail "SELinux is still $(getenforce)"
-}
-`;
+export const selinuxScript = shellText(selinuxFile);
 
 export const enforceSelinux: Phase = {
   title: "Enforce SELinux",

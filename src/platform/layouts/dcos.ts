@@ -1,8 +1,12 @@
 import type { Variant } from "../../model/cluster-record.ts";
 import { isMapping } from "../../system/is-mapping.ts";
 import { compareReleases, releaseNumbers } from "../release-numbers.ts";
-import { containerSetup, imageSetup, plainDockerVersion } from "./dcos-scripts.ts";
+import { shellText } from "../../ssh/shell-text.ts";
 import type { Layout } from "../layout.ts";
+import confineDocker from "./dcos-confine-docker.sh" with { type: "text" };
+import containerFile from "./dcos-container.sh" with { type: "text" };
+import dockerVersion from "./dcos-docker-version.sh" with { type: "text" };
+import imageFile from "./dcos-image.sh" with { type: "text" };
 
 /** The layout of DC/OS releases, 1.9 to 2.x. */
 export const dcosLayout: Layout = {
@@ -48,9 +52,9 @@ export const dcosLayout: Layout = {
     "cgroups-1",
     ...(nodesKeepTime && String(configuration["check_time"]) !== "false" ? (["clock-synchronized"] as const) : []),
   ],
-  imageSetup,
-  containerSetup,
-  installShims: (release) => (readsLastDockerVersion(release) ? { docker: plainDockerVersion } : {}),
+  imageSetup: shellText(imageFile) + shellText(confineDocker),
+  containerSetup: shellText(containerFile) + shellText(confineDocker),
+  installShims: (release) => (readsLastDockerVersion(release) ? { docker: shellText(dockerVersion) } : {}),
   baseConfiguration: ({ variant, release, nodesKeepTime }) => ({
     // Exhibitor and dcos-net refuse to start while the kernel's clock isn't synchronized, and nothing synchronizes it inside such nodes.
     ...(nodesKeepTime ? {} : { check_time: false }),

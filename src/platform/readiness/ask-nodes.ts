@@ -2,7 +2,7 @@ import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { judgeNode, type NodeVerdict } from "./judge-node.ts";
 import { type NodeReport, parseNodeReport } from "./node-report.ts";
@@ -110,8 +110,8 @@ export async function askNode(
     const isCutShort = limitMs < askLimitMs;
     if (limit.hasExpired()) return { ...unanswered("it does not answer"), isCutShort };
     if (error instanceof ClusterError && error.id === "deadline-passed")
-      return { ...unanswered(`it does not answer: ${error.message}`), isCutShort };
-    if (error instanceof ClusterError && error.transient) return unanswered(`it does not answer: ${error.message}`);
+      return { ...unanswered(`it does not answer: ${messageOf(error)}`), isCutShort };
+    if (error instanceof ClusterError && error.transient) return unanswered(`it does not answer: ${messageOf(error)}`);
     throw error;
   }
 }

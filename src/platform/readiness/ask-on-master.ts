@@ -1,8 +1,10 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { shellText } from "../../ssh/shell-text.ts";
 import type { Layout } from "../layout.ts";
 import type { WebAnswer } from "./ask-web.ts";
+import superuserFile from "./superuser.sh" with { type: "text" };
 
 export interface SuperuserQuestion {
   readonly layout: Layout;
@@ -47,51 +49,18 @@ export async function askOnMaster(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed"))
-      return failed(error.message);
+      return failed(messageOf(error));
     throw error;
   }
 }
 
-/**
- * Prints `login STATUS` and, after a login that returned a token, `agents STATUS` and the answer's body. A status of 000 means that there was no
- * answer. The shell reads the whole text before anything runs. Only builtins and stdin carry password and token.
- */
-export const superuserScript = ({ layout, loginBody }: SuperuserQuestion): string => `
-umask 077
-LC_ALL=C
-export LC_ALL
-ask() {
-  curl -sS --noproxy '*' --connect-timeout 5 --max-time 15 --include --config - 2>/dev/null | head -c ${mostBytes} | tr -d '\\000'
-}
-
-# print_status NAME ANSWER
-print_status() {
-  status=$(printf '%s\\n' "$2" | sed -n '1s,^HTTP/[0-9.]* \\([0-9][0-9][0-9]\\).*,\\1,p')
-  echo "$1 \${status:-000}"
-}
-
-main() {
-  answer=$(ask <<'CLUSTER_E2E_END'
-url = "http://127.0.0.1${layout.loginPath}"
-header = "Content-Type: application/json"
-header = "Expect:"
-data-binary = "${loginBody.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"
-CLUSTER_E2E_END
-  )
-  print_status login "$answer"
-  [ "$status" = 200 ] || return 0
-  token=$(printf '%s' "$answer" | tr -d '\\r\\n' | sed -n 's,.*"token"[[:space:]]*:[[:space:]]*"\\([A-Za-z0-9._~+/=-]*\\)".*,\\1,p')
-  [ -n "$token" ] || return 0
-  answer=$(ask <<CLUSTER_E2E_END
-url = "http://127.0.0.1${layout.agentsRegistered.path}"
-header = "Authorization: token=$token"
-CLUSTER_E2E_END
-  )
-  print_status agents "$answer"
-  printf '%s\\n' "$answer" | sed '1,/^\\r*$/d'
-}
-main </dev/null
-`;
+export const superuserScript = ({ layout, loginBody }: SuperuserQuestion): string =>
+  shellText(superuserFile, {
+    LOGIN_PATH: layout.loginPath,
+    LOGIN_BODY: loginBody.replaceAll("\\", "\\\\").replaceAll('"', '\\"'),
+    AGENTS_PATH: layout.agentsRegistered.path,
+    MOST_BYTES: mostBytes,
+  });
 
 /** Undefined if the text has any other form. */
 export function parseSuperuserAnswers(stdout: string): SuperuserAnswers | undefined {

@@ -1,5 +1,7 @@
+import { outside } from "../../outside-text.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { NodeReport } from "./node-report.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 export type NodeVerdict =
   | { readonly kind: "ready" }
@@ -21,7 +23,7 @@ export function judgeNode(report: NodeReport): NodeVerdict {
     return waiting("the installer is running");
   const busy = Object.entries(report.setup).find(([, state]) => isBusy(state));
   if (report.checkStatus === 0) return { kind: "ready" };
-  if (busy !== undefined) return waiting(`${busy[0]} is running`);
+  if (busy !== undefined) return waiting(`${outside(busy[0])} is running`);
   if (report.checkStatus === undefined) return waiting("the platform's own check is not installed yet");
   if (report.checkStatus === timedOut) return waiting("the platform's own check does not finish");
   return waiting(`its check says: ${checkReason(report)}`);
@@ -32,7 +34,7 @@ function failureOf(report: NodeReport): string | undefined {
   if (exit !== undefined && exit !== "0") return `the install script exited with status ${exit}`;
   if (report.status === "running" && !isAtWork(report.unit)) return "the installer was interrupted";
   const failed = Object.entries(report.setup).find(([, state]) => state === "failed");
-  return failed === undefined ? undefined : `the unit ${failed[0]} failed`;
+  return failed === undefined ? undefined : `the unit ${outside(failed[0])} failed`;
 }
 
 const isAtWork = (unit: string): boolean => unit === "active" || unit === "activating";
@@ -56,7 +58,7 @@ function checkReason({ checkOutput, checkStatus }: NodeReport): string {
 
 function complaintIn(output: string): string | undefined {
   try {
-    const body = JSON.parse(output) as { checks?: Record<string, { output?: string; status?: number }> };
+    const body = parseJson(output) as { checks?: Record<string, { output?: string; status?: number }> };
     const [name, check] = Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
     if (name === undefined) return undefined;
     return `${outsideLine(name, longestName)}: ${outsideLine(check?.output, longestReason)}`;

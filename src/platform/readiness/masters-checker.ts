@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { NodeRecord, Variant } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { mapConcurrently } from "../../system/map-concurrently.ts";
@@ -10,6 +11,7 @@ import { askOnMaster } from "./ask-on-master.ts";
 import type { SuperuserAnswers, SuperuserQuestion } from "./ask-on-master.ts";
 import { askWeb } from "./ask-web.ts";
 import type { WebAccess, WebAnswer } from "./ask-web.ts";
+import { parseJson } from "../../system/parse-json.ts";
 
 export interface Superuser {
   readonly username: string;
@@ -132,7 +134,7 @@ async function checkAsSuperuser(
 function agentWaits(master: NodeRecord, { layout, agentCount }: MastersCheck, answer: WebAnswer): readonly Wait[] {
   if (answer.problem !== undefined || answer.status !== 200)
     return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
-  const count = layout.agentsRegistered.count(parsed(answer.body));
+  const count = layout.agentsRegistered.count(parseJson(answer.body));
   return count >= agentCount ? [] : [waitFor(master, `${count} of ${agentCount} agents are registered`)];
 }
 
@@ -166,10 +168,10 @@ function loginWait(
   if (refusals.isFinal(isRefused)) {
     throw new ClusterError(
       "login-refused",
-      `The cluster refused the login of the superuser "${username}" with this password.`,
+      `The cluster refused the login of the superuser "${outside(username)}" with this password.`,
       {
         hint: "Pass the `superuserUsername` and the `superuserPassword` of the cluster's configuration.",
-        facts: { node: nodeReference(master), username },
+        facts: { node: nodeReference(master), username: outside(username) },
       },
     );
   }
@@ -186,7 +188,7 @@ async function askOverTls(
   const json = { "content-type": "application/json" };
   const posted = { method: "POST", path: layout.loginPath, headers: json, body: loginBody } as const;
   const login = await askWeb(master, access, posted, signal);
-  const token = login.status === 200 ? tokenIn(parsed(login.body)) : undefined;
+  const token = login.status === 200 ? tokenIn(parseJson(login.body)) : undefined;
   if (token === undefined) return { login, agents: undefined };
   const headers = { authorization: `token=${token}` };
   const question = { method: "GET", path: layout.agentsRegistered.path, headers } as const;
@@ -197,11 +199,3 @@ const tokenIn = (body: unknown): string | undefined =>
   typeof body === "object" && body !== null && "token" in body && typeof body.token === "string"
     ? body.token
     : undefined;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,4 +1,4 @@
-import { outsideLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
 
 /** A node's report about itself (node-script.ts). */
 export interface NodeReport {
@@ -48,7 +48,7 @@ export function parseNodeReport(stdout: string): NodeReport {
     isTlsEnabled: saysTls(all("config")[0] ?? ""),
     log: all("log")
       .slice(-mostLogLines)
-      .map((line) => outsideLine(line)),
+      .map((line) => plainLine(line)),
   };
 }
 

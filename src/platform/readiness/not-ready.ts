@@ -1,5 +1,6 @@
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { installPaths } from "../install-paths.ts";
 import type { NodeAnswer } from "./ask-nodes.ts";
 import type { Wait } from "./masters-checker.ts";
@@ -9,7 +10,9 @@ const mostLines = 40;
 /** Fails as `install-failed`, with the end of the first failed node's log, if the installation has failed on any node. */
 export function assertNotFailed(answers: readonly NodeAnswer[]): void {
   const failures = answers.flatMap(({ node, verdict }) =>
-    verdict.kind === "failed" ? [{ node: nodeReference(node), reason: verdict.reason, log: verdict.log }] : [],
+    verdict.kind === "failed"
+      ? [{ node: nodeReference(node), reason: verdict.reason, log: verdict.log.map(outside) }]
+      : [],
   );
   const [first, ...others] = failures;
   if (first === undefined) return;

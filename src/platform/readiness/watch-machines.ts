@@ -1,6 +1,7 @@
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 
@@ -73,10 +74,16 @@ const isGone = (node: NodeRecord | undefined): boolean =>
 
 function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
   const texts = gone.map(
-    (node) => `${nodeReference(node)} (${node.id})${node.stateReason ? `: ${node.stateReason}` : ""}`,
+    (node) => `${nodeReference(node)} (${node.id})${node.stateReason ? `: ${outside(node.stateReason)}` : ""}`,
   );
   return new ClusterError("machine-failed", `Machines have stopped: ${texts.join(", ")}.`, {
     hint,
-    facts: { nodes: gone.map((node) => ({ node: nodeReference(node), id: node.id, reason: node.stateReason })) },
+    facts: {
+      nodes: gone.map((node) => ({
+        node: nodeReference(node),
+        id: node.id,
+        reason: outside(node.stateReason ?? "") || undefined,
+      })),
+    },
   });
 }

@@ -1,3 +1,4 @@
+import { outside } from "../../outside-text.ts";
 import { StringDecoder } from "node:string_decoder";
 import type { ClientChannel } from "ssh2";
 import type { RemoteCommand } from "./connection.ts";
@@ -43,7 +44,7 @@ export function collectOutput(
   const receive = (stream: "stdout" | "stderr"): TextSink & { readonly kept: () => string } => {
     const tail = createOutputTail(keptCharacters);
     const lines = lineSplitter((line) => {
-      if (!isOutputHidden) link.progress.detail(3, `${link.target.name}: ${line}`);
+      if (!isOutputHidden) link.progress.detail(3, `${link.target.name}: ${outside(line)}`);
     });
     const add = (text: string): void => {
       if (text === "") return;
@@ -148,9 +149,13 @@ function lineSplitter(onLine: (line: string) => void): TextSink {
   };
   return {
     add: (text) => {
-      const lines = (state.rest + text).split("\n");
-      state.rest = lines.pop() ?? "";
-      for (const line of lines) onLine(line);
+      // Only the new text is searched, because it may arrive in very small pieces.
+      const [first = "", ...others] = text.split("\n");
+      state.rest += first;
+      for (const next of others) {
+        onLine(state.rest);
+        state.rest = next;
+      }
       if (state.rest.length > longestLine) flush();
     },
     end: flush,

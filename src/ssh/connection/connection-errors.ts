@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { outsideLine, withoutFullStop } from "../../system/printable.ts";
 import { fingerprint } from "./wire.ts";
 
@@ -59,7 +60,7 @@ const remedies: Readonly<Record<ServerOffer["part"], string>> = {
 
 function noAgreement(address: string, offer: ServerOffer): Omit<FailureText, "transient"> {
   const { part, names } = offer;
-  const offered = names.length === 0 ? "no algorithm that this program knows" : names.join(", ");
+  const offered = names.length === 0 ? "no algorithm that this program knows" : outside(names.join(", "));
   return {
     message: `The SSH server of ${address} and this program have no ${part} in common. It offers ${offered}.`,
     hint: `Choose an image whose SSH server allows another ${part}, or add this to its sshd_config: ${remedies[part]}`,

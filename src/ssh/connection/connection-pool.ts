@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { Clock, Progress } from "../../system/runtime.ts";
 import { orAborted } from "../../system/or-aborted.ts";
@@ -10,6 +9,7 @@ import type { KnownHosts } from "../known-hosts.ts";
 import { openConnection } from "./open-connection.ts";
 import { createSemaphore } from "../../system/semaphore.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 
 /** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
 export interface ConnectionPool extends AsyncDisposable {
@@ -95,7 +95,7 @@ const limits = {
 };
 
 async function readPrivateKey(path: string): Promise<string> {
-  const key = await readFile(path, "utf8").catch((error: unknown) => {
+  const key = await readOwnText(path).catch((error: unknown) => {
     throw keyMissing(path, `cannot be read: ${messageOf(error)}`, { hint: keyElsewhere, cause: error });
   });
   const parsed = await parseKey(key);

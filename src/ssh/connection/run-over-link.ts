@@ -1,5 +1,6 @@
 import type { ClientChannel } from "ssh2";
 import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
 import { orAborted } from "../../system/or-aborted.ts";
 import { retry } from "../../system/retry.ts";
 import { collectOutput } from "./command-output.ts";
@@ -22,7 +23,7 @@ export async function runOverLink(link: Link, command: RemoteCommand, signal: Ab
   using limit = timeLimit(link, command);
   using end = eitherSignal([signal, link.lost, limit.signal]);
   return await link.commandSlots.run(async () => {
-    link.progress.detail(2, `${link.target.name}: $ ${shownLine(command, link.target.user)}`);
+    link.progress.detail(2, `${link.target.name}: $ ${outside(shownLine(command, link.target.user))}`);
     const token = createToken();
     const line = remoteLine(command, link.target.user, token);
     const follow = (channel: ClientChannel) => ({

@@ -5,6 +5,8 @@ import { ClusterError } from "../../errors.ts";
 import type { UploadSource, UploadTarget } from "./connection.ts";
 import type { Link } from "./link.ts";
 import { runOverLink } from "./run-over-link.ts";
+import { shellText } from "../shell-text.ts";
+import receive from "./receive.sh" with { type: "text" };
 import { outsideReason } from "../../system/printable.ts";
 
 const chunkBytes = 256 * 1024;
@@ -27,7 +29,7 @@ export async function uploadOver(
       argv: [
         "sh",
         "-c",
-        receive,
+        shellText(receive),
         "e2e-receive",
         target.path,
         target.mode.toString(8).padStart(4, "0"),
@@ -43,26 +45,6 @@ export async function uploadOver(
   const reason = outsideReason(result.stderr) || `status ${result.status}`;
   throw transferFailed(link, target, reason);
 }
-
-/**
- * $1 path, $2 mode, $3 size, $4 a random string. The traps are set before the file exists, so that an end at any moment removes it. Both traps remove
- * it, because in dash a signal's trap can cut short the exit trap. The script also runs in the shells of old distributions.
- */
-const receive = `
-set -eC
-folder=$(dirname -- "$1")
-[ -d "$folder" ] || (umask 022 && mkdir -p -- "$folder")
-umask 077
-part=$folder/.e2e-part-$4
-trap 'rm -f -- "$part"' EXIT
-trap 'rm -f -- "$part"; exit 1' HUP INT TERM
-trap '' PIPE
-cat >"$part"
-size=$(wc -c <"$part")
-[ "$size" -eq "$3" ] || { echo "$size of $3 bytes arrived" >&2; exit 1; }
-chmod "$2" "$part"
-mv -fT -- "$part" "$1"
-`;
 
 interface Content extends AsyncDisposable {
   readonly size: number;

@@ -8,6 +8,7 @@ export interface LoginMark extends AsyncDisposable {
   readonly options: readonly string[];
   /** Variables that ssh must find in its environment: it passes LocalCommand to the user's shell, which may be any program. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Stays the same after disposal. */
   isSet(): boolean;
 }
 
@@ -17,10 +18,15 @@ export interface LoginMark extends AsyncDisposable {
  */
 export function createLoginMark(path: string): LoginMark {
   const command = `: >${quote([path])}`.replaceAll("%", "%%");
+  const state = { wasSet: false };
+  const isSet = (): boolean => state.wasSet || existsSync(path);
   return {
     options: ["-o", "PermitLocalCommand=yes", "-o", `LocalCommand=${command}`],
     environment: { SHELL: "/bin/sh" },
-    isSet: () => existsSync(path),
-    [Symbol.asyncDispose]: () => rm(path, { force: true }),
+    isSet,
+    [Symbol.asyncDispose]: async () => {
+      state.wasSet = isSet();
+      await rm(path, { force: true });
+    },
   };
 }

@@ -1,5 +1,7 @@
 import type { RemoteCommand } from "../connection/connection.ts";
 import { quote } from "../quote.ts";
+import { shellText } from "../shell-text.ts";
+import endGroup from "./end-group.sh" with { type: "text" };
 
 /** The parts of a command that make up its shell line. */
 export type LineParts = Pick<RemoteCommand, "argv" | "cwd" | "environment" | "sudo">;
@@ -40,8 +42,7 @@ function body(command: LineParts, user: string): string {
 
 /** Ends a process group: sends TERM, and KILL two seconds later. */
 export function endGroupCommand(processId: number): readonly string[] {
-  const script = "kill -TERM -$1; (sleep 2; kill -KILL -$1) </dev/null >/dev/null 2>&1 &";
-  return ["sh", "-c", script, "sh", String(processId)];
+  return ["sh", "-c", shellText(endGroup), "sh", String(processId)];
 }
 
 /** The same as a line for the login shell. */

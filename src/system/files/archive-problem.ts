@@ -1,5 +1,7 @@
+import { OwnError } from "../../errors.ts";
+
 /** Why an archive is rejected, as the end of a sentence: "the archive is damaged". The caller adds where the archive comes from. */
-export class ArchiveProblem extends Error {
+export class ArchiveProblem extends OwnError {
   override readonly name: string = "ArchiveProblem";
 }
 

@@ -1,4 +1,4 @@
-import { readdir, readFile, realpath } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { parseClusterId, parseCreationId } from "../../model/parse-values.ts";
@@ -12,6 +12,8 @@ import {
   type ProcessIdentity,
   parseProcessIdentity,
 } from "../processes/process-identity.ts";
+import { readOwnText } from "./read-text.ts";
+import { parseJson } from "../parse-json.ts";
 
 /** The files of a creation on this machine, by absolute path. */
 export interface CreationFiles {
@@ -193,7 +195,7 @@ async function writeCreation(
 async function readCreation(directory: string): Promise<Creation | undefined> {
   try {
     if (!(await isOwnFolder(directory))) return undefined;
-    return parseCreation(JSON.parse(await readFile(creationFiles(directory).creation, "utf8")), directory);
+    return parseCreation(parseJson(await readOwnText(creationFiles(directory).creation)), directory);
   } catch {
     return undefined;
   }

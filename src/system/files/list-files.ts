@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import type { Checked } from "../checked.ts";
+import { type Checked, problem } from "../checked.ts";
 import { errorCode } from "../error-code.ts";
 
 /** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */
@@ -23,13 +23,29 @@ export interface ListingRules {
   readonly isSkipped: (name: string) => boolean;
 }
 
+/** Links between folders make the same files appear at many paths: 40 links can make a million million. */
+const mostEntries = 100_000;
+const mostProblems = 20;
+const mostLevels = 200;
+
 /**
  * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere. Each of these is a problem: a link that leads out
- * of the boundary, dangles or is circular, an unreadable file, and an entry that is neither a file nor a folder.
+ * of the boundary, dangles or is circular, an unreadable file, an entry that is neither a file nor a folder, more than 200 levels, and more than
+ * 100,000 entries. After 20 problems it looks no further.
  */
-export async function listFiles(folder: string, rules: ListingRules): Promise<Checked<readonly ListedFile[]>> {
-  const listing: Listing = { root: folder, boundary: await realpath(rules.boundary), rules, files: [], problems: [] };
-  await tellingFailures(listing, folder, () => visitFolder(listing, "", []));
+export async function listFiles(
+  folder: string,
+  rules: ListingRules,
+  signal: AbortSignal,
+): Promise<Checked<readonly ListedFile[]>> {
+  const boundary = await realpath(rules.boundary);
+  const listing: Listing = { root: folder, boundary, rules, files: [], problems: [], entries: 0, signal };
+  await tellingFailures(listing, folder, async () =>
+    visitFolder(listing, { path: "", source: await realpath(folder) }, []),
+  );
+  if (listing.entries > mostEntries) {
+    return problem(`${folder} has more than ${mostEntries} files and folders, counted once for each link to them.`);
+  }
   if (listing.problems.length > 0) return { problems: listing.problems };
   return { value: listing.files.toSorted((one, other) => (one.path < other.path ? -1 : 1)) };
 }
@@ -40,20 +56,33 @@ interface Listing {
   readonly rules: ListingRules;
   readonly files: ListedFile[];
   readonly problems: string[];
+  /** The number of entries visited so far. */
+  entries: number;
+  readonly signal: AbortSignal;
 }
 
-async function visitFolder(listing: Listing, path: string, above: readonly string[]): Promise<void> {
+const isCutOff = ({ entries, problems }: Listing): boolean => entries > mostEntries || problems.length >= mostProblems;
+
+/** Only real paths are used, because the system follows no more than 40 links in one path. */
+async function visitFolder(
+  listing: Listing,
+  { path, source: real }: { readonly path: string; readonly source: string },
+  above: readonly string[],
+): Promise<void> {
   const folder = join(listing.root, path);
-  const real = await realpath(folder);
   if (above.includes(real))
     return void listing.problems.push(`${folder} is a symbolic link to one of its parent folders.`);
-  const entries = await readdir(folder, { withFileTypes: true });
+  if (above.length >= mostLevels) return void listing.problems.push(`${folder} is too deep.`);
+  const entries = await readdir(real, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (listing.rules.isSkipped(entry.name)) continue;
+    listing.signal.throwIfAborted();
+    listing.entries += 1;
+    if (isCutOff(listing)) return;
     const place = path === "" ? entry.name : `${path}/${entry.name}`;
     await tellingFailures(listing, join(folder, entry.name), async () => {
       // Only a link leads elsewhere. Among thousands of files, most need no system call.
-      const source = entry.isSymbolicLink() ? await target(join(folder, entry.name)) : join(real, entry.name);
+      const source = entry.isSymbolicLink() ? await target(join(real, entry.name)) : join(real, entry.name);
       await visit(listing, { path: place, source }, [...above, real]);
     });
   }
@@ -83,7 +112,7 @@ async function visit(listing: Listing, { path, source }: Visited, above: readonl
   }
   // Waiting for each answer takes four times as long as the answers of a disk.
   const information = statSync(source);
-  if (information.isDirectory()) return visitFolder(listing, path, above);
+  if (information.isDirectory()) return visitFolder(listing, { path, source }, above);
   if (!information.isFile()) return void listing.problems.push(`${place} is neither a file nor a folder.`);
   accessSync(source, constants.R_OK);
   const { mode, size, mtimeMs } = information;

@@ -6,6 +6,7 @@ import { networkFailure } from "../network-failure.ts";
 import { retry } from "../retry.ts";
 import { watchdog, type Watchdog } from "../time-limit.ts";
 import { ruleOf, waits } from "../waits.ts";
+import { RefusedRedirect, requestFile } from "./request-file.ts";
 
 export interface Download {
   readonly url: string;
@@ -43,12 +44,7 @@ async function tryDownload(download: Download, signal: AbortSignal): Promise<voi
 }
 
 async function request(download: Download, size: number, signal: AbortSignal): Promise<Response> {
-  const headers = { "accept-encoding": "identity", ...(size > 0 && { range: `bytes=${size}-` }) };
-  const response = await fetch(download.url, { headers, signal });
-  if (download.url.startsWith("https:") && response.url.startsWith("http:")) {
-    await response.body?.cancel();
-    throw failed(download, "the server redirects from https to an insecure URL.", false);
-  }
+  const response = await requestFile(download.url, size > 0 ? { range: `bytes=${size}-` } : {}, signal);
   // Nothing follows: either the whole file was already there, or the local file is longer. The hash will show which.
   if (response.status === 416 && size > 0) return new Response("", { status: 206 });
   if (response.ok) return response;
@@ -81,6 +77,7 @@ async function receive(download: Download, { file, response, startBytes, limit }
 
 function explained(download: Download, error: unknown): unknown {
   if (error instanceof ClusterError) return error;
+  if (error instanceof RefusedRedirect) return failed(download, error.message, false);
   const code = errorCode(error);
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new ClusterError("machine-not-set-up", `The disk is full: ${download.path} (${code}).`, {

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemEnvironment } from "./child-environment.ts";
+import { readOwnText } from "../files/read-text.ts";
 
 /** A text that differs after each start of this computer. `undefined` if the system doesn't report it. */
 export async function readBootId(): Promise<string | undefined> {
   try {
-    return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+    return (await readOwnText("/proc/sys/kernel/random/boot_id")).trim();
   } catch {
     return await bootIdOfMac();
   }

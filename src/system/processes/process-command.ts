@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemEnvironment } from "./child-environment.ts";
+import { readOwnText } from "../files/read-text.ts";
 
 /** The command line of a running process, its words joined by spaces. `undefined`: there is no such process. */
 export async function commandOfProcess(pid: number): Promise<string | undefined> {
   try {
-    const words = await readFile(`/proc/${pid}/cmdline`, "utf8");
+    const words = await readOwnText(`/proc/${pid}/cmdline`);
     // A process that has ended but has not been reaped has none.
     return words === "" ? undefined : words.replaceAll("\0", " ").trim();
   } catch {

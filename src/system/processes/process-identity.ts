@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { readFile, readlink } from "node:fs/promises";
+import { readlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { promisify } from "node:util";
 import { systemEnvironment } from "./child-environment.ts";
 import { isMapping } from "../is-mapping.ts";
+import { readOwnText } from "../files/read-text.ts";
 
 /** Distinguishes one process from every other, including a later one with the same number. */
 export interface ProcessIdentity {
@@ -45,8 +46,8 @@ export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean
 async function startFromProc(pid: number): Promise<string | undefined> {
   try {
     const [status, boot] = await Promise.all([
-      readFile(`/proc/${pid}/stat`, "utf8"),
-      readFile("/proc/sys/kernel/random/boot_id", "utf8"),
+      readOwnText(`/proc/${pid}/stat`),
+      readOwnText("/proc/sys/kernel/random/boot_id"),
     ]);
     // The second field is the program's name in brackets, which may itself contain spaces and brackets.
     const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");

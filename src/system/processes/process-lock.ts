@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, rename, rm, writeFile } from "node:fs/promises";
 import type { Clock } from "../runtime.ts";
 import { errorCode } from "../error-code.ts";
 import { poll } from "../poll.ts";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "./process-identity.ts";
 import { waits } from "../waits.ts";
+import { readOwnText } from "../files/read-text.ts";
+import { parseJson } from "../parse-json.ts";
 
 interface Waiting {
   readonly clock: Clock;
@@ -36,7 +38,7 @@ export async function acquireProcessLock(
   else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined) throw giveUp.error;
   return {
     [Symbol.asyncDispose]: async () => {
-      if ((await readFile(path, "utf8").catch(() => "")) === text) await rm(path, { force: true });
+      if ((await readOwnText(path).catch(() => "")) === text) await rm(path, { force: true });
     },
   };
 }
@@ -45,7 +47,7 @@ export async function acquireProcessLock(
 async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<boolean> {
   while (!(await take(path, text))) {
     signal.throwIfAborted();
-    const holder = await readFile(path, "utf8").catch(() => undefined);
+    const holder = await readOwnText(path).catch(() => undefined);
     if (holder === undefined) continue;
     if (await isHeld(holder)) return false;
     await breakLock(path, holder);
@@ -70,7 +72,7 @@ async function take(path: string, text: string): Promise<boolean> {
 
 async function isHeld(holder: string): Promise<boolean> {
   try {
-    const identity = parseProcessIdentity(JSON.parse(holder));
+    const identity = parseProcessIdentity(parseJson(holder));
     return identity !== undefined && (await isProcessAlive(identity));
   } catch {
     return false;
@@ -82,7 +84,7 @@ async function breakLock(path: string, holder: string): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {
     await rename(path, aside);
-    if ((await readFile(aside, "utf8")) !== holder) await link(aside, path);
+    if ((await readOwnText(aside)) !== holder) await link(aside, path);
   } catch (error) {
     const code = errorCode(error);
     if (code !== "ENOENT" && code !== "EEXIST") throw error;

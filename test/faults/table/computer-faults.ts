@@ -108,7 +108,7 @@ const folders: readonly CloudFault[] = [
     name: "the state folder is relative",
     place: "computer",
     act: duringTheFault({ XDG_STATE_HOME: "state" }),
-    expected: created,
+    expected: notSetUp("XDG_STATE_HOME"),
   },
   {
     name: "the state folder is in /proc",

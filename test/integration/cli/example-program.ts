@@ -8,6 +8,7 @@ import { runProgram } from "../../../src/cli/main.ts";
 import { argument, flag, option, restArgument } from "../../../src/cli/options/option.ts";
 import { choice, count, duration, outputFormat, path, text, verbose } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
+import { outside } from "../../../src/outside-text.ts";
 
 const output = outputFormat(["text", "json"]);
 const password = option(text, { flag: "--password", summary: "A password", secret: true });
@@ -62,7 +63,7 @@ const fail = defineCommand({
   options: { output, verbose, password, remote: flag({ flag: "--remote", summary: "As after connecting" }) },
   examples: [],
   run: async (input, context) => {
-    context.progress.detail(3, `the password is ${input.password}`);
+    context.progress.detail(3, `the password is ${outside(String(input.password))}`);
     if (input.remote) context.failuresExitWith(255);
     const log = context.environment["EXAMPLE_LOG"];
     if (log !== undefined) context.progress.logTo(log);
@@ -82,10 +83,14 @@ const fail = defineCommand({
         throw new ClusterError("cluster-exists", "It exists");
       }
       default:
-        throw new ClusterError("cluster-not-found", `No cluster has the id "x"; asked as ${input.password}`, {
-          hint: "Create it first.",
-          facts: { password: input.password, clusterId: "x" },
-        });
+        throw new ClusterError(
+          "cluster-not-found",
+          `No cluster has the id "x"; asked as ${outside(String(input.password))}`,
+          {
+            hint: "Create it first.",
+            facts: { password: outside(String(input.password)), clusterId: "x" },
+          },
+        );
     }
   },
 });
@@ -164,7 +169,7 @@ const secret = defineCommand({
   run: async (_, context) => {
     const given = await context.stdin.readSecret("Password: ", context.signal);
     const { stdout } = spawnSync("cat", { stdio: ["inherit", "pipe", "inherit"] });
-    context.progress.note(`the secret is ${given}, ${given.length} long`);
+    context.progress.note(`the secret is ${outside(given)}, ${given.length} long`);
     context.output.result({ text: `rest: ${stdout.toString()}`, data: {} });
   },
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkInstallation } from "../../../src/cluster/plan-installation.ts";
+import { planInstallation } from "../../../src/cluster/plan-installation.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { added, examplePlan } from "../../support/install-example.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -18,7 +18,7 @@ test("the license, the configuration's secrets and the secret parts of the URL a
   const { licenseKey: _, ...configuration } = added({ superuser_password_hash: "$6$hash", other: "public" });
   const plan = examplePlan("/a", { artifact: { kind: "url", url, shown: "" }, variant: "enterprise" });
 
-  const checked = await checkInstallation(
+  const checked = await planInstallation(
     { ...plan, configuration: { ...configuration, licenseFile } },
     { environment: {}, clock: systemClock, progress },
     new AbortController().signal,

@@ -1,8 +1,8 @@
 /** A machine whose memory was saved continues with the time at which it was saved. */
+import type { Backend } from "../../../src/backend/contract.ts";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { restoreSnapshot } from "../../../src/cluster/snapshots.ts";
-import type { Backend } from "../../../src/model/backend.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";

@@ -2,16 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
+import { stateCommand, sumsCommand, unpackCommand } from "../../../src/platform/checkout/checkout-scripts.ts";
 import { imagePreparation } from "../../../src/platform/image-preparation.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
-import { prepareScript } from "../../../src/platform/install/prepare-script.ts";
+import { prepareScript } from "../../../src/platform/install/prepare-node.ts";
 import { completeScript } from "../../../src/platform/install/phase.ts";
 import { selinuxScript } from "../../../src/platform/install/selinux.ts";
 import { serveScript } from "../../../src/platform/install/serve.ts";
 import { fetchScript } from "../../../src/platform/install/fetch-artifact.ts";
 import { genconfScript } from "../../../src/platform/install/genconf.ts";
 import { versionScript } from "../../../src/platform/install/check-version.ts";
-import { bootstrapServer } from "../../../src/platform/install/bootstrap-server.ts";
+import bootstrapServer from "../../../src/platform/install/bootstrap-server.py" with { type: "text" };
 import { installRunner, startInstallScript } from "../../../src/platform/install/start-install.ts";
 import { logsScript } from "../../../src/platform/node-logs.ts";
 import { secretsScript } from "../../../src/platform/cluster-secrets.ts";
@@ -43,9 +44,12 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ["logs", logsScript],
   ["secrets", secretsScript],
   ["resolvers", resolversScript],
+  ["sync state", stateCommand(layouts)[2]],
+  ["sync sums", sumsCommand([], layouts[0])[2]],
+  ["sync", unpackCommand({ layout: layouts[0], files: [], unchanged: [], emptiedFolders: [], removedFolders: [] })[2]],
   ["superuser", superuser],
   ...layouts.flatMap((layout): (readonly [string, string])[] => [
-    [`prepare ${layout.name}`, completeScript(prepareScript(layout.containerSetup))],
+    [`prepare ${layout.name}`, completeScript(prepareScript(layout))],
     [`start ${layout.name}`, completeScript(startInstallScript(layout, "public_agent", source))],
     [`runner ${layout.name}`, installRunner(layout, "public_agent", source)],
   ]),
@@ -61,7 +65,18 @@ describe("every script for nodes", () => {
 
   // Shows R116.
   test.skipIf(Bun.which("shellcheck") === null).each(scripts)("%s pleases shellcheck", async (_name, text) => {
-    expect((await runShell(["shellcheck", "--shell=sh", "-"], text, undefined)).stdout).toBe("");
+    // The values are quoted texts, some of them scripts, and not every script uses all of its functions.
+    const argv = ["shellcheck", "--shell=sh", "--exclude=SC1003,SC2016,SC2034,SC2317", "-"];
+    expect((await runShell(argv, text, undefined)).stdout).toBe("");
+  });
+
+  test.each(scripts)("%s gets all of its values", (_name, text) => {
+    const used = [...text.matchAll(/\$\{?([A-Z][A-Z0-9]+(?:_\w+)*)\b(?![\w:-])/g)].map(([, name]) => name!);
+    const given = [...text.matchAll(/(?:^|[\s'"])([A-Z][A-Z0-9]+(?:_\w+)*)=/g)].map(([, name]) => name!);
+    // Names that end with an underscore are completed with that of a layout.
+    const isGiven = (name: string): boolean =>
+      name.endsWith("_") ? layouts.every((layout) => given.includes(name + layout.name)) : given.includes(name);
+    expect(used.filter((name) => !isGiven(name) && name !== "PWD")).toEqual([]);
   });
 
   test.each(["python3", "python2.7"].filter(canRun))("the bootstrap server is read by %s", async (python) => {
@@ -76,8 +91,9 @@ describe("every script for nodes", () => {
 test("an old release's install script gets a Docker version without components, and every other call is Docker's own", async () => {
   await using folder = await scratchFolder();
   const runner = intoFolder(installRunner(dcosLayout, "master", source), folder.path);
-  const begin = runner.indexOf("mkdir -p");
-  const shim = runner.slice(begin, runner.indexOf("bash dcos_install.sh"));
+  const values = runner.slice(0, runner.indexOf('cd "$FOLDER"'));
+  const replace = runner.slice(runner.indexOf("shim() {"), runner.indexOf("# Whether everything"));
+  const shim = `${values}${replace}for program in $SHIMS; do shim "$program"; done\n`;
   const docker = join(folder.path, "real", "docker");
   await Bun.write(docker, '#!/bin/sh\necho "$*"\n');
   await chmod(docker, 0o755);
@@ -89,5 +105,5 @@ test("an old release's install script gets a Docker version without components, 
   expect(ended.stdout).toBe(
     "version --format Client:\n Version: {{.Client.Version}}\nServer:\n Version: {{.Server.Version}}\nversion --format x\ninfo\n",
   );
-  expect(installRunner(dcosLayout, "master", { ...source, release: "1.13.9" })).not.toContain("shims");
+  expect(installRunner(dcosLayout, "master", { ...source, release: "1.13.9" })).toContain("SHIMS=''\n");
 });

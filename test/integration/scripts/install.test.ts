@@ -181,3 +181,24 @@ test("a warning says what prevents the user's shell from finding the programs", 
   const before = await here.sh(`PATH=${here.prefix}/bin:$PATH ${newer}/install.sh --prefix prefix`);
   expect(before.output).not.toMatch(/still|is not on/);
 });
+
+test("without curl nothing is downloaded: wget follows redirects from https to http", async () => {
+  await using here = await place();
+  for (const name of ["sh", "uname", "mktemp", "mkdir", "rm", "sed", "dirname", "sha256sum", "cat", "find", "rmdir"])
+    await symlink(Bun.which(name)!, here.at("bin", name));
+  await here.program("wget", "echo used >>wget-used; exit 1");
+  const from = "--from https://127.0.0.1:1/releases";
+  const ended = await here.sh(`${installed(newer)} ${from}`, { PATH: here.at("bin") });
+  expect(ended.status).toBe(1);
+  expect(ended.output).toContain("cannot download without curl");
+  expect(ended.output).toContain("--from");
+  expect(await readdir(here.path)).not.toContain("wget-used");
+});
+
+test("curl is told to use https alone for an https URL, also after redirects", async () => {
+  await using here = await place();
+  await here.program("curl", 'printf "%s\\n" "$@" >>curl-words; exit 1');
+  await here.sh(`${installed(newer)} --from https://127.0.0.1:1/releases`);
+  const words = (await Bun.file(here.at("curl-words")).text()).split("\n");
+  for (const option of ["--proto", "--proto-redir"]) expect(words[words.indexOf(option) + 1]).toBe("=https,https");
+});

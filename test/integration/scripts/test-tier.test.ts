@@ -5,13 +5,13 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const script = join(import.meta.dir, "..", "..", "..", "scripts", "test-tier.ts");
 
-async function startTier(folder: string, tier: string, files: Readonly<Record<string, string>>) {
+async function startTier(folder: string, tier: string, files: Readonly<Record<string, string>>, ...more: string[]) {
   for (const [name, lines] of Object.entries(files)) {
     const text = `import { expect, test } from "bun:test";\n${lines}\n`;
     await Bun.write(join(folder, "test", tier, name), text);
   }
   const environment = { PATH: process.env["PATH"] ?? "", TMPDIR: folder };
-  return Bun.spawn([process.execPath, script, tier], {
+  return Bun.spawn([process.execPath, script, tier, ...more], {
     cwd: folder,
     env: environment,
     stdout: "pipe",
@@ -19,9 +19,9 @@ async function startTier(folder: string, tier: string, files: Readonly<Record<st
   });
 }
 
-async function runTier(tier: string, files: Readonly<Record<string, string>>) {
+async function runTier(tier: string, files: Readonly<Record<string, string>>, ...more: string[]) {
   await using folder = await scratchFolder();
-  const child = await startTier(folder.path, tier, files);
+  const child = await startTier(folder.path, tier, files, ...more);
   const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
   const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);
   return { status, stdout, stderr };
@@ -82,14 +82,42 @@ test("files that keep all processors busy run one at a time, beside the others",
       appendFileSync("notes", "-${name} ");
     });`;
   await using folder = await scratchFolder();
+  const booting = (name: string): string =>
+    `import { boot } from "./support/test-vms.ts";\nboot();${noting(name, 300)}`;
   const child = await startTier(folder.path, "e2e", {
+    ...machines,
     "a.test.ts": noting("a", 3_000),
-    "vm-one.test.ts": noting("one", 300),
-    "vm-two.test.ts": noting("two", 300),
+    "one.test.ts": booting("one"),
+    "two.test.ts": booting("two"),
   });
   expect(await new Response(child.stdout).text()).toBe("3 0 0\n");
   const notes = await Bun.file(join(folder.path, "notes")).text();
   expect(notes.replace(/\+a /, "")).toBe("+one -one +two -two -a ");
+});
+
+/** Modules that tests import; the first one makes its tests slow. */
+const machines = {
+  "support/test-vms.ts": "export const boot = () => {};\nexport interface Machine {}",
+  "support/two-machines.ts": `export { boot } from "./test-vms.ts";`,
+};
+
+test("the quick run leaves out what boots machines by whatever way it does, and nothing else", async () => {
+  const passing = `test("passes", () => {});`;
+  const mixed = {
+    ...machines,
+    "direct.test.ts": `import { boot } from "./support/test-vms.ts";\nboot();${passing}`,
+    "deeper/indirect.test.ts": `import { boot } from "../support/two-machines.ts";\nboot();${passing}`,
+    "late.test.ts": `test("boots", async () => (await import("./support/test-vms.ts")).boot());`,
+    "types.test.ts": `import type { Machine } from "./support/test-vms.ts";\nexport const none: Machine = {};${passing}`,
+    "vm-name.test.ts": passing,
+  };
+  const quick = await runTier("e2e", mixed, "--quick");
+  expect(quick.stdout, quick.stderr).toBe("2 0 0\n");
+  const left = [...quick.stderr.matchAll(/^left out: test\/e2e\/(\S+)\.test\.ts, which boots/gm)].map(
+    ([, name]) => name,
+  );
+  expect(left).toEqual(["deeper/indirect", "direct", "late"]);
+  expect((await runTier("e2e", mixed)).stdout).toBe("5 0 0\n");
 });
 
 test("an interrupt ends the tests, and shows which files were running, with their output", async () => {

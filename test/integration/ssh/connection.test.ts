@@ -1,6 +1,6 @@
+import { unmarked } from "../../../src/outside-text.ts";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createServer } from "node:net";
-import type { Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { openConnection } from "../../../src/ssh/connection/open-connection.ts";
 import { fingerprint } from "../../../src/ssh/connection/wire.ts";
@@ -235,7 +235,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const details: string[] = [];
     const progress = {
       ...silentProgress,
-      detail: (level: number, text: string) => void details.push(`${level} ${text}`),
+      detail: (level: number, text: string) => void details.push(unmarked(`${level} ${text}`)),
     };
     await using connection = await connectTo(server(), { progress });
     await connection.run({ argv: ["sh", "-c", "printf 'a\\nb'"] }, signal);

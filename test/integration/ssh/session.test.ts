@@ -7,7 +7,7 @@ import { type ConnectionPool, createConnectionPool } from "../../../src/ssh/conn
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
 import type { SessionSettings } from "../../../src/ssh/session/session-script.ts";
-import { runSession } from "../../../src/ssh/session/session.ts";
+import { startSession } from "../../../src/ssh/session/session.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import type { TemporaryFolder } from "../../../src/system/files/temporary-folder.ts";
 import { argumentLists } from "../../support/argument-lists.ts";
@@ -20,6 +20,13 @@ import { destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
 
 setDefaultTimeout(30_000);
+
+const bare: SessionSettings = {
+  whenExists: undefined,
+  environmentFile: undefined,
+  variables: {},
+  workingDirectory: undefined,
+};
 
 interface Setting {
   readonly server: OpensshServer;
@@ -45,14 +52,9 @@ interface Given {
 }
 
 describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLack ?? "here"})`, () => {
-  const hold: { setting?: Setting; stderr?: string } = {};
+  /** Of the last session: whether the command may have begun, and its stderr. */
+  const hold: { setting?: Setting; hasBegun?: boolean; stderr?: string } = {};
   const setting = (): Setting => hold.setting!;
-  const bare: SessionSettings = {
-    whenExists: undefined,
-    environmentFile: undefined,
-    variables: {},
-    workingDirectory: undefined,
-  };
 
   beforeAll(async () => {
     const [server, scratch] = await Promise.all([startOpensshServer([]), scratchFolder()]);
@@ -86,7 +88,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     const [stdout, stderr] = [openSync(join(folder, "stdout"), "w"), openSync(join(folder, "stderr"), "w")];
     const sshConfigFile = join(folder, "it's 100% # an ssh config");
     await Bun.write(sshConfigFile, given.config ?? Bun.file(join(scratch.path, "ssh config")));
-    const session = runSession(
+    const session = startSession(
       {
         sshConfigFile,
         host: "master_0",
@@ -97,16 +99,16 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
         stdio: [stdin, stdout, stderr],
         environment: { ...process.env, ...given.environment },
         master: undefined,
-        attempt: undefined,
         connect: (inner) => (given.pool ?? pool).connect(destinationOf({ user: "root", port }), inner),
       },
       abort,
     );
-    const [outcome] = await Promise.allSettled([session]);
+    const { hasBegun, report } = await session.end;
+    hold.hasBegun = hasBegun;
     expect(await readdir(folder), "nothing but the configuration and the streams is left").toHaveLength(4);
-    if (outcome.status === "rejected") throw outcome.reason;
+    const status = await report(abort);
     const read = (name: string): string => readFileSync(join(folder, name), "utf8");
-    return { status: outcome.value, stdout: read("stdout"), stderr: read("stderr") };
+    return { status, stdout: read("stdout"), stderr: read("stderr") };
   }
 
   test.each([
@@ -136,8 +138,8 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   });
 
   test("a command may leave its stdin unread", async () => {
-    const stdin = new Uint8Array(8_000_000);
-    expect(await run(["true"], { stdin }, signal)).toEqual({ status: 0, stdout: "", stderr: "" });
+    const given = { stdin: new Uint8Array(8_000_000) };
+    expect(await run(["true"], given, signal)).toEqual({ status: 0, stdout: "", stderr: "" });
   });
 
   test("settings are used in this order: file, variables, folder", async () => {
@@ -149,18 +151,16 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
       { whenExists: scratch.path, environmentFile, variables: { BOTH: "variable" }, workingDirectory: "/usr/share" },
       { ...bare, variables: { FROM_FILE: "late" } },
     ];
-    const { stdout } = await run(['echo "$FROM_FILE $BOTH $PWD"'], { settings }, signal);
-    expect(stdout).toBe("file variable /usr/share\n");
+    expect((await run(['echo "$FROM_FILE $BOTH $PWD"'], { settings }, signal)).stdout).toBe(
+      "file variable /usr/share\n",
+    );
   });
 
   test("without a folder, a command starts in the home folder; with a missing one, it doesn't start", async () => {
     expect((await run(['[ "$PWD" = "$HOME" ] && echo home'], {}, signal)).stdout).toBe("home\n");
     const settings = [{ ...bare, workingDirectory: "/no/such folder" }];
-    expect(await run(["echo", "ran"], { settings }, signal)).toEqual({
-      status: 255,
-      stdout: "",
-      stderr: "The folder /no/such folder does not exist on this node. Make it.\n",
-    });
+    const stderr = "The folder /no/such folder does not exist on this node. Make it.\n";
+    expect(await run(["echo", "ran"], { settings }, signal)).toEqual({ status: 255, stdout: "", stderr });
   });
 
   // Shows R94.
@@ -177,13 +177,14 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
   });
 
   test("an interrupt ends the command on the node", async () => {
+    const isSleeper = (list: string): boolean => list.startsWith("sleep\x0071");
     const abort = new AbortController();
     const running = failureOf(run(["sleep 71 & sleep 71"], {}, abort.signal));
-    await until("the sleepers run", () => argumentLists().some((list) => isSleeper(list)));
+    await until("the sleepers run", () => argumentLists().some(isSleeper));
     abort.abort(new Error("interrupted"));
     expect((await running).message).toBe("interrupted");
     // They have been signalled, and need a moment to end.
-    await until("the sleepers have ended", () => !argumentLists().some((list) => isSleeper(list)));
+    await until("the sleepers have ended", () => !argumentLists().some(isSleeper));
   });
 
   /** The stderr of the last session, which was rejected. */
@@ -231,6 +232,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     const foreign = await changed((text) => text.replace(/User .+/, "User nobody"));
     expect(await failureOf(run(["true"], { config: foreign }, signal))).toMatchObject(notLoggedIn);
     expect(await lastStderr()).toContain("Permission denied");
+    expect(hold.hasBegun).toBe(false);
   });
 
   // Shows R91.
@@ -238,12 +240,13 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     const given = { environment: { SHELL: "/bin/false" } };
     const outcome = { status: 255, stdout: "", stderr: "said\n" };
     expect(await run(["echo said >&2; exit 255"], given, signal)).toEqual(outcome);
+    expect(hold.hasBegun).toBe(true);
   });
 
   // Shows R8.
   test("without ssh on this machine nothing starts", async () => {
     const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
-    expect(error).toMatchObject({ id: "machine-not-set-up", message: "There is no ssh on this machine's PATH." });
+    expect(error.id).toBe("machine-not-set-up");
   });
 
   /** The PATH with another ssh before this machine's. */
@@ -263,8 +266,9 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
 
   test("a killed ssh is an error, not a silent 255", async () => {
     const environment = { PATH: await pathWithSsh("#!/bin/sh\nkill -KILL $$\n") };
-    const error = await failureOf(run(["true"], { environment }, signal));
-    expect(error).toMatchObject({ id: "connection-failed", message: "ssh was killed by SIGKILL." });
+    const killed = { id: "connection-failed", message: "ssh was killed by SIGKILL." };
+    expect(await failureOf(run(["true"], { environment }, signal))).toMatchObject(killed);
+    expect(hold.hasBegun).toBe(false);
   });
 
   test("a node that disappears during a session is reported", async () => {
@@ -275,16 +279,16 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
       id: "connection-failed",
       message: "master_0 no longer answers; it is not known whether the command finished.",
     });
+    expect(hold.hasBegun).toBe(true);
   });
 
   // Shows R64.
   test("on a terminal the command has a terminal, and the script is passed in another way", async () => {
     const { scratch, server } = setting();
     const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };
-    const transcript = join(scratch.path, "transcript");
     const program = join(import.meta.dir, "terminal-program.ts");
     const line = `stty rows 33 cols 77; exec bun ${program} '${JSON.stringify(request)}'`;
-    const child = Bun.spawn(["script", "-qec", line, transcript], {
+    const child = Bun.spawn(["script", "-qec", line, join(scratch.path, "transcript")], {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, SECRET: "hush" },
     });
@@ -294,5 +298,3 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect((await readdir("/dev/shm")).filter((name) => name.startsWith("e2e-"))).toEqual([]);
   });
 });
-
-const isSleeper = (list: string): boolean => list.split("\0").join(" ").startsWith("sleep 71");

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { createKnownHosts } from "../../../src/ssh/known-hosts.ts";
-import { runSession } from "../../../src/ssh/session/session.ts";
+import { startSession } from "../../../src/ssh/session/session.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { destinationOf, signal } from "../../support/ssh-options.ts";
 
@@ -14,7 +14,7 @@ await using pool = createConnectionPool({
   progress: silentProgress,
 });
 const variables = { SECRET: process.env["SECRET"] ?? "" };
-process.exitCode = await runSession(
+const session = startSession(
   {
     sshConfigFile: join(request.folder, "ssh config"),
     host: "master_0",
@@ -29,8 +29,8 @@ process.exitCode = await runSession(
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
     master: undefined,
-    attempt: undefined,
     connect: (connectSignal) => pool.connect(destinationOf({ port: request.port, user: "root" }), connectSignal),
   },
   signal,
 );
+process.exitCode = await (await session.end).report(signal);

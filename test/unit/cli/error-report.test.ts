@@ -5,6 +5,7 @@ import { reportError } from "../../../src/cli/error-report.ts";
 import { option } from "../../../src/cli/options/option.ts";
 import { text as anyWord } from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
+import { unmarked } from "../../../src/outside-text.ts";
 
 const wait = defineCommand({
   name: "wait",
@@ -94,24 +95,25 @@ test.each([
 ])("%s that nobody meant to throw is a bug", (_, thrown, what) => {
   const report = reportError(thrown, circumstances);
   expect(report.exitCode).toBe(70);
-  expect(report.text).toStartWith(`Error: Internal error in cluster-x: ${what}\nPlease report this bug`);
+  expect(unmarked(report.text)).toStartWith(`Error: Internal error in cluster-x: ${what}\nPlease report this bug`);
   expect(report.text).toEndWith("\n[bug]");
 });
 
 test("stacks show where an error and its causes were thrown, as deep as eight causes, and circles end", () => {
   const innermost = new Error("the reason");
   innermost.stack = "Error: the reason\n    at first.ts:1:2";
-  const { stack } = reportError(wrapped(innermost, 8), circumstances);
+  const stackOf = (thrown: unknown): string => unmarked(reportError(thrown, circumstances).stack);
+  const stack = stackOf(wrapped(innermost, 8));
   expect(stack).toContain("wrapped 1");
   expect(stack).toContain("error-report.test.ts:");
   expect(stack).toEndWith("\n  Caused by Error: the reason\n    at first.ts:1:2");
-  expect(reportError(wrapped(innermost, 9), circumstances).stack).toEndWith("\n  Caused by Error: the reason");
+  expect(stackOf(wrapped(innermost, 9))).toEndWith("\n  Caused by Error: the reason");
 });
 
 test("stacks show every error that was thrown together with others", () => {
   const several = new AggregateError([new Error("one"), new Error("two")]);
   const { stack } = reportError(new SuppressedError(new Error("close"), several), circumstances);
-  for (const message of ["one", "two", "close"]) expect(stack).toContain(`Caused by Error: ${message}\n`);
+  for (const message of ["one", "two", "close"]) expect(unmarked(stack)).toContain(`Caused by Error: ${message}\n`);
 });
 
 test.each([

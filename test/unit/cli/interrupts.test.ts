@@ -1,3 +1,4 @@
+import { outside } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import { Interrupts } from "../../../src/cli/interrupts.ts";
@@ -58,7 +59,7 @@ test("what is still left is described on the second signal, even if a descriptio
   });
   host.emit("SIGINT");
   host.emit("SIGINT");
-  expect(heard[1]).toEqual(["2 machines are left", "Cannot tell what is left: Error: no answer"]);
+  expect(heard[1]).toEqual(["2 machines are left", `Cannot tell what is left: ${outside("no answer")}`]);
 });
 
 test.each(["uncaughtException", "unhandledRejection"])("after an %s the work can clean up", (event) => {

@@ -1,7 +1,7 @@
+import type { Backend } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { destroyCluster, destroyEach } from "../../../src/cluster/destroy-clusters.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import type { Backend } from "../../../src/model/backend.ts";
 import type { ClusterName, ClusterRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { installationProblems } from "../../../src/cluster/plan-installation.ts";
 
+const { signal } = new AbortController();
+
 const missing = "/nowhere/license.txt";
 const unreadable = (source: string): string => `${source}: cannot read the license file ${missing} (ENOENT).`;
 
@@ -16,5 +18,5 @@ test.each([
   ],
   [{ securityMode: "strict", licenseKey: missing }, []],
 ] as const)("the installation options %j have the problems %j", async (given, problems) => {
-  expect(await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing })).toEqual([...problems]);
+  expect(await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing }, signal)).toEqual([...problems]);
 });

@@ -1,3 +1,4 @@
+import type { Backend } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
@@ -8,7 +9,6 @@ import { freePort } from "../../support/free-port.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 import { restoreSnapshot } from "../../../src/cluster/snapshots.ts";
-import type { Backend } from "../../../src/model/backend.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";

@@ -1,9 +1,8 @@
+import type { Backend, CopyRequest } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
 import { vmDriver } from "../../../src/bin/vm-driver.ts";
-import type { Backend } from "../../../src/model/backend.ts";
-import type { CopyRequest } from "../../../src/model/creation.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";

@@ -1,7 +1,7 @@
+import type { Backend } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
-import type { Backend } from "../../../src/model/backend.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
 import { vmDriver } from "../../../src/bin/vm-driver.ts";
+import { libraryWords } from "../../../src/cluster/library/library-words.ts";
 import { flagNames } from "../../../src/cli/options/flag-names.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
@@ -22,11 +23,11 @@ const allowed = [
 /** Too many programs have these. */
 const everywhere = ["--all", "--output", "--quiet", "--yes"];
 
-/** Lines of code, without comments, of every file that knows nothing of a command line. */
+/** Lines of code, without comments, of every file that knows nothing of a command line. The library, an edge like the commands, has its own words. */
 async function lines(): Promise<readonly string[]> {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const below = paths.filter((path) => !/^(?:bin|cli|commands)\//.test(path));
+  const below = paths.filter((path) => !/^(?:bin|cli|commands|cluster\/library)\//.test(path));
   const texts = await Promise.all(
     below.map(async (path) => ({ path, text: await readFile(join(source, path), "utf8") })),
   );
@@ -45,12 +46,31 @@ test("no text below the commands names a flag", async () => {
   expect(naming).toEqual([]);
 });
 
-test("every name in backquotes is that of an option, with one flag in each program", async () => {
-  const inTexts = (await lines()).flatMap((line) => {
+async function namesInTexts(): Promise<readonly string[]> {
+  return (await lines()).flatMap((line) => {
     const escaped = [...line.matchAll(/\\`(\w+)(?: [^`]*)?\\`/g)];
     const plain = [...line.matchAll(/"[^"]*"/g)].flatMap(([text]) => [...text.matchAll(/`(\w+)(?: [^`]*)?`/g)]);
     return [...escaped, ...plain].map((match) => match[1]!);
   });
+}
+
+/** Names of options that no operation of the library has. */
+const commandsOnly = ["artifactSha256", "node", "wait"];
+
+test("the library has every option that a text names, or words of its own for it", async () => {
+  const source = join(import.meta.dir, "..", "..", "..", "src");
+  const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
+  const files = paths.filter((path) => /^cluster\/library\/|\/backend-options\.ts$/.test(path));
+  const texts = await Promise.all(files.map(async (path) => readFile(join(source, path), "utf8")));
+  const own = new Set(
+    texts.flatMap((text) => [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!)),
+  );
+  const unknown = [...new Set(await namesInTexts())].filter((name) => libraryWords(`\`${name}\``) === `\`${name}\``);
+  expect(unknown.filter((name) => !own.has(name) && !commandsOnly.includes(name))).toEqual([]);
+});
+
+test("every name in backquotes is that of an option, with one flag in each program", async () => {
+  const inTexts = await namesInTexts();
   const names = new Set(options.map(([name]) => name));
   expect(inTexts.length).toBeGreaterThan(40);
   expect([...new Set(inTexts)].filter((name) => !names.has(name))).toEqual([]);

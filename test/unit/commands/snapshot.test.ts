@@ -1,6 +1,6 @@
+import type { SnapshotRecord, Snapshots } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
-import type { SnapshotRecord, Snapshots } from "../../../src/model/snapshots.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { type Check, type Outcome, pass, skip, warn } from "../../../src/model/check.ts";
 import { runChecks } from "../../../src/doctor/run-checks.ts";
 import { ClusterError } from "../../../src/errors.ts";
+import { unmarked } from "../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { outcomeText } from "../../support/outcome-text.ts";
 
@@ -45,7 +46,7 @@ test("a check that crashes has failed, whether at once or later; the others go o
     check("well", after(5, pass("done"))),
   ];
   const results = await runChecks(checks, runtime, neverAborted);
-  expect(results.map(({ status, message }) => `${status}: ${message}`)).toEqual([
+  expect(results.map(({ status, message }) => unmarked(`${status}: ${message}`))).toEqual([
     "fail: The check failed with an internal error: TypeError: undefined is not a function",
     "fail: The check failed with an internal error: RangeError: too far",
     "pass: done",

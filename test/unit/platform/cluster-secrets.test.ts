@@ -2,6 +2,9 @@ import { expect, test } from "bun:test";
 import { parseSecrets } from "../../../src/platform/cluster-secrets.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 
+/** Those of a text that is within the limits. */
+const secretsIn = async (stdout: string) => (await parseSecrets(stdout))!;
+
 const frame = (name: string, text: string): string => `${name} ${Buffer.from(text).toString("base64")}\n`;
 
 test("a configuration's secrets are known by their keys, a key file's by all of it", async () => {
@@ -17,12 +20,12 @@ test("a configuration's secrets are known by their keys, a key file's by all of 
 });
 
 test("a mapping without secrets has none", async () => {
-  const { values } = await parseSecrets(frame("secret-0", "security: strict\n"));
+  const { values } = await secretsIn(frame("secret-0", "security: strict\n"));
   expect(values).toEqual([]);
 });
 
 test("a key file that looks like a comment is a secret", async () => {
-  const { values } = await parseSecrets(frame("secret-0", "#k3y-0123abcd\n"));
+  const { values } = await secretsIn(frame("secret-0", "#k3y-0123abcd\n"));
   expect(values).toEqual(["#k3y-0123abcd\n"]);
 });
 
@@ -32,7 +35,31 @@ test("before the installation nothing is known, and that is said", async () => {
 
 test("1000 hostile files: texts, or nothing", async () => {
   for (const text of hostileOutputs(47, 1000)) {
-    const { values } = await parseSecrets(text + frame("configuration", text) + frame("secret-0", text));
-    for (const value of values) expect(value).toBeString();
+    const secrets = await parseSecrets(text + frame("configuration", text) + frame("secret-0", text));
+    for (const value of secrets?.values ?? []) expect(value).toBeString();
   }
 }, 60_000);
+
+/** A value of the configuration for each secret. */
+const configurationOf = (secrets: readonly string[]): string =>
+  frame("configuration", JSON.stringify({ password: secrets }));
+const numbered = (count: number, prefix: string): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+test.each([
+  ["500 secrets", numbered(500, "secret-")],
+  ["a license of 30 kB", ["license ".repeat(3750)]],
+])("%s are accepted", async (_, secrets) => {
+  expect(await parseSecrets(configurationOf(secrets))).toEqual({ values: secrets, areComplete: true });
+});
+
+test.each([
+  ["more secrets", configurationOf(numbered(501, "secret-"))],
+  ["longer secrets", configurationOf(["license ".repeat(4001)])],
+  ["secrets in several files", frame("secret-0", "x".repeat(20_000)) + frame("secret-1", "y".repeat(20_000))],
+  ["20,000 secrets that begin alike", configurationOf(numbered(20_000, "secret-"))],
+  ["10 MB", frame("configuration", "x".repeat(10_000_000))],
+  ["10 MB without any file", "x\n".repeat(5_000_000)],
+])("%s, which is more than a cluster has, are refused", async (_, stdout) => {
+  expect(await parseSecrets(stdout)).toBeUndefined();
+});

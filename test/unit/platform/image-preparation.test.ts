@@ -21,5 +21,5 @@ test("Docker of an image starts with its node, after SSH, in the node's own cont
   expect(script).toMatch(
     /\[Unit\]\nAfter=ssh\.service sshd\.service\n\n\[Service\]\nExecStart=\nExecStart=.*--cgroup-parent/s,
   );
-  expect(script).toContain("\nsystemctl enable docker.service\n");
+  expect(script).toContain("\n  systemctl enable docker.service\n");
 });

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { layoutByInstallScript, layoutNeeds, layoutOf, layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { examplePlan } from "../../support/install-example.ts";
 
 test.each([
   ["cluster_install.sh", "cluster"],
@@ -64,7 +63,7 @@ test.each([
 });
 
 const forRelease = (release: string) =>
-  layoutOf("dcos").baseConfiguration({ ...examplePlan("/a", { variant: "enterprise" }), release });
+  layoutOf("dcos").baseConfiguration({ variant: "enterprise", nodesKeepTime: true, release });
 
 test.each([
   ["1.13.9", {}],

@@ -66,7 +66,7 @@ test("spaces and line breaks around a secret, or around its lines, change nothin
 });
 
 test("a secret that begins where another ends is masked with it", () => {
-  expect(hiding("abcd", "dxyz").text("abcdxyz dxyz")).toBe("***xyz ***");
+  expect(hiding("abcd", "dxyz").text("abcdxyz dxyz")).toBe("*** ***");
 });
 
 test("in base64, everything is masked that the neighbours of the secret don't change", () => {
@@ -95,31 +95,6 @@ test("characters that mean something in a pattern mean nothing in a secret", () 
   expect(hiding("a.c+[x]$^").text("a.c+[x]$^ abcc[x]")).toBe("*** abcc[x]");
 });
 
-test("data is masked in texts and keys, and becomes what JSON can hold", () => {
-  const data = {
-    at: new Date(0),
-    never: new Date(Number.NaN),
-    big: 12n,
-    list: ["hunter22", { hunter22: 1 }],
-    error: new Error("no hunter22"),
-    set: new Set(["hunter22"]),
-    map: new Map([["key", "hunter22"]]),
-    nothing: null,
-    yes: true,
-  };
-  expect(hiding("hunter22").data(data)).toEqual({
-    at: "1970-01-01T00:00:00.000Z",
-    never: null,
-    big: "12",
-    list: ["***", { "***": 1 }],
-    error: "no ***",
-    set: ["***"],
-    map: { key: "***" },
-    nothing: null,
-    yes: true,
-  });
-});
-
 test("2000 hostile texts: a secret anywhere in them is masked, however many others there are", () => {
   const masker = new Masker();
   const hidden = ["s3cret-word", "s3cret-word-and-more", "a+b/c==", "line one\nline two", "zwei\u00e9"];
@@ -131,3 +106,22 @@ test("2000 hostile texts: a secret anywhere in them is masked, however many othe
     expect(masked).toBe(`${masker.text(text)}***${masker.text(text)}`);
   });
 });
+
+/** Attackers choose both the secrets and the texts. With a comparison per secret, or per character of one, each of these takes hours. */
+const megabytes = 10_000_000;
+const alike = "alike-".repeat(50);
+test.each([
+  ["that begin alike", Array.from({ length: 500 }, (_, index) => `${alike}${index}`), alike],
+  ["that end alike", Array.from({ length: 500 }, (_, index) => `${index}${alike}`), alike],
+  ["that repeat one character", ["a".repeat(32_000), `${"a".repeat(32_000)}b`], "a"],
+  ["that are short", ["a", "b", "ab", "-a"], "-ab "],
+  ["of many lines", [Array.from({ length: 4000 }, (_, index) => `l${index}é`).join("\n")], "l1é\nl2"],
+])(
+  "10 MB of text are masked with the most secrets %s",
+  (_, secrets, part) => {
+    const text = part.repeat(megabytes / part.length);
+    const masked = hiding(...secrets).text(`${text}${secrets[0]} end`);
+    expect(masked).toEndWith("*** end");
+  },
+  60_000,
+);

@@ -1,14 +1,18 @@
+import { outside, unmarked } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { Masker } from "../../../src/system/masker.ts";
 import {
   isPlainLine,
   maskedPrintable,
   messageBlock,
-  outsideLine,
-  outsideLines,
+  plainLine,
+  plainLines,
   outsideReason,
   printable,
   printableJson,
+  outsideLine,
+  outsideLines,
+  withoutFullStop,
 } from "../../../src/system/printable.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 import { unprintable } from "../../support/hostile-text.ts";
@@ -35,8 +39,8 @@ test("5000 hostile texts: nothing of them acts on a terminal, and no line is add
   for (const text of outputs) {
     expect(harm(printable(text))).toEqual([]);
     expect(printable(text).split("\n").length).toBe(text.split("\n").length);
-    expect(outsideLine(text)).not.toMatch(unprintable);
-    expect(outsideLine(text).length).toBeLessThanOrEqual(500);
+    expect(plainLine(text)).not.toMatch(unprintable);
+    expect(plainLine(text).length).toBeLessThanOrEqual(500);
     for (const line of messageBlock(text).split("\n").slice(1)) expect(line).toStartWith("  ");
   }
 });
@@ -89,14 +93,14 @@ test("a bracket that begins a line or follows a tab begins no colour", () => {
 });
 
 test("a text from outside becomes one line", () => {
-  expect(outsideLine("  Client.Shutdown: a\r\n\tb\u001B[31m c\u202E\u2028d ")).toBe("Client.Shutdown: a b c\uFFFD d");
-  expect(["", " \n", undefined, 7, {}].map((found) => outsideLine(found))).toEqual(["", "", "", "", ""]);
+  expect(plainLine("  Client.Shutdown: a\r\n\tb\u001B[31m c\u202E\u2028d ")).toBe("Client.Shutdown: a b c\uFFFD d");
+  expect(["", " \n", undefined, 7, {}].map((found) => plainLine(found))).toEqual(["", "", "", "", ""]);
 });
 
 test("a long text is cut at a word, so that no secret loses only its end, and never inside a character", () => {
-  expect(outsideLine("one two three", 10)).toBe("one two…");
-  expect(outsideLine("abcdefghijklmn", 10)).toBe("abcdefghi…");
-  expect(outsideLine("\u{1F4A3}".repeat(9), 4)).toBe("\u{1F4A3}\uFFFD…");
+  expect(plainLine("one two three", 10)).toBe("one two…");
+  expect(plainLine("abcdefghijklmn", 10)).toBe("abcdefghi…");
+  expect(plainLine("\u{1F4A3}".repeat(9), 4)).toBe("\u{1F4A3}\uFFFD…");
 });
 
 test.each([
@@ -108,7 +112,7 @@ test.each([
   ["#\u001B[31m#vso[x]", "# #vso[x]"],
   ["std::string, [::1]:22 and ## heading", "std::string, [::1]:22 and ## heading"],
 ])("commands of CI systems lose their effect: %s", (text, shown) => {
-  expect(outsideLine(text)).toBe(shown);
+  expect(plainLine(text)).toBe(shown);
   expect(messageBlock(`first\n${text.replace("\u001B[31m", "")}`)).toBe(`first\n  ${shown}`);
 });
 
@@ -126,13 +130,13 @@ test.each([
   [" \n\n", ""],
   ["", ""],
 ])("the reason in %j is %j", (text, line) => {
-  expect(outsideReason(text)).toBe(line);
+  expect(unmarked(outsideReason(text))).toBe(line);
 });
 
 test("the last lines leave out empty ones and are counted", () => {
-  expect(outsideLines("a\n\nb  \n\n\nc\n", 2)).toEqual(["b", "c"]);
-  expect(outsideLines("\n".repeat(10_000_000), 2)).toEqual([]);
-  expect(outsideLines("x\n".repeat(5_000_000), 2)).toEqual(["x", "x"]);
+  expect(plainLines("a\n\nb  \n\n\nc\n", 2)).toEqual(["b", "c"]);
+  expect(plainLines("\n".repeat(10_000_000), 2)).toEqual([]);
+  expect(plainLines("x\n".repeat(5_000_000), 2)).toEqual(["x", "x"]);
 });
 
 test("a message has a limited number of lines, each of a limited length", () => {
@@ -144,4 +148,13 @@ test("a message has a limited number of lines, each of a limited length", () => 
 test("a file's name is plain unless a terminal would show it in another way", () => {
   expect(["a b.txt", " ", "日本"].map(isPlainLine)).toEqual([true, true, true]);
   expect(["a\nb", "a\tb", "a\u001B[31mb", "\u202E"].map(isPlainLine)).toEqual([false, false, false, false]);
+});
+
+test("what messages quote is marked, and what data holds is not", () => {
+  expect(outsideLine(" one\n two")).toBe(outside("one two"));
+  expect(outsideLine(5)).toBe("");
+  expect(outsideLines("one\n\ntwo", 2)).toEqual([outside("one"), outside("two")]);
+  expect(outsideReason("one\ntwo.")).toBe(outside("two"));
+  expect(plainLine(outside("one"))).toBe("one");
+  expect(withoutFullStop(outside("two."))).toBe(outside("two"));
 });

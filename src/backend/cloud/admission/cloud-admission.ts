@@ -1,5 +1,5 @@
-import { ClusterError, hasErrorId, quoted } from "../../../errors.ts";
-import type { Admission, AdmissionRequest } from "../../../model/admission.ts";
+import type { Admission, AdmissionRequest } from "../../contract.ts";
+import { ClusterError, hasErrorId, messageOf, quoted } from "../../../errors.ts";
 import type { ClusterName } from "../../../model/cluster-record.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
@@ -85,9 +85,9 @@ async function ownRange(environment: Environment, signal: AbortSignal): Promise<
     return normalizeCidr(await checkAddress(environment, signal));
   } catch (error) {
     if (!hasErrorId(error, "machine-not-set-up")) throw error;
-    throw new ClusterError(error.id, error.message, {
+    throw new ClusterError(error.id, messageOf(error), {
       hint: "Pass this machine's public address to the admit command.",
-      facts: error.facts,
+      facts: ClusterError.marked(error).facts,
       cause: error,
     });
   }

@@ -1,5 +1,5 @@
+import type { AdmittedRange } from "../../contract.ts";
 import type { IpPermission } from "@aws-sdk/client-ec2";
-import type { AdmittedRange } from "../../../model/admission.ts";
 import { cidrProblem } from "../launch/admin-cidrs.ts";
 import { isAllowedAddress } from "../launch/why-unreachable.ts";
 import type { Group } from "../records/read-groups.ts";

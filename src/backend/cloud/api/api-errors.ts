@@ -1,5 +1,6 @@
 import { ClusterError, type ErrorId, hasErrorId } from "../../../errors.ts";
-import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
+import { outside } from "../../../outside-text.ts";
+import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 
 /** Describes the request, for the message of its failure. */
 export interface CallContext {
@@ -177,11 +178,12 @@ function noNetwork(context: CallContext): string {
 /** Turns anything that a request threw into one error that users can act on. */
 export function callFailure(error: unknown, context: CallContext): ClusterError {
   if (error instanceof ClusterError) return error;
-  const { code, message, requestId } = factsOf(error);
+  const { code: plainCode, message: said, requestId } = factsOf(error);
+  const [code, message] = [outside(plainCode), outside(said)];
   const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
   if (isNoCredentials(error)) return notRenewed(context, message, { facts, cause: error });
   if (!wasAnswered(error)) return unanswered(context, message, { facts, cause: error });
-  const advice = table.find((entry) => isMatch(entry, code, message));
+  const advice = table.find((entry) => isMatch(entry, plainCode, said));
   if (advice === undefined) {
     return new ClusterError(
       "cloud-failed",
@@ -194,7 +196,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
     );
   }
   return new ClusterError(advice.id, `${advice.what(context)}: ${message} (${code}).`, {
-    hint: advice.hint(context, message),
+    hint: advice.hint(context, said),
     facts,
     transient: advice.transient ?? false,
     cause: error,
@@ -272,10 +274,10 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function factsOf(error: unknown): { code: string; message: string; requestId: string | undefined } {
-  if (!(error instanceof Error)) return { code: "unknown", message: outsideLine(String(error)), requestId: undefined };
+  if (!(error instanceof Error)) return { code: "unknown", message: plainLine(String(error)), requestId: undefined };
   const metadata = "$metadata" in error ? (error.$metadata as { readonly requestId?: string } | undefined) : undefined;
   const code = wasAnswered(error) || !("code" in error) ? error.name : String(error.code);
-  return { code, message: withoutFullStop(outsideLine(withoutEncoded(error.message))), requestId: metadata?.requestId };
+  return { code, message: withoutFullStop(plainLine(withoutEncoded(error.message))), requestId: metadata?.requestId };
 }
 
 const encoded = /Encoded authorization failure message: *(\S+)/;

@@ -1,5 +1,9 @@
 import type { EC2Client } from "@aws-sdk/client-ec2";
+import { readBody } from "../../../system/files/read-text.ts";
 import type { Action, Calls } from "./api.ts";
+
+/** A page of 1,000 instances has 5 MB. */
+const mostBytes = 32 * 1024 * 1024;
 
 /**
  * Thrown when a response isn't a complete answer of EC2: it can't be read, or a required part is missing. The request
@@ -24,10 +28,10 @@ class IncompleteAnswer extends UnreadableAnswer {
 /**
  * Judges a response as it arrives. Only two kinds come from EC2: a success with the whole XML document of an action,
  * and a failure with EC2's own error. Anything else may come from a proxy, a captive portal or a broken server. The SDK
- * would read much of that as an empty answer or a refusal.
+ * would read much of that as an empty answer or a refusal. Throws `TooLong` for a response that nobody should wait for.
  */
 export async function judgeResponse(response: Response): Promise<Response> {
-  const text = await response.text();
+  const text = await readBody(response, mostBytes);
   const { status, headers } = response;
   const isReadable = response.ok ? isAnswer(text) : isFailure(text);
   if (!isReadable) throw new UnreadableAnswer(`${describeText(text)} came instead (HTTP ${status})`);

@@ -3,6 +3,7 @@ import { orAborted } from "../../../system/or-aborted.ts";
 import type { Action, CloudApi } from "./api.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { callFailure, encodedMessage } from "./api-errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { type CredentialSource, findCredentials, type Identity } from "../credentials/credentials.ts";
 import { judgeAnswers, judgeResponse } from "./judge-answer.ts";
 import { boundedFetch, certificateAuthorities } from "./request-handler.ts";
@@ -88,9 +89,9 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
     const { endpoint } = endpointOf(runtime.environment);
     const context = { action, region, endpoint, credentialSource: source.name, profile: source.profile };
     const failure = callFailure(error, { ...context, clockOffSeconds: offset.ms / 1000 });
-    logOutcome(`failed (${String(failure.facts["code"])}, ${requestText(failure.facts["requestId"])})`);
+    logOutcome(`failed (${outside(String(failure.facts["code"]))}, ${requestText(failure.facts["requestId"])})`);
     const encoded = encodedMessage(error);
-    if (encoded !== undefined) progress.detail(1, `Encoded authorization message: ${encoded}`);
+    if (encoded !== undefined) progress.detail(1, `Encoded authorization message: ${outside(encoded)}`);
     throw failure;
   }
 }

@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { type NetworkFailure, networkFailure } from "../../../system/network-failure.ts";
 import { UnreadableAnswer } from "./judge-answer.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 /** The limit for one attempt, headers and body. The SDK retries after it. */
 const requestTimeoutMs = 20_000;
@@ -47,7 +47,7 @@ export async function certificateAuthorities(environment: Environment): Promise<
   const path = environment["AWS_CA_BUNDLE"];
   if (path === undefined || path === "") return undefined;
   try {
-    return await readFile(path, "utf8");
+    return await readOwnText(path);
   } catch (error) {
     throw new ClusterError("machine-not-set-up", `Cannot read ${path}, the file that AWS_CA_BUNDLE names.`, {
       hint: "Set AWS_CA_BUNDLE to a file of certificates in PEM format, or unset it.",

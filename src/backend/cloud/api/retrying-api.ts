@@ -1,4 +1,5 @@
 import type { ClusterError } from "../../../errors.ts";
+import { messageOf } from "../../../errors.ts";
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Clock, Progress } from "../../../system/runtime.ts";
@@ -32,8 +33,8 @@ export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): C
     ...api,
     call: async (action, input, signal) => {
       const waiting = { for: `ec2:${action} in region ${api.region}` };
-      const onFailure = ({ message }: ClusterError): void => {
-        waiting.for = `the cloud's API: ${message.replace(/\.$/, "")}`;
+      const onFailure = (error: ClusterError): void => {
+        waiting.for = `the cloud's API: ${messageOf(error).replace(/\.$/, "")}`;
         show(waiting.for);
       };
       const tolerates = (error: ClusterError): boolean => error.transient && failureCode(error) !== incompleteAnswer;

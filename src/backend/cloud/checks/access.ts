@@ -1,3 +1,4 @@
+import { messageOf } from "../../../errors.ts";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
@@ -24,10 +25,10 @@ export function accessChecks(facts: CloudFacts, region: string, clock: Clock): r
 
 async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
   const missing = await failureOf(facts.api());
-  if (missing !== undefined) return fail(missing.message, missing.hint ?? "Set credentials.");
+  if (missing !== undefined) return fail(messageOf(missing), missing.hint ?? "Set credentials.");
   const api = await facts.api();
   const refusal = await failureOf(facts.defaultGroups());
-  if (refusal?.id === "credentials-refused") return fail(refusal.message, refusal.hint ?? "Renew the credentials.");
+  if (refusal?.id === "credentials-refused") return fail(messageOf(refusal), refusal.hint ?? "Renew the credentials.");
   if ((await findObstacle(facts)) !== undefined && refusal?.id !== "region-not-enabled") {
     return skip(`Found (${api.credentialSource}), but not tested: the cloud's API does not answer.`);
   }

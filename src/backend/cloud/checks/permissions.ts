@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { ClusterError } from "../../../errors.ts";
+import { messageOf } from "../../../errors.ts";
 import { version } from "../../../version.ts";
 import { isFailure } from "../api/api-errors.ts";
 import type { Action } from "../api/api.ts";
@@ -44,13 +45,13 @@ async function tryReading(read: () => Promise<unknown>): Promise<Outcome> {
   const error = await failureOf(read());
   if (isDenied(error)) return denied(error);
   const wasAnswered = error === undefined || error.id === "image-not-found";
-  return wasAnswered ? pass("Allowed") : skip(`Not known: ${error.message}`);
+  return wasAnswered ? pass("Allowed") : skip(`Not known: ${messageOf(error)}`);
 }
 
 function denied(error: ClusterError): Outcome {
   const action = String(error.facts["action"]);
   return fail(
-    error.message,
+    messageOf(error),
     `Allow ec2:${action} for this user or role. Pass -v to see the API's encoded authorization message.`,
   );
 }
@@ -142,6 +143,6 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   }
   if (isFailure(refusal, "dry-run-passed")) return pass("Allowed");
   if (isDenied(refusal)) return denied(refusal);
-  if (refusal.id === "capacity-lacking") return warn(refusal.message, refusal.hint ?? "Request fewer machines.");
-  return fail(refusal.message, refusal.hint ?? "Resolve what the message describes.");
+  if (refusal.id === "capacity-lacking") return warn(messageOf(refusal), refusal.hint ?? "Request fewer machines.");
+  return fail(messageOf(refusal), refusal.hint ?? "Resolve what the message describes.");
 }

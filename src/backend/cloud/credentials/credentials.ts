@@ -1,8 +1,8 @@
 import type { EC2ClientConfig } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import type { Environment } from "../../../system/runtime.ts";
+import { homeFolder } from "../../../system/files/state-folder.ts";
 import { requestDirectly } from "../api/request-directly.ts";
-import { homedir } from "node:os";
 import { join } from "node:path";
 
 export interface Identity {
@@ -159,7 +159,7 @@ interface SharedFiles {
 }
 
 function sharedFiles(environment: Environment): SharedFiles {
-  const folder = join(environment["HOME"] ?? homedir(), ".aws");
+  const folder = join(homeFolder(environment), ".aws");
   return {
     filepath: environment["AWS_SHARED_CREDENTIALS_FILE"] ?? join(folder, "credentials"),
     configFilepath: environment["AWS_CONFIG_FILE"] ?? join(folder, "config"),

@@ -1,5 +1,5 @@
+import type { CreationRequest, CreationSummary } from "../../contract.ts";
 import { nodeCount, roles } from "../../../model/cluster-record.ts";
-import type { CreationRequest, CreationSummary } from "../../../model/creation.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { CloudOptions } from "../cloud-options.ts";
 import { lifetimeMs } from "./lifetime.ts";

@@ -157,3 +157,11 @@ export const distributions: readonly string[] = Object.keys(sources);
 export const defaultDistribution = "centos-7";
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
 export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
+
+/** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or `undefined`. Nothing is known about an own image. */
+export function selinuxProblem(distribution: string): string | undefined {
+  if (distribution.startsWith("image ")) return undefined;
+  // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.
+  const hasSelinux = /^(?:centos|rhel|rocky|almalinux)-|^amazon-2023$/.test(distribution);
+  return hasSelinux ? undefined : `${distribution} comes without SELinux`;
+}

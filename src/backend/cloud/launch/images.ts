@@ -1,6 +1,6 @@
 import type { DescribeImagesCommandInput, Image } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
-import { outsideLine } from "../../../system/printable.ts";
+import { plainLine } from "../../../system/printable.ts";
 import type { CloudApi } from "../api/api.ts";
 import { distributions, sources } from "./distributions.ts";
 import type { ImageSource } from "./distributions.ts";
@@ -73,7 +73,7 @@ function launchImage(image: Image, user: string, isKnown: boolean): LaunchImage 
   const root = image.BlockDeviceMappings?.find((mapping) => mapping.DeviceName === rootDevice);
   return {
     id: image.ImageId ?? "",
-    name: outsideLine(image.Name) || (image.ImageId ?? ""),
+    name: plainLine(image.Name) || (image.ImageId ?? ""),
     user,
     rootDevice,
     leastGigabytes: root?.Ebs?.VolumeSize ?? 0,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import type { Role } from "../../../model/cluster-record.ts";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { failureCode, isCredentialsRefused, isFailure, wasRefused } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
@@ -181,9 +181,9 @@ function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role;
   const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=", 2) as [string, string]);
   const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
   const parts = counts.map(([role, count]) => `${count} ${role}`).join(", ");
-  return new ClusterError(error.id, `${error.message} Requested: ${total} × ${plan.instanceType} (${parts}).`, {
-    ...(error.hint !== undefined && { hint: error.hint }),
-    facts: { ...error.facts, ...asked, total, instanceType: plan.instanceType },
+  return new ClusterError(error.id, `${messageOf(error)} Requested: ${total} × ${plan.instanceType} (${parts}).`, {
+    ...(error.hint !== undefined && { hint: ClusterError.marked(error).hint ?? error.hint }),
+    facts: { ...ClusterError.marked(error).facts, ...asked, total, instanceType: plan.instanceType },
     cause: error.cause,
   });
 }

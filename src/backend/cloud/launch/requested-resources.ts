@@ -1,6 +1,7 @@
+import type { CreationFolder, CreationRequest } from "../../contract.ts";
 import { countsText } from "../../../model/cluster-record.ts";
-import type { CreationFolder, CreationRequest } from "../../../model/creation.ts";
 import { version } from "../../../version.ts";
+import { assertReadable } from "../../assert-readable.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { CloudOptions } from "../cloud-options.ts";
 import type { Place } from "../records/records.ts";
@@ -29,7 +30,7 @@ export interface RequestedResources {
   ended: readonly string[];
 }
 
-/** Returns what a creation has requested when it begins: nothing yet. */
+/** Returns what a creation has requested when it begins: nothing yet. Throws if no command could read its tags back. */
 export function newRequestedResources(
   { api, request, resolved }: CloudPlan,
   { folder, vpcId }: { readonly folder: CreationFolder; readonly vpcId: string },
@@ -48,6 +49,7 @@ export function newRequestedResources(
     expiresAt: expiresAt.toISOString(),
     createdBy: version,
   };
+  assertReadable(tags);
   const group = { clusterId, vpcId, tags };
   return { folder, expiresAt, group, groupId: undefined, launches: new Map(), launchedMs: undefined, ended: [] };
 }

@@ -1,4 +1,4 @@
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { LaunchImage } from "./images.ts";
@@ -34,7 +34,7 @@ const isRefusal = (error: unknown): error is ClusterError =>
   error instanceof ClusterError && error.id === "not-permitted";
 
 const warning = (error: ClusterError): string =>
-  `Version 1 of the instance metadata stays open on these machines, so any program on them can read the metadata: ${error.message} Allow ec2:ModifyInstanceMetadataOptions, or choose a distribution whose images work without version 1.`;
+  `Version 1 of the instance metadata stays open on these machines, so any program on them can read the metadata: ${messageOf(error)} Allow ec2:ModifyInstanceMetadataOptions, or choose a distribution whose images work without version 1.`;
 
 /** Describes, for people, what a creation does with the metadata of machines from this image. */
 export const metadataText = (image: Pick<LaunchImage, "knowsMetadata2">): string =>

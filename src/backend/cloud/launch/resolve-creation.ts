@@ -1,4 +1,4 @@
-import type { CreationRequest } from "../../../model/creation.ts";
+import type { CreationRequest } from "../../contract.ts";
 import { assertCgroups1, cgroups1Advice } from "../../cgroups1.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";

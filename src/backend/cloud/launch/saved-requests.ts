@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { parseMoment } from "../../../model/parse-values.ts";
@@ -7,6 +7,8 @@ import { isMapping } from "../../../system/is-mapping.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { isInstanceId } from "../records/instance-id.ts";
 import { readTags } from "../records/tags.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /**
  * A launch as it was requested, and what is known about its outcome. Keeps the whole request, not only its token,
@@ -91,7 +93,7 @@ function isLaunchRequest(
 
 async function readJson(path: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(path, "utf8"));
+    return parseJson(await readOwnText(path));
   } catch {
     return undefined;
   }

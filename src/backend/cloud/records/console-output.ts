@@ -1,5 +1,5 @@
+import type { NamedText } from "../../contract.ts";
 import type { ClusterRecord, NodeRecord } from "../../../model/cluster-record.ts";
-import type { NamedText } from "../../../model/backend.ts";
 import { consoleOutputs } from "../../console-outputs.ts";
 import { isFailure } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";

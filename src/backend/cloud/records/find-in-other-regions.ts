@@ -1,4 +1,4 @@
-import type { OtherPlaces } from "../../../model/backend.ts";
+import type { OtherPlaces } from "../../contract.ts";
 import { parseRegion } from "../../../model/parse-values.ts";
 import type { CloudApi } from "../api/api.ts";
 import { describeInstances } from "../api/describe.ts";

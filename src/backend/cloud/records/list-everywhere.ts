@@ -1,7 +1,7 @@
+import type { EverywhereList } from "../../contract.ts";
 import { messageOf } from "../../../errors.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord } from "../../../model/cluster-record.ts";
-import type { EverywhereList } from "../../../model/backend.ts";
 import { describeInstances } from "../api/describe.ts";
 import { enabledRegions } from "./find-in-other-regions.ts";
 import type { OpenRegion } from "../api/open-api.ts";

@@ -14,7 +14,7 @@ import {
   parseVariant,
   parseWebScheme,
 } from "../../../model/parse-values.ts";
-import { outsideLine } from "../../../system/printable.ts";
+import { plainLine } from "../../../system/printable.ts";
 import { groupName, readTags, tagNames } from "./tags.ts";
 import { isInstanceId } from "./instance-id.ts";
 import type { OwnLaunches } from "./own-launches.ts";
@@ -149,7 +149,7 @@ function readMachine(instance: Instance): Machine | string {
     ...addresses,
     state: nodeState(instance),
     isShuttingDown: instance.State?.Name === "shutting-down",
-    stateReason: outsideLine(instance.StateReason?.Message) || outsideLine(instance.StateTransitionReason) || undefined,
+    stateReason: plainLine(instance.StateReason?.Message) || plainLine(instance.StateTransitionReason) || undefined,
     launchedAt: instance.LaunchTime,
     instanceType: instance.InstanceType ?? "",
     groupIds: [...new Set(groupsOf(instance).map(({ GroupId = "" }) => GroupId))],

@@ -1,5 +1,5 @@
 import type { Instance } from "@aws-sdk/client-ec2";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import { poll } from "../../../system/poll.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
@@ -51,7 +51,7 @@ export async function removeCreation(
       await removeGroup(api, id, { clock: runtime.clock, limitMs, whileInUse }, signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.transient) throw error;
-      runtime.progress.detail(1, `Cannot delete security group ${id}: ${error.message}`);
+      runtime.progress.detail(1, `Cannot delete security group ${id}: ${messageOf(error)}`);
       left.push(id);
     }
   }

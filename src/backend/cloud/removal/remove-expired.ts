@@ -1,5 +1,5 @@
 import type { Runtime } from "../../../system/runtime.ts";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import { describeGroups, describeInstances } from "../api/describe.ts";
 import { isPastDeadline } from "../launch/lifetime.ts";
@@ -76,7 +76,7 @@ export async function removeExpired(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
-      progress.detail(1, `Cannot remove the remains of an expired cluster, ${what}: ${error.message}`);
+      progress.detail(1, `Cannot remove the remains of an expired cluster, ${what}: ${messageOf(error)}`);
     }
   };
   await Promise.all([

@@ -1,9 +1,10 @@
 import { isAccessible } from "../../../system/files/is-accessible.ts";
-import { readFile, statfs } from "node:fs/promises";
+import { statfs } from "node:fs/promises";
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { chooseDistribution, defaultDistribution } from "../launch/distributions.ts";
 import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 const neededBytes = 5e9;
 /** A master, an agent and a public agent with the sample platform use about 1 GB. */
@@ -74,7 +75,7 @@ async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFact
 
 async function checkInotify(platform: NodeJS.Platform): Promise<Outcome> {
   if (platform !== "linux") return skip("Not checked: the engine runs in a virtual machine.");
-  return judgeInotify(await readFile(inotifyFile, "utf8").catch(() => undefined));
+  return judgeInotify(await readOwnText(inotifyFile).catch(() => undefined));
 }
 
 /** `instances` is the content of the kernel's file; undefined if it can't be read. */

@@ -1,17 +1,18 @@
 import { randomBytes } from "node:crypto";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { rmSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { type Check, type Outcome, pass, skip, warn } from "../../../model/check.ts";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Environment } from "../../../system/runtime.ts";
+import { homeFolder } from "../../../system/files/state-folder.ts";
 import { temporaryFolder } from "../../../system/files/temporary-folder.ts";
 import { builtImages } from "../launch/containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import { findRights } from "../launch/system-flags.ts";
 import { checkOfEngine, type ContainerFacts } from "./facts.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 const target = "/cluster-e2e-mount";
 const enforceFile = "/sys/fs/selinux/enforce";
@@ -30,7 +31,7 @@ export function volumeChecks(
     checkOfEngine("selinux", facts, async () => {
       if ((await facts.reach().catch(() => undefined)) !== "direct")
         return skip("Not checked: nodes do not run on this machine.");
-      return judgeSelinux(await readFile(enforceFile, "utf8").catch(() => undefined));
+      return judgeSelinux(await readOwnText(enforceFile).catch(() => undefined));
     }),
   ];
 }
@@ -44,7 +45,7 @@ interface Trial {
 async function tryMount({ told, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
   const image = await ownImage(engine, signal);
   if (image === undefined) return skip("Not checked: there is no node image until the first create builds one.");
-  const home = environment["HOME"] ?? homedir();
+  const home = homeFolder(environment);
   const made = await temporaryFolder(home).catch(() => undefined);
   if (made === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
   await using folder = made;
@@ -58,7 +59,7 @@ async function tryMount({ told, engine, environment }: Trial, signal: AbortSigna
   const problem = await engine.ask({ words: run }, signal).then(
     (read) => (read === text ? undefined : "its content differs there."),
     (error: unknown) => {
-      if (error instanceof ClusterError) return error.message;
+      if (error instanceof ClusterError) return messageOf(error);
       throw error;
     },
   );

@@ -1,10 +1,16 @@
 import { userInfo } from "node:os";
-import { ClusterError } from "../../../errors.ts";
+import { join } from "node:path";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { homeFolder } from "../../../system/files/state-folder.ts";
+import { isMapping } from "../../../system/is-mapping.ts";
+import type { Environment } from "../../../system/runtime.ts";
 import { askJson, type Engine, type EngineRuntime, openEngine } from "./engine.ts";
 import { rootless } from "./engine-facts.ts";
 import { isPresent } from "./engine-errors.ts";
 import { type EngineKind, type EngineName, engineNames } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
 const probeLimitMs = 15_000;
@@ -12,7 +18,8 @@ const probeLimitMs = 15_000;
 const quietMs = 1_500;
 
 /**
- * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. A `docker` that is
+ * Returns the named engine, or else the first that answers and is usable: Docker, then Podman. Fails if a variable or
+ * Docker's context chooses an engine that isn't usable. A `docker` that is
  * really Podman counts as Podman. Throws `machine-not-set-up`, which says what was tried for each engine and what to
  * do.
  */
@@ -33,15 +40,47 @@ export async function chooseEngine(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
+      const choice = isPresent(error) ? await chosenBy(name, runtime.environment) : undefined;
+      if (choice !== undefined) throw chosenFailure(error, kind, choice);
       failures.push({ kind, error });
     }
   }
   throw noEngine(failures);
 }
 
+const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
+  docker: ["DOCKER_HOST", "DOCKER_CONTEXT"],
+  podman: ["CONTAINER_HOST", "CONTAINER_CONNECTION"],
+};
+
+/** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */
+async function chosenBy(name: EngineName, environment: Environment): Promise<string | undefined> {
+  const variable = choosingVariables[name].find((candidate) => (environment[candidate] ?? "") !== "");
+  if (variable !== undefined || name === "podman") return variable;
+  const folder = environment["DOCKER_CONFIG"] ?? join(homeFolder(environment), ".docker");
+  const { currentContext } = parsed(await readOwnText(join(folder, "config.json")).catch(() => ""));
+  const isOther = typeof currentContext === "string" && !["", "default"].includes(currentContext);
+  return isOther ? "docker context use" : undefined;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  const found = parseJson(text);
+  return isMapping(found) ? found : {};
+}
+
+function chosenFailure(error: ClusterError, { title, name }: EngineKind, choice: string): ClusterError {
+  const other = name === "docker" ? "Podman" : "Docker";
+  const undo = choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
+  return new ClusterError(error.id, messageOf(error), {
+    hint: `${title} was chosen (${choice}), so ${other} is not tried. ${error.hint ?? ""} To use another engine, ${undo}, or pass \`engine\`.`,
+    facts: { ...ClusterError.marked(error).facts, choice },
+    cause: error,
+  });
+}
+
 /** If the skipped engine is on this machine, users may look for its clusters, so this tells them. */
 function tellOfFailure(error: ClusterError, used: EngineKind, { progress }: EngineRuntime): void {
-  const text = `${error.message} Using ${used.title}.`;
+  const text = `${messageOf(error)} Using ${used.title}.`;
   if (isPresent(error)) progress.note(text);
   else progress.detail(1, text);
 }
@@ -115,7 +154,7 @@ interface Failure {
 function noEngine(failures: readonly Failure[]): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => error.message).join(" ")}`,
+    `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => messageOf(error)).join(" ")}`,
     {
       hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "Try again."}`).join("\n"),
       facts: { tried: engineNames },

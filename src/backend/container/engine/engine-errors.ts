@@ -1,6 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
-import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
+import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
 /**
@@ -129,5 +130,5 @@ function tellingLine(text: string): string {
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
   const said = telling.find((line) => line !== undefined) ?? last;
   // Our own advice answers the question that Docker asks when it can't be reached.
-  return withoutFullStop(outsideLine(said).replace(/ Is the docker daemon running\?$/, ""));
+  return outside(withoutFullStop(plainLine(said).replace(/ Is the docker daemon running\?$/, "")));
 }

@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
 import { ClusterError } from "../../../errors.ts";
+import { parseUrl } from "../../../system/mask-url.ts";
 import { askJson, type Engine } from "./engine.ts";
 import type { EngineFacts, Reach } from "./engine-kind.ts";
 
@@ -39,7 +40,7 @@ async function spokenTo(engine: Engine, signal: AbortSignal): Promise<string> {
  * machines use.
  */
 function isFar(address: string): boolean {
-  const host = URL.parse(address)?.hostname ?? "";
+  const host = parseUrl(address)?.hostname ?? "";
   return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);
 }
 

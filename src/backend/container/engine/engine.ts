@@ -1,4 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
 import { environmentWithoutSecrets } from "../../../system/processes/child-environment.ts";
@@ -7,6 +8,7 @@ import { type ProgramEnd, runProgram } from "../../../system/processes/run-progr
 import { whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** Questions are answered in milliseconds, or in seconds under load. */
 const askLimitMs = 60_000;
@@ -62,14 +64,6 @@ export async function askJson(engine: Engine, request: EngineRequest, signal: Ab
   });
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Returns the command, for people, that removes a cluster from this engine. */
 export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
   ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
@@ -83,7 +77,7 @@ export interface EngineRuntime {
 /** Doesn't run any command yet. `option`: see Engine. */
 export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
   const run = async (request: EngineRequest, limitMs: number, signal: AbortSignal): Promise<string> => {
-    progress.detail(2, `${kind.name} ${request.words.join(" ")}`);
+    progress.detail(2, `${kind.name} ${outside(request.words.join(" "))}`);
     const end = await runWithin({ kind, request, environment, limitMs: request.limitMs ?? limitMs }, signal);
     if (end.status !== 0 && request.accepts?.(end.stderr) !== true) throw engineFailure(kind, request.words, end);
     return end.stdout.trimEnd();

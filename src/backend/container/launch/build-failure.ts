@@ -1,4 +1,4 @@
-import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
+import { plainLine as lineOf, withoutFullStop } from "../../../system/printable.ts";
 
 /** Why an image could not be built, as far as the build's output shows. */
 export interface BuildFailure {
@@ -38,7 +38,7 @@ const tellingPatterns = [
 function tellingLine(lines: readonly string[]): string | undefined {
   for (const pattern of tellingPatterns) {
     const found = lines.findLast((line) => pattern.test(line));
-    if (found !== undefined) return withoutFullStop(outsideLine(shortened(found)));
+    if (found !== undefined) return withoutFullStop(lineOf(shortened(found)));
   }
   return undefined;
 }
@@ -53,7 +53,7 @@ const stepLength = 60;
 function failedStep(lines: readonly string[]): string | undefined {
   const step = lines.findLast((line) => stepPattern.test(line));
   const text = stepPattern.exec(step ?? "")?.[1];
-  return text === undefined ? undefined : outsideLine(text, stepLength);
+  return text === undefined ? undefined : lineOf(text, stepLength);
 }
 
 const signs: readonly (readonly [cause: BuildFailure["cause"], pattern: RegExp])[] = [

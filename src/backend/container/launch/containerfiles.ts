@@ -1,6 +1,10 @@
+import type { ImagePreparation } from "../../contract.ts";
 import { createHash } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
-import type { ImagePreparation } from "../../../model/creation.ts";
+import { withoutHeader } from "../../../ssh/shell-text.ts";
+import apt from "./apt.containerfile" with { type: "text" };
+import dnf from "./dnf.containerfile" with { type: "text" };
+import yum from "./yum.containerfile" with { type: "text" };
 import { distributions, type PackageFamily, sources } from "./distributions.ts";
 
 /** The name of all images built here; each has its own tag. */
@@ -38,36 +42,12 @@ RUN echo ${Buffer.from(script).toString("base64")} | base64 -d | sh -s \\
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb /var/cache/dnf /var/cache/yum
 `;
 
-/** Keeps services from starting while packages are installed. */
-const apt = `RUN printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d \\
- && apt-get update \\
- && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \\
-      ca-certificates curl dbus iproute2 iputils-ping kmod libpam-systemd openssh-server procps python3 sudo systemd \\
-      systemd-sysv tar xz-utils \\
- && apt-get clean && rm -rf /var/lib/apt/lists/* /usr/sbin/policy-rc.d
-# Ubuntu would start sshd only at the first connection.
-RUN systemctl disable ssh.socket 2>/dev/null; systemctl enable ssh.service`;
-
-/** Leaves out curl because the images have it already, some as curl-minimal. */
-const dnf = `RUN dnf -y install ca-certificates dbus hostname iproute iputils kmod openssh-clients openssh-server procps-ng python3 \\
-      sudo systemd tar which xz \\
- && dnf clean all
-RUN systemctl enable sshd.service`;
-
-/**
- * CentOS 7 has reached its end of life, so its packages are in the vault. Uses http, because the certificates of an old
- * system may be too old for the vault's.
- */
-const yum = `RUN sed -i -e 's/^mirrorlist=/#&/' \\
-      -e 's|^#* *baseurl=http://mirror.centos.org/centos/[$]releasever|baseurl=http://vault.centos.org/7.9.2009|' \\
-      -e 's|^#* *baseurl=http://mirror.centos.org/altarch/[$]releasever|baseurl=http://vault.centos.org/altarch/7.9.2009|' \\
-      /etc/yum.repos.d/CentOS-*.repo \\
- && yum -y install ca-certificates curl dbus hostname iproute iputils kmod openssh-clients openssh-server procps-ng python3 sudo \\
-      systemd tar which xz \\
- && yum clean all
-RUN systemctl enable sshd.service`;
-
-const recipes: Readonly<Record<PackageFamily, string>> = { apt, dnf, yum };
+/** The steps that install what a node needs. */
+const recipes: Readonly<Record<PackageFamily, string>> = {
+  apt: withoutHeader(apt).trimEnd(),
+  dnf: withoutHeader(dnf).trimEnd(),
+  yum: withoutHeader(yum).trimEnd(),
+};
 
 /**
  * Builds a container with a whole system. Masks units that can only fail or idle in one, above all those that a

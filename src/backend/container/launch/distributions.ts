@@ -51,3 +51,7 @@ export function chooseDistribution(asked: string, cgroupVersion: "1" | "2"): str
 /** Containers have the control groups of the machine that their engine runs on. */
 export const hostCgroupsAdvice =
   "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel command line, or use virtual machines or the cloud with a distribution that has cgroups 1, such as almalinux-8.";
+
+/** Why SELinux can't be set to enforcing on nodes, as one sentence. */
+export const selinuxProblem = (): string =>
+  "containers have the SELinux of the machine that they run on, whose mode is not ours to change";

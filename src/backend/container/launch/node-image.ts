@@ -1,6 +1,7 @@
-import { ClusterError } from "../../../errors.ts";
+import type { CreationRequest } from "../../contract.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
-import type { CreationRequest } from "../../../model/creation.ts";
 import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
@@ -53,7 +54,7 @@ export async function obtainNodeImage(
     output.push(chunk);
     const [line] = outsideLines(chunk, 1, 60);
     if (line !== undefined) step.update(line);
-    for (const text of chunk.trimEnd().split("\n")) progress.detail(3, `${engine.kind.name}: ${text}`);
+    for (const text of chunk.trimEnd().split("\n")) progress.detail(3, `${engine.kind.name}: ${outside(text)}`);
   };
   // Without --force-rm, Docker's classic builder keeps the container of the step that failed.
   const request = isBuilt
@@ -71,14 +72,20 @@ export async function obtainNodeImage(
 function notBuilt({ kind }: Engine, image: NodeImage, output: string, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   const { reason, step, cause } = readBuildFailure(output);
-  const where = step === undefined ? "" : ` (at "${step}")`;
-  const said = reason ?? "the build's output does not name the cause";
+  const where = step === undefined ? "" : ` (at "${outside(step)}")`;
+  const said = reason === undefined ? undefined : outside(reason);
+  const why = said ?? "the build's output does not name the cause";
   return new ClusterError(
     "image-not-found",
-    `Cannot build the node image ${image.name}: ${kind.name} build failed${where}: ${said}.`,
+    `Cannot build the node image ${image.name}: ${kind.name} build failed${where}: ${why}.`,
     {
       hint: `${buildAdvice(kind.title)[cause]} Or pass your own image with \`nodeImage\`. Pass -vvv to see the whole build.`,
-      facts: { status: error.facts["status"], image: image.name, step, cause },
+      facts: {
+        status: error.facts["status"],
+        image: image.name,
+        step: step === undefined ? undefined : outside(step),
+        cause,
+      },
       cause: error,
     },
   );
@@ -93,9 +100,9 @@ const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], stri
 
 function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
-  return new ClusterError("image-not-found", `There is no image ${image.name}: ${error.message}`, {
+  return new ClusterError("image-not-found", `There is no image ${image.name}: ${messageOf(error)}`, {
     hint: `Run ${kind.name} images to see the images on this machine.`,
-    facts: { ...error.facts, image: image.name },
+    facts: { ...ClusterError.marked(error).facts, image: image.name },
     cause: error,
   });
 }

@@ -1,4 +1,4 @@
-import type { CreationRequest } from "../../../model/creation.ts";
+import type { CreationRequest } from "../../contract.ts";
 import { assertCgroups1 } from "../../cgroups1.ts";
 import type { ContainerOptions } from "../container-options.ts";
 import { assertVolumesExist } from "../container-schema.ts";

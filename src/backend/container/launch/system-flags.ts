@@ -1,7 +1,10 @@
 import { ClusterError } from "../../../errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
+import { shellText } from "../../../ssh/shell-text.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import startSystem from "./start-system.sh" with { type: "text" };
 
 /** What a container with systemd needs to run: options for `create`, and the command that starts it. */
 export interface SystemFlags {
@@ -40,8 +43,7 @@ export function systemFlags(
     const tree = ["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"];
     return { words: [...words, ...tree], command: ["/sbin/init"] };
   }
-  const remount = "mount -o remount,rw /sys/fs/cgroup && exec /sbin/init";
-  const command = rights.isPrivileged ? ["/sbin/init"] : ["/bin/sh", "-c", remount];
+  const command = rights.isPrivileged ? ["/sbin/init"] : ["/bin/sh", "-c", shellText(startSystem).trim()];
   return { words: [...words, "--cgroupns=private"], command };
 }
 
@@ -98,7 +100,7 @@ export async function rememberedRights(
   if (runWords === undefined) return findRights(engine, facts, image);
   const [run, text] = await Promise.all([
     engine.ask({ words: runWords, accepts: () => true }, signal),
-    readFile(memory, "utf8").catch(() => ""),
+    readOwnText(memory).catch(() => ""),
   ]);
   const known = possibleRights(engine.kind, facts).find((rights) => run !== "" && text === memoryText(run, rights));
   if (known !== undefined) return known;

@@ -1,5 +1,5 @@
+import type { OtherPlaces } from "../../contract.ts";
 import { messageOf } from "../../../errors.ts";
-import type { OtherPlaces } from "../../../model/backend.ts";
 import { openOwn } from "../engine/choose-engine.ts";
 import type { Engine, EngineRuntime } from "../engine/engine.ts";
 import { isPresent } from "../engine/engine-errors.ts";

@@ -1,3 +1,4 @@
+import { assertReadable } from "../../assert-readable.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 
 /**
@@ -30,8 +31,9 @@ export const labelNames = {
 
 export type LabelValues = Readonly<Partial<Record<keyof typeof labelNames, string>>>;
 
-/** Returns the labels as arguments for the engine's command line. */
+/** Returns the labels as arguments for the engine's command line. Throws if no command could read the values back. */
 export function labelArguments(values: LabelValues): readonly string[] {
+  assertReadable(values);
   return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
 }
 

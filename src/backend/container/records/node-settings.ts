@@ -1,6 +1,7 @@
 import { isMapping } from "../../../system/is-mapping.ts";
 import { cpusProblem, memoryProblem, volumeProblem } from "../container-options.ts";
 import type { ContainerOptions } from "../container-options.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** The options that a node was created with. */
 export type NodeSettings = Pick<ContainerOptions, "volumes" | "memory" | "cpus">;
@@ -22,11 +23,3 @@ export function parseNodeSettings(text: string | undefined): NodeSettings | unde
 
 const isFree = (found: unknown, problemOf: (text: string) => string | undefined): found is string =>
   typeof found === "string" && problemOf(found) === undefined;
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -12,7 +12,7 @@ import {
   parseVariant,
 } from "../../../model/parse-values.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
-import { outsideLine } from "../../../system/printable.ts";
+import { plainLine } from "../../../system/printable.ts";
 import { complete, shownId, type ForeignResource } from "../../foreign-resource.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { labelNames, readLabels } from "./labels.ts";
@@ -176,7 +176,7 @@ function readState(state: unknown): Pick<NodeContainer, "status" | "exitCode" | 
     status: typeof Status === "string" ? Status : "",
     exitCode: typeof ExitCode === "number" ? ExitCode : 0,
     wasKilledForMemory: OOMKilled === true,
-    error: outsideLine(error) || undefined,
+    error: plainLine(error) || undefined,
   };
 }
 

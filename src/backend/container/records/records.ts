@@ -1,3 +1,4 @@
+import { networkName } from "./names.ts";
 import {
   byRoleAndIndex,
   type ClusterRecord,
@@ -24,10 +25,11 @@ export interface Inventory {
  * there is something to destroy. `root` is the folder of this machine's creations.
  */
 export function toClusters({ containers, networks, abandoned }: Inventory, root: string): readonly ClusterRecord[] {
+  const byNetwork = Map.groupBy(containers, networkName);
   return networks
     .map((network) => {
-      const { clusterId, creationId } = network;
-      const own = containers.filter((each) => each.clusterId === clusterId && each.creationId === creationId);
+      const { creationId } = network;
+      const own = byNetwork.get(networkName(network)) ?? [];
       return toCluster(network, own, { root, isAbandoned: abandoned.has(creationId) });
     })
     .toSorted((a, b) => a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0));

@@ -1,8 +1,8 @@
+import type { SnapshotRecord, Snapshots } from "../../contract.ts";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import { nodeCount } from "../../../model/cluster-record.ts";
-import type { SnapshotRecord, Snapshots } from "../../../model/snapshots.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
 import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { Runtime } from "../../../system/runtime.ts";

@@ -2,7 +2,10 @@ import { labelArguments } from "../records/labels.ts";
 import { snapshotVolume } from "../records/names.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { NodeContainer, NodeVolume } from "../records/read-containers.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
 import type { SavedNode } from "./read-snapshots.ts";
+import refillFile from "./refill-volumes.sh" with { type: "text" };
+import saveFile from "./save-volumes.sh" with { type: "text" };
 
 const copyLimitMs = 30 * 60_000;
 const place = "/cluster-e2e-snapshot";
@@ -31,9 +34,7 @@ export async function saveVolumes(
   const volume = snapshotVolume(creationId, snapshot, node);
   const labels = labelArguments({ clusterId, creationId, role, index: String(index), snapshot });
   await engine.change({ words: ["volume", "create", ...labels, volume] });
-  const script = `cd ${source}
-for path; do [ -z "$(ls -A ".$path")" ] || cp -a --parents ".$path" ${place}; done
-[ -z "$(ls -A ${place})" ] && echo empty || du -sk ${place} | cut -f1`;
+  const script = shellText(saveFile, { SOURCE: source, TARGET: place });
   const mounts = [...volumeWords(node.volumes, ":ro"), `--mount=type=volume,source=${volume},target=${place}`];
   const words = helperWords({ rights, mounts, image: node.imageId, script, paths: pathsOf(node.volumes) });
   const size = (await engine.change({ words, limitMs: copyLimitMs })).trim();
@@ -50,10 +51,7 @@ export async function refillVolumes(
   { node, rights }: Helper & { readonly node: SavedNode },
 ): Promise<void> {
   if (node.volume === undefined) return;
-  // The engine has put into them what the image has at these places.
-  const script = `cd ${source}
-for path; do find ".$path" -xdev -mindepth 1 -delete; done
-cp -a ${place}/. .`;
+  const script = shellText(refillFile, { SOURCE: source, TARGET: place });
   const mounts = [...volumeWords(volumes, ""), `--volume=${node.volume}:${place}:ro`];
   const words = helperWords({ rights, mounts, image: node.image, script, paths: pathsOf(volumes) });
   await engine.change({ words, limitMs: copyLimitMs });

@@ -3,6 +3,7 @@ import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/poll.ts";
 import type { Engine } from "../engine/engine.ts";
 import { means } from "../engine/engine-errors.ts";
+import { messageOf } from "../../../errors.ts";
 import { labelNames } from "../records/labels.ts";
 import type { CreationName } from "../records/names.ts";
 import { readSnapshots, type SavedSnapshot } from "./read-snapshots.ts";
@@ -44,7 +45,7 @@ export async function deleteAllSnapshots(
       problem.text = left.length === 0 ? undefined : `Left behind: ${left.length} images of its snapshots.`;
     } catch (error) {
       signal.throwIfAborted();
-      problem.text = `Left behind: snapshots (${error instanceof Error ? error.message : String(error)}).`;
+      problem.text = `Left behind: snapshots (${messageOf(error)}).`;
     }
     return problem.text === undefined ? true : undefined;
   };

@@ -1,6 +1,6 @@
+import type { NodeName } from "../../contract.ts";
 import { nodeReference, type Counts } from "../../../model/cluster-record.ts";
 import { nodeCount } from "../../../model/cluster-record.ts";
-import type { NodeName } from "../../../model/creation.ts";
 import {
   parseClusterId,
   parseCounts,
@@ -10,7 +10,7 @@ import {
   parseMoment,
   parseRole,
 } from "../../../model/parse-values.ts";
-import { parseSnapshotName } from "../../../model/snapshots.ts";
+import { parseSnapshotName } from "../../../model/snapshot-name.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Reach } from "../engine/engine-kind.ts";
@@ -82,11 +82,9 @@ export function toSnapshots(images: readonly unknown[], volumes: readonly unknow
   const ownVolumes = volumes.map(readVolume).filter((volume) => volume !== undefined);
   const key = ({ creationId, snapshot }: Part): string => `${creationId}-${snapshot}`;
   const parts = new Map([...ownVolumes, ...ownImages].map((part) => [key(part), part]));
+  const [imagesOf, volumesOf] = [Map.groupBy(ownImages, key), Map.groupBy(ownVolumes, key)];
   const snapshots = [...parts].map(([own, { clusterId, creationId, snapshot: name }]) => {
-    const mine = {
-      images: ownImages.filter((each) => key(each) === own),
-      volumes: ownVolumes.filter((each) => key(each) === own),
-    };
+    const mine = { images: imagesOf.get(own) ?? [], volumes: volumesOf.get(own) ?? [] };
     return { clusterId, creationId, name, ...mine, nodes: completeNodes(mine) };
   });
   return snapshots.toSorted((a, b) => createdMs(a) - createdMs(b) || a.name.localeCompare(b.name));
@@ -103,9 +101,10 @@ const createdMs = (snapshot: SavedSnapshot): number => createdAt(snapshot)?.getT
 function completeNodes({ images, volumes }: Pick<SavedSnapshot, "images" | "volumes">): SavedSnapshot["nodes"] {
   const counts = images[0]?.counts;
   if (counts === undefined || images.length !== nodeCount(counts)) return undefined;
+  const volumeOf = new Map(volumes.map((each) => [nodeReference(each), each.volume]));
   const nodes = images.map((image): SavedNode | undefined => {
     const { image: name, address, settings, volumeKilobytes } = image;
-    const volume = volumes.find((each) => nodeReference(each) === nodeReference(image))?.volume;
+    const volume = volumeOf.get(nodeReference(image));
     if (name === undefined || address === undefined || settings === undefined) return undefined;
     return volume === undefined && volumeKilobytes > 0
       ? undefined

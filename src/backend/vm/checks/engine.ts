@@ -1,5 +1,6 @@
 import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
@@ -56,7 +57,7 @@ const hasPassed = (trials: readonly AcceleratorTrial[], { accelerator }: BrokenA
 
 const brokenOutcome = ({ accelerator, reason }: BrokenAccelerator, environment: Environment): Outcome =>
   warn(
-    `${accelerator} passes its test, but has broken a machine since this computer started: ${reason}. ` +
+    `${accelerator} passes its test, but has broken a machine since this computer started: ${outside(reason)}. ` +
       "Until the next restart, machines run under tcg, which is about ten times slower.",
     `To try again: cluster-vm create --accelerator ${accelerator}, or remove ${brokenAcceleratorPath(environment)}`,
   );

@@ -1,4 +1,4 @@
-import { constants, copyFile, mkdir, readFile } from "node:fs/promises";
+import { constants, copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
@@ -11,6 +11,8 @@ import { machineFiles } from "../machines/machine-files.ts";
 import { writeSeed } from "../machines/seed.ts";
 import { sshUser } from "../records.ts";
 import { savedFiles } from "../snapshots/snapshot-files.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 interface Origin {
   /** The folder of the source cluster. */
@@ -68,7 +70,7 @@ async function copyIfPresent(from: string, to: string): Promise<void> {
 /** With another instance id, cloud-init would set the machine up again when it boots, and give it the first host key. */
 async function readInstanceId(seed: string): Promise<string | undefined> {
   try {
-    const found: unknown = JSON.parse(await readFile(join(seed, "meta-data"), "utf8"));
+    const found: unknown = parseJson(await readOwnText(join(seed, "meta-data")));
     const id = isMapping(found) ? found["instance-id"] : undefined;
     return typeof id === "string" && /^[\w-]{1,64}$/.test(id) ? id : undefined;
   } catch {

@@ -1,5 +1,5 @@
+import type { CopyRequest, CreationSummary } from "../../contract.ts";
 import { nodeCount, roles } from "../../../model/cluster-record.ts";
-import type { CopyRequest, CreationSummary } from "../../../model/creation.ts";
 import type { ResolvedCopy } from "./resolve-copy.ts";
 
 /** Describes what a copy would create, for people and as data. */

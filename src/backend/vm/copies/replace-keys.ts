@@ -5,9 +5,11 @@ import { openConnection } from "../../../ssh/connection/open-connection.ts";
 import { targetOf } from "../../../ssh/connection/destination.ts";
 import { type HostKeyLocation, systemHostKeyLocation } from "../../../ssh/host-key-location.ts";
 import { generateKeyPair, type KeyPair, parseKey } from "../../../ssh/keys.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { sshUser } from "../records.ts";
+import replaceKeysFile from "./replace-keys.sh" with { type: "text" };
 import { outsideReason } from "../../../system/printable.ts";
 import { waits } from "../../../system/waits.ts";
 
@@ -60,7 +62,7 @@ export async function replaceKeys(
     const words = [folder, reload, authorizedKeys, otherAuthorizedKeys, oldKey];
     const { status, stderr } = await connection.run(
       {
-        argv: ["sh", "-c", replaceKeysScript, "e2e-replace-keys", ...words],
+        argv: ["sh", "-c", shellText(replaceKeysFile), "e2e-replace-keys", ...words],
         sudo: true,
         stdin: stdinOf(replacement, clock.now()),
         limitMs: replaceLimitMs,
@@ -87,46 +89,6 @@ const limits = {
 };
 const replaceLimitMs = 180_000;
 const entropyBytes = 64;
-
-/**
- * Machines that continue from the same memory also have the same state of their random number generator. So they get other randomness, and even then
- * don't make the key by which they will be known: they find it where a first contact that was cut short would have left it.
- */
-const replaceKeysScript = `
-set -e
-umask 077
-folder=$1 reload=$2 authorized=$3 others=$4 old=$5
-read -r now
-read -r entropy
-read -r login
-read -r first
-read -r first_public
-read -r own
-read -r own_public
-[ "$now" = - ] || date "--set=@$now" >/dev/null
-decode() { printf %s "$1" | base64 -d; }
-decode "$entropy" >/dev/urandom
-perl -e 'open my $f, ">", "/dev/urandom" or exit 1; ioctl $f, 0x5207, 0 or exit 1' 2>/dev/null || :
-for file in $others; do
-  [ -f "$file" ] && grep -qF -- "$old" "$file" || continue
-  left=$(grep -vF -- "$old" "$file" || :)
-  printf '%s\\n' "$left" >"$file"
-done
-decode "$login" >"$authorized"
-put() {
-  decode "$1" >"$2.next"
-  mv -f -- "$2.next" "$2"
-}
-put "$own" "$folder/e2e_host_key"
-put "$own_public" "$folder/e2e_host_key.pub"
-host=$folder/ssh_host_ed25519_key
-rm -f -- "$folder"/ssh_host_*_key "$folder"/ssh_host_*_key.pub
-put "$first" "$host"
-put "$first_public" "$host.pub"
-chmod 644 "$host.pub"
-if command -v restorecon >/dev/null; then restorecon "$host" "$host.pub" || :; fi
-eval "$reload"
-`;
 
 /** Each value is one line: keys are secrets, so they don't appear in an argument list. */
 function stdinOf({ publicKey, firstHostKey, setsClock }: KeyReplacement, nowMs: number): string {

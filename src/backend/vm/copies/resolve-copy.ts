@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
+import type { CopyRequest } from "../../contract.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
-import type { CopyRequest } from "../../../model/creation.ts";
 import { createKnownHosts } from "../../../ssh/known-hosts.ts";
 import { creationFiles } from "../../../system/files/creation-folder.ts";
 import { freeSpaceProblem } from "../../../system/files/free-space.ts";
@@ -14,6 +13,7 @@ import type { Qemu } from "../qemu/qemu.ts";
 import { checkSnapshot } from "../snapshots/check-snapshot.ts";
 import { findSnapshot } from "../snapshots/find-snapshot.ts";
 import type { SnapshotFacts, StoredSnapshot } from "../snapshots/snapshot-files.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 /** What a copy continues from. */
 export interface ResolvedCopy {
@@ -114,7 +114,7 @@ async function readKeys(
       facts: { cluster: id },
       cause,
     });
-  const privateKey = await readFile(files.privateKey, "utf8").catch((error: unknown) => {
+  const privateKey = await readOwnText(files.privateKey).catch((error: unknown) => {
     throw missing("The SSH key", messageOf(error));
   });
   const knownHosts = createKnownHosts(files.knownHosts);

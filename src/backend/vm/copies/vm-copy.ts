@@ -1,7 +1,7 @@
+import type { CopyRequest, Creation, CreationFolder, CreationSummary, NodeName } from "../../contract.ts";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import type { CopyRequest, Creation, CreationFolder, CreationSummary, NodeName } from "../../../model/creation.ts";
 import { readBootId } from "../../../system/processes/boot-id.ts";
 import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
 import { mapConcurrently } from "../../../system/map-concurrently.ts";

@@ -1,7 +1,8 @@
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** An image that a disk can be layered on. */
 export interface LayeredImage {
@@ -16,8 +17,8 @@ export interface ImageFacts extends LayeredImage {
 /** Reads the facts about an image file. Throws `image-not-found` if nodes can't be created from it. */
 export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
-  if (end.status !== 0) throw noImage(path, qemuFailure("qemu-img info", end).message);
-  const told: unknown = JSON.parse(end.stdout);
+  if (end.status !== 0) throw noImage(path, messageOf(qemuFailure("qemu-img info", end)));
+  const told: unknown = parseJson(end.stdout);
   const { format, "virtual-size": sizeBytes } = isMapping(told) ? told : {};
   if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${outsideLine(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");

@@ -1,23 +1,26 @@
 import { isAccessible } from "../../../system/files/is-accessible.ts";
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { chmod, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { ClusterError } from "../../../errors.ts";
 import { cacheFolder } from "../../../system/files/state-folder.ts";
 import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
+import { readBody } from "../../../system/files/read-text.ts";
 import { networkFailure } from "../../../system/network-failure.ts";
 import { acquireProcessLock } from "../../../system/processes/process-lock.ts";
+import { makePrivateFolder } from "../../../system/files/private-file.ts";
+import { RefusedRedirect, requestFile } from "../../../system/files/request-file.ts";
 import { resumeDownload } from "../../../system/files/resume-download.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { findSum, type Sum } from "./find-sum.ts";
+import { hashOf, identityOf, readVerification, recordVerification } from "./image-verification.ts";
 import { type PublishedImage, publishedImage } from "./images.ts";
 import { isUrl, type VmOptions } from "../vm-options.ts";
 
 const stallLimitMs = 60_000;
 const listLimitMs = 30_000;
+/** The longest published list has 100 kB. */
+const mostListBytes = 4 * 1024 * 1024;
 
 /**
  * Returns the folder where images are kept. Machines' disks are layers on top of them, so an image's name identifies its contents, which never
@@ -33,8 +36,10 @@ export interface MachineImage {
   readonly path: string | undefined;
   /** Where to download it, if it isn't on this machine. */
   readonly source?: ImageSource;
-  /** The sum of a user's own file. */
-  readonly sha256?: string;
+  /** Whether the file is in the store. Otherwise it is a user's own file. */
+  readonly isStored?: boolean;
+  /** The sum that the user gave. */
+  readonly sum?: Sum;
 }
 
 interface ImageSource {
@@ -57,18 +62,15 @@ export async function findImage(
     return findPublished(prefix, publishedImage(distribution, architecture), folder);
   }
   const { source, sha256 } = image;
+  const sum: Sum = { algorithm: "sha256", hex: (sha256 ?? "").toLowerCase() };
   if (!isUrl(source)) {
     if (!(await isAccessible(source))) throw noFile(source);
-    return { name: source, path: source, ...(sha256 !== undefined && { sha256 }) };
+    return { name: source, path: source, ...(sha256 !== undefined && { sum }) };
   }
-  const sum: Sum = { algorithm: "sha256", hex: (sha256 ?? "").toLowerCase() };
   const path = storedPath(folder, "own", sum);
-  const isHere = await isAccessible(path);
-  return {
-    name: maskUrl(source),
-    path: isHere ? path : undefined,
-    ...(!isHere && { source: { url: source, prefix: "own", sums: sum } }),
-  };
+  const name = maskUrl(source);
+  if (await isAccessible(path)) return { name, path, isStored: true, sum };
+  return { name, path: undefined, source: { url: source, prefix: "own", sums: sum } };
 }
 
 /** Uses a downloaded image if there is one: publishers change what "latest" means every few weeks. */
@@ -77,7 +79,7 @@ async function findPublished(prefix: string, { url, sumsUrl }: PublishedImage, f
   const found = names.find((name) => name.startsWith(`${prefix}-`) && name.endsWith(".img"));
   return found === undefined
     ? { name: url, path: undefined, source: { url, prefix, sums: { listUrl: sumsUrl } } }
-    : { name: found, path: join(folder, found) };
+    : { name: found, path: join(folder, found), isStored: true };
 }
 
 export interface Obtaining {
@@ -87,29 +89,70 @@ export interface Obtaining {
 }
 
 /**
- * Downloads the image if it is missing and compares its sum with the publisher's. Resolves with the file's path. Throws `image-not-found` if the
- * image isn't available or has another sum.
+ * Downloads the image if it is missing and compares its sum with the publisher's, or verifies that a stored image is still the one that was
+ * downloaded. Resolves with the file's path. Throws `image-not-found` if the image isn't available or has another sum.
  */
 export async function obtainImage(image: MachineImage, obtaining: Obtaining, signal: AbortSignal): Promise<string> {
-  const { source, sha256 } = image;
-  if (source === undefined) {
-    const path = image.path ?? "";
-    const own = { path, shown: path, hint: "This is not the intended image, or `imageSha256` belongs to another one." };
-    if (sha256 !== undefined) await assertSum(own, { algorithm: "sha256", hex: sha256.toLowerCase() }, signal);
-    return path;
-  }
-  const folder = imageFolder(obtaining.environment);
-  await mkdir(folder, { recursive: true });
-  using step = obtaining.progress.start("Download the image", maskUrl(source.url));
+  const { source, path = "", sum } = image;
+  const own = { path, shown: path, hint: "This is not the intended image, or `imageSha256` belongs to another one." };
+  if (source !== undefined) return obtainFromWeb(source, obtaining, signal);
+  if (image.isStored === true) await verifyStored({ path, sum }, obtaining, signal);
+  else if (sum !== undefined) await assertSum(own, sum, signal);
+  return path;
+}
+
+async function obtainFromWeb(source: ImageSource, obtaining: Obtaining, signal: AbortSignal): Promise<string> {
+  const { environment, clock, progress } = obtaining;
+  await closeStore(environment);
+  using step = progress.start("Download the image", maskUrl(source.url));
   const sum = "listUrl" in source.sums ? await publishedSum(source, source.sums.listUrl, signal) : source.sums;
-  const path = storedPath(folder, source.prefix, sum);
+  const path = storedPath(imageFolder(environment), source.prefix, sum);
   const onWait = (): void => step.update("waiting for another process that downloads it");
-  await using _ = await acquireProcessLock(`${path}.lock`, { clock: obtaining.clock, onWait }, signal);
-  if (!(await isAccessible(path)))
-    await download({ source, sum, path }, obtaining, (text) => step.update(text), signal);
+  await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
+  if (await isAccessible(path)) await verifyStored({ path, sum }, obtaining, signal);
+  else await download({ source, sum, path }, obtaining, (text) => step.update(text), signal);
   step.done();
   return path;
 }
+
+/** Nobody else may write to the store, whatever the umask is or an earlier version left. */
+async function closeStore(environment: Environment): Promise<void> {
+  await makePrivateFolder(cacheFolder(environment));
+  await makePrivateFolder(imageFolder(environment));
+}
+
+/** Reading gigabytes takes seconds, so a file that hasn't changed since it was verified isn't read again. */
+async function verifyStored(
+  { path, sum }: { readonly path: string; readonly sum: Sum | undefined },
+  { environment, progress }: Obtaining,
+  signal: AbortSignal,
+): Promise<void> {
+  await closeStore(environment);
+  // Even a chmod that changes nothing sets the time of the last change.
+  if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
+  const verified = await readVerification(path);
+  const identity = await identityOf(path);
+  const isKnown = verified?.identity === identity && (sum === undefined || sum.hex === verified.sum.hex);
+  if (isKnown) return;
+  using step = progress.start("Verify the stored image", basename(path));
+  const expected = sum ?? verified?.sum ?? (await sumInName(path, signal));
+  await assertSum({ path, shown: path, hint: changedHint }, expected, signal);
+  await recordVerification(path, { sum: expected, identity });
+  step.done();
+}
+
+/** Earlier versions recorded only the beginning of the sum, in the file's name. */
+async function sumInName(path: string, signal: AbortSignal): Promise<Sum> {
+  const beginning = basename(path, ".img").split("-").at(-1) ?? "";
+  for (const algorithm of ["sha512", "sha256"] as const) {
+    const hex = await hashOf(path, algorithm, signal);
+    if (hex.startsWith(beginning)) return { algorithm, hex };
+  }
+  return { algorithm: "sha256", hex: `${beginning}…` };
+}
+
+const changedHint =
+  "The file was changed or damaged after its download. Remove it, and the next create downloads it again. Don't trust the clusters that were created from it.";
 
 async function download(
   { source, sum, path }: { readonly source: ImageSource; readonly sum: Sum; readonly path: string },
@@ -133,21 +176,22 @@ async function download(
     throw error;
   }
   await rename(draft, path);
+  await recordVerification(path, { sum, identity: await identityOf(path) });
 }
 
 async function publishedSum({ url }: ImageSource, listUrl: string, signal: AbortSignal): Promise<Sum> {
   const shown = maskUrl(listUrl);
-  const response = await fetch(listUrl, { signal: AbortSignal.any([signal, AbortSignal.timeout(listLimitMs)]) }).catch(
-    (error: unknown) => {
-      signal.throwIfAborted();
-      const { reason, code } = networkFailure(error);
-      throw new ClusterError(failure.id, `Cannot read the image's checksums from ${shown}: ${reason} (${code}).`, {
-        hint: failure.hint,
-        cause: error,
-      });
-    },
-  );
-  const sum = response.ok ? findSum(await response.text(), basename(new URL(url).pathname)) : undefined;
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(listLimitMs)]);
+  const unreadable = (error: unknown): never => {
+    signal.throwIfAborted();
+    throw new ClusterError(failure.id, `Cannot read the image's checksums from ${shown}: ${listFailure(error)}`, {
+      hint: failure.hint,
+      cause: error,
+    });
+  };
+  const response = await requestFile(listUrl, {}, bounded).catch(unreadable);
+  const list = response.ok ? await readBody(response, mostListBytes).catch(unreadable) : "";
+  const sum = findSum(list, basename(new URL(url).pathname));
   if (sum !== undefined) return sum;
   const reason = response.ok ? "it does not list the image" : `HTTP ${response.status}`;
   throw new ClusterError(failure.id, `Cannot get the image's checksum from ${shown}: ${reason}.`, {
@@ -156,15 +200,19 @@ async function publishedSum({ url }: ImageSource, listUrl: string, signal: Abort
   });
 }
 
+function listFailure(error: unknown): string {
+  if (error instanceof RefusedRedirect) return error.message;
+  const { reason, code } = networkFailure(error);
+  return `${reason} (${code}).`;
+}
+
 /** `hint` is for an image with another sum. */
 async function assertSum(
   { path, shown, hint }: { readonly path: string; readonly shown: string; readonly hint: string },
   sum: Sum,
   signal: AbortSignal,
 ): Promise<void> {
-  const hash = createHash(sum.algorithm);
-  await pipeline(createReadStream(path), hash, { signal });
-  const actual = hash.digest("hex");
+  const actual = await hashOf(path, sum.algorithm, signal);
   if (actual === sum.hex) return;
   throw new ClusterError(
     "image-not-found",

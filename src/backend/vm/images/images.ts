@@ -80,3 +80,9 @@ function ubuntu(version: string): Published {
     sumsUrl: `${folder}/SHA256SUMS`,
   });
 }
+
+/** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or `undefined`. Nothing is known about an own image. */
+export function selinuxProblem(distribution: string): string | undefined {
+  if (distribution === "own image" || /^(?:rocky|almalinux)-/.test(distribution)) return undefined;
+  return `${chooseDistribution(distribution, false)} comes without SELinux`;
+}

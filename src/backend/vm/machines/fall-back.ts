@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { creationFiles } from "../../../system/files/creation-folder.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { type BrokenAccelerator, rememberBrokenAccelerator } from "../qemu/broken-accelerator.ts";
@@ -50,7 +51,7 @@ export async function prepareTranslation(
 }
 
 export const fallBackNote = ({ accelerator, reason }: BrokenAccelerator): string =>
-  `${accelerator} cannot run these machines (${reason}): restarting them under tcg, which takes minutes. ` +
+  `${accelerator} cannot run these machines (${outside(reason)}): restarting them under tcg, which takes minutes. ` +
   `Until this computer restarts, later creations use tcg too; see: cluster-vm doctor`;
 
 /** Returns the failure of a creation that can't start again. */
@@ -59,5 +60,5 @@ export function brokenFailure(error: unknown, { accelerator }: BrokenAccelerator
   const hint = isForced
     ? "Omit `accelerator`, or pass `accelerator tcg`."
     : `${accelerator} cannot run these machines. Create the cluster again: it will use tcg.`;
-  return new ClusterError(error.id, error.message, { hint, facts: error.facts, cause: error });
+  return new ClusterError(error.id, messageOf(error), { hint, facts: ClusterError.marked(error).facts, cause: error });
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { ClusterError } from "../../../errors.ts";
 import { mapConcurrently } from "../../../system/map-concurrently.ts";
@@ -11,6 +11,7 @@ import type { FirstHostKeys } from "../../first-host-keys.ts";
 import { type ClusterFacts, type NodeFacts, type NodePorts, writeClusterFacts } from "../cluster-facts.ts";
 import { createDisk, type ImageFacts } from "../images/disk.ts";
 import { createFlash, type Firmware } from "../qemu/firmware.ts";
+import { openConsoleSink } from "./console-sink.ts";
 import { findFreePorts } from "./free-ports.ts";
 import { machineFiles } from "./machine-files.ts";
 import { type MachinePlan, machineArguments } from "./machine-arguments.ts";
@@ -18,6 +19,7 @@ import { startNetwork, type NetworkSockets } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { writeSeed } from "./seed.ts";
 import type { Accelerator, VmOptions } from "../vm-options.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 const atOnce = 4;
 const portTries = 5;
@@ -98,9 +100,10 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
 /** Runs to completion, even if something is aborted meanwhile, because it must be known what was started. */
 async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
   const { folder, qemuLog } = machine.files;
+  await using _ = await openConsoleSink(folder);
   const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
   if (end.status === 0) return end;
-  return { ...end, stderr: end.stderr.concat(await readFile(qemuLog, "utf8").catch(() => "")) };
+  return { ...end, stderr: end.stderr.concat(await readOwnText(qemuLog).catch(() => "")) };
 }
 
 async function prepareFiles(

@@ -1,6 +1,7 @@
 import { quote } from "../../../ssh/quote.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
+import { consolePipeName } from "./console-sink.ts";
 import { type MachineFiles, qemuLogName } from "./machine-files.ts";
 import { monitorOptions } from "../qemu/monitor.ts";
 import { socketPath, type NetworkSockets } from "./private-network.ts";
@@ -39,7 +40,7 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ["-m", String(plan.options.memoryMegabytes)],
     ["-smp", String(plan.options.cpus)],
     ["-device", "virtio-rng-pci"],
-    ["-chardev", `file,id=console,path=${escaped(files.console)},append=on`],
+    ["-chardev", `file,id=console,path=${consolePipeName}`],
     ["-serial", "chardev:console"],
     ...diskOptions(files),
     ["-netdev", `user,id=outside,${forwards(node)}`],

@@ -17,6 +17,7 @@ export interface MachineFiles extends ProcessFiles {
   readonly flash: { readonly program: string; readonly variables: string };
   /** The files that cloud-init reads at the first boot. */
   readonly seed: string;
+  /** The newest part of the console output. */
   readonly console: string;
   /** QEMU's stderr. */
   readonly qemuLog: string;
@@ -26,6 +27,9 @@ export interface MachineFiles extends ProcessFiles {
 
 export const qemuLogName = "qemu.txt";
 
+/** The files in a machine's folder with the end of its console output. */
+export const consoleNames = { earlier: "console-earlier.txt", current: "console.txt" } as const;
+
 export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | "index">): MachineFiles {
   const folder = join(machinesFolder(directory), nodeReference(node));
   return {
@@ -33,7 +37,7 @@ export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | 
     ...processFiles(folder),
     flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
     seed: join(folder, "seed"),
-    console: join(folder, "console.txt"),
+    console: join(folder, consoleNames.current),
     qemuLog: join(folder, qemuLogName),
     started: join(folder, "started"),
   };

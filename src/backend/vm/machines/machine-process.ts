@@ -1,5 +1,4 @@
 import { isAccessible } from "../../../system/files/is-accessible.ts";
-import { readFile } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/poll.ts";
@@ -8,6 +7,7 @@ import type { MachineFiles, ProcessFiles } from "./machine-files.ts";
 import { queryRunState } from "../qemu/monitor.ts";
 import { qemuMessage } from "../qemu/qemu.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 /** `unstarted`: not started yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
 export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
@@ -38,7 +38,7 @@ export async function machineLife(files: MachineFiles): Promise<MachineLife> {
 }
 
 async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined> {
-  return qemuMessage(await readFile(qemuLog, "utf8").catch(() => ""), saidLines);
+  return qemuMessage(await readOwnText(qemuLog).catch(() => ""), saidLines);
 }
 
 export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;
@@ -48,7 +48,7 @@ export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await
  * command line must name the machine's own files.
  */
 async function runningPid({ pid }: ProcessFiles): Promise<number | undefined> {
-  const number = Number((await readFile(pid, "utf8").catch(() => "")).trim());
+  const number = Number((await readOwnText(pid).catch(() => "")).trim());
   if (!Number.isSafeInteger(number) || number <= 1) return undefined;
   const command = await commandOfProcess(number);
   return command?.includes(pid) === true ? number : undefined;

@@ -1,4 +1,4 @@
-import { access, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
@@ -8,6 +8,7 @@ import { machinesFolder, processFiles, type ProcessFiles } from "./machine-files
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/sandbox.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 export const networkFiles = (directory: string): ProcessFiles => processFiles(networkFolder(directory));
 
@@ -34,7 +35,7 @@ export async function recordSockets(directory: string, folder: string): Promise<
 
 /** Removes the recorded sockets and their folder, but nothing else there, whatever the record contains. */
 export async function removeSockets(directory: string): Promise<void> {
-  const folder = await readFile(socketsRecord(directory), "utf8").catch(() => "");
+  const folder = await readOwnText(socketsRecord(directory)).catch(() => "");
   if (!isTemporaryFolder(folder)) return;
   const names = await readdir(folder).catch(() => []);
   const sockets = names.filter((name) => /^socket-[0-9]+$/.test(name));

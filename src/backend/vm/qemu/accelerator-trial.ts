@@ -1,3 +1,4 @@
+import { outside } from "../../../outside-text.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
@@ -57,9 +58,10 @@ async function problemOf(
   const run = { words: [...words.split(" "), ...monitor.split(" "), ...media, ...probe.words], stdin: start };
   const end = await runUntilStopped(qemu, run, signal);
   if ("stopped" in end)
-    return `it stops machines with an internal error (${qemuMessage(end.stopped, 2) ?? "no reason"})`;
+    return `it stops machines with an internal error (${outside(qemuMessage(end.stopped, 2) ?? "no reason")})`;
   if (end.status === probe.status) return undefined;
-  return qemuMessage(end.stderr, 1) ?? `it exited with status ${end.status ?? "unknown"}`;
+  const said = qemuMessage(end.stderr, 1);
+  return said === undefined ? `it exited with status ${end.status ?? "unknown"}` : outside(said);
 }
 
 /** If an accelerator can't continue a machine, the machine stops and its QEMU stays. In that case this resolves with what QEMU printed. */

@@ -1,11 +1,13 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readBootId } from "../../../system/processes/boot-id.ts";
 import { cacheFolder } from "../../../system/files/state-folder.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
-import { writePrivateFile } from "../../../system/files/private-file.ts";
+import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import { type Accelerator, accelerators } from "../vm-options.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** An accelerator that passed its trial but still stopped a machine. */
 export interface BrokenAccelerator {
@@ -25,7 +27,7 @@ export async function rememberBrokenAccelerator(environment: Environment, broken
   const bootId = await readBootId();
   if (bootId === undefined) return;
   const path = brokenAcceleratorPath(environment);
-  await mkdir(dirname(path), { recursive: true });
+  await makePrivateFolder(dirname(path));
   await writePrivateFile(path, `${JSON.stringify({ ...broken, bootId })}\n`);
 }
 
@@ -35,7 +37,7 @@ export async function forgetBrokenAccelerator(environment: Environment): Promise
 
 /** Returns `undefined` if no accelerator broke since this computer started. */
 export async function readBrokenAccelerator(environment: Environment): Promise<BrokenAccelerator | undefined> {
-  const text = await readFile(brokenAcceleratorPath(environment), "utf8").catch(() => "");
+  const text = await readOwnText(brokenAcceleratorPath(environment)).catch(() => "");
   const stored = parsed(text);
   if (stored === undefined || stored.bootId !== (await readBootId())) return undefined;
   const { accelerator, reason } = stored;
@@ -43,18 +45,10 @@ export async function readBrokenAccelerator(environment: Environment): Promise<B
 }
 
 function parsed(text: string): (BrokenAccelerator & { readonly bootId: string }) | undefined {
-  const value = parsedJson(text);
+  const value = parseJson(text);
   if (!isMapping(value)) return undefined;
   const { accelerator, reason, bootId } = value;
   const known = accelerators.find((name) => name === accelerator);
   if (known === undefined || typeof reason !== "string" || typeof bootId !== "string") return undefined;
   return { accelerator: known, reason: reason.replaceAll(/\p{Cc}/gu, " ").slice(0, longestReason), bootId };
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

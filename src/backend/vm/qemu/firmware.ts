@@ -1,5 +1,5 @@
 import { isAccessible } from "../../../system/files/is-accessible.ts";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
@@ -7,6 +7,8 @@ import type { Architecture } from "./architecture.ts";
 import { createDisk, type LayeredImage } from "../images/disk.ts";
 import type { MachineFiles } from "../machines/machine-files.ts";
 import type { Qemu } from "./qemu.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** The two halves of UEFI: its program, and the initial variables of a machine. */
 export interface Firmware {
@@ -51,7 +53,7 @@ async function descriptions(folders: readonly string[]): Promise<readonly string
 }
 
 async function readDescription(path: string, architecture: Architecture): Promise<Firmware | undefined> {
-  const text = await readFile(path, "utf8").catch(() => "");
+  const text = await readOwnText(path).catch(() => "");
   const firmware = parseDescription(text, architecture);
   if (firmware === undefined) return undefined;
   const areThere = await Promise.all(
@@ -62,7 +64,7 @@ async function readDescription(path: string, architecture: Architecture): Promis
 
 /** Returns `undefined` for firmware that doesn't fit our machines. Firmware with Secure Boot doesn't fit, because not every image boots with it. */
 export function parseDescription(text: string, { name, machine }: Architecture): Firmware | undefined {
-  const { targets, features, mapping } = mappingOf(parsed(text));
+  const { targets, features, mapping } = mappingOf(parseJson(text));
   const isOurs = (target: Readonly<Record<string, unknown>>): boolean =>
     target["architecture"] === name && listOf(target["machines"]).includes(`${machine}-*`);
   if (!listOf(targets).map(mappingOf).some(isOurs) || listOf(features).includes("secure-boot")) return undefined;
@@ -76,14 +78,6 @@ function imageOf(value: unknown): LayeredImage | undefined {
   return typeof filename === "string" && (format === "raw" || format === "qcow2")
     ? { path: filename, format }
     : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 const mappingOf = (value: unknown): Readonly<Record<string, unknown>> => (isMapping(value) ? value : {});

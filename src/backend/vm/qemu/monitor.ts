@@ -1,17 +1,19 @@
 import { symlink } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { basename, join } from "node:path";
-import { createInterface } from "node:readline";
-import { ClusterError } from "../../../errors.ts";
+import { ClusterError, messageOf } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { systemClock } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { poll } from "../../../system/poll.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 import { waits } from "../../../system/waits.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 /** QEMU answers in milliseconds, or in seconds on a busy computer. */
 const limitMs = 5_000;
+const longestAnswer = 1024 * 1024;
 /** The maximum length of a socket's address (macOS: 104 bytes with the NUL, Linux: 108). */
 const longestPathBytes = 103;
 /** The system reports EAGAIN; Bun 1.4.4 calls it ECONNREFUSED. */
@@ -86,7 +88,7 @@ export async function runOnMonitor(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
-    const why = limit.aborted ? "it does not answer" : error instanceof Error ? error.message : String(error);
+    const why = limit.aborted ? "it does not answer" : messageOf(error);
     throw monitorFailure(basename(folder), commands.map(({ execute }) => execute).join(", "), why);
   }
 }
@@ -98,11 +100,15 @@ export interface MonitorCommand {
 
 async function runAt(path: string, commands: readonly MonitorCommand[], signal: AbortSignal): Promise<unknown[]> {
   const socket = await openMonitor(path, signal);
+  const onAbort = (): void => void socket.destroy();
+  signal.addEventListener("abort", onAbort);
   try {
+    signal.throwIfAborted();
     const all = [{ execute: "qmp_capabilities" }, ...commands];
     socket.write(all.map((command, id) => `${JSON.stringify({ ...command, id })}\n`).join(""));
     return (await readAnswers(socket, all)).slice(1);
   } finally {
+    signal.removeEventListener("abort", onAbort);
     socket.destroy();
   }
 }
@@ -110,16 +116,30 @@ async function runAt(path: string, commands: readonly MonitorCommand[], signal: 
 /** QEMU's greeting and its events appear between the answers. */
 async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]): Promise<unknown[]> {
   const results: unknown[] = [];
-  for await (const line of createInterface(socket)) {
-    const answer: unknown = JSON.parse(line);
+  for await (const line of linesOf(socket)) {
+    const answer: unknown = parseJson(line);
     if (!isMapping(answer) || answer["id"] !== results.length) continue;
     const { error } = answer;
     const command = commands[results.length]?.execute ?? "";
-    if (isMapping(error)) throw monitorFailure("QEMU", command, String(error["desc"]));
+    if (isMapping(error)) throw monitorFailure("QEMU", command, outside(String(error["desc"])));
     results.push(answer["return"]);
     if (results.length === commands.length) return results;
   }
   throw new Error("it ended");
+}
+
+/** QEMU may be under a guest's control, so a line that is too long for any answer ends them. */
+async function* linesOf(socket: Socket): AsyncGenerator<string, void, undefined> {
+  let rest = "";
+  for await (const chunk of socket.setEncoding("utf8") as AsyncIterable<string>) {
+    const [first = "", ...others] = chunk.split("\n");
+    rest += first;
+    if (rest.length > longestAnswer) throw new Error("its answer is too long");
+    for (const next of others) {
+      yield rest;
+      rest = next;
+    }
+  }
 }
 
 const monitorFailure = (machine: string, command: string, why: string): ClusterError =>

@@ -1,10 +1,11 @@
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { minimalEnvironment } from "../../../system/processes/child-environment.ts";
 import type { Environment, Progress } from "../../../system/runtime.ts";
 import { errorCode } from "../../../system/error-code.ts";
 import { type ProgramEnd, type ProgramRun, runProgram } from "../../../system/processes/run-program.ts";
 import type { Architecture } from "./architecture.ts";
-import { outsideLine, outsideReason, withoutFullStop } from "../../../system/printable.ts";
+import { plainLine, plainLines, withoutFullStop } from "../../../system/printable.ts";
 
 const limitMs = 60_000;
 
@@ -60,7 +61,7 @@ async function startProgram(
   { words, ...more }: QemuRun,
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
-  progress.detail(2, `${program} ${words.join(" ")}`);
+  progress.detail(2, `${program} ${outside(words.join(" "))}`);
   return await runProgram({ argv: [program, ...words], environment: minimalEnvironment(environment), ...more }, signal);
 }
 
@@ -106,7 +107,8 @@ const tooSlow = (program: string): ClusterError =>
   });
 
 /** Removes the program's name from the start of the line and the full stop from its end. */
-const reasonIn = (text: string): string => outsideReason(text).replace(/^qemu[\w-]*: /, "");
+const reasonIn = (text: string): string =>
+  withoutFullStop(outside((plainLines(text, 1)[0] ?? "").replace(/^qemu[\w-]*: /, "")));
 
 /** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");
@@ -120,7 +122,7 @@ export function qemuMessage(stderr: string, count: number): string | undefined {
   const said = lines
     .filter((line) => line !== "" && !isBesideThePoint(line))
     .slice(0, count)
-    .map((line) => withoutFullStop(outsideLine(line)));
+    .map((line) => withoutFullStop(plainLine(line)));
   return said.length === 0 ? undefined : said.join("; ");
 }
 

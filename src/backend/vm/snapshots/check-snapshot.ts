@@ -8,6 +8,7 @@ import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { readSnapshotFacts, savedFiles, type SnapshotFacts, type StoredSnapshot } from "./snapshot-files.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 const atOnce = 4;
 
@@ -93,7 +94,7 @@ async function missingImage(
   const [first] = nodes;
   if (first === undefined) return undefined;
   const end = await qemu.image(["info", "--output=json", join(snapshot.folder, savedFiles(first).disk)], signal);
-  const told: unknown = end.status === 0 ? JSON.parse(end.stdout) : undefined;
+  const told: unknown = end.status === 0 ? parseJson(end.stdout) : undefined;
   const image = isMapping(told) ? told["full-backing-filename"] : undefined;
   if (typeof image !== "string") return undefined;
   return access(image).then(

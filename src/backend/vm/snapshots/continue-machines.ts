@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
@@ -15,6 +15,7 @@ import { type Qemu, qemuMessage } from "../qemu/qemu.ts";
 import { resumeMachines } from "./pause-machines.ts";
 import { savedFiles, type SnapshotFacts } from "./snapshot-files.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 
 export interface ContinuePlan {
   /** Its disks are those of the snapshot. */
@@ -59,10 +60,12 @@ async function awaitLoaded(
     const state = await queryRunState(files.folder);
     if (state === "paused" || state === "postmigrate") return true;
     if (state !== undefined || (await isRunning(files))) return undefined;
-    const said = qemuMessage(await readFile(files.qemuLog, "utf8").catch(() => ""), 2) ?? "it ended";
-    throw new ClusterError("engine-failed", `QEMU cannot continue ${nodeReference(node)} from its memory: ${said}.`, {
-      hint: "Restore another snapshot, or create the cluster again.",
-    });
+    const said = qemuMessage(await readOwnText(files.qemuLog).catch(() => ""), 2) ?? "it ended";
+    throw new ClusterError(
+      "engine-failed",
+      `QEMU cannot continue ${nodeReference(node)} from its memory: ${outside(said)}.`,
+      { hint: "Restore another snapshot, or create the cluster again." },
+    );
   };
   if ((await poll(look, ruleOf(waits.memoryLoad, clock), signal)) !== undefined) return;
   throw new ClusterError("deadline-passed", `QEMU did not load the memory of ${nodeReference(node)} in time.`, {

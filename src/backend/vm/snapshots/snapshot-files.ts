@@ -1,10 +1,12 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { nodeReference, type NodeRecord } from "../../../model/cluster-record.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
-import { parseSnapshotName } from "../../../model/snapshots.ts";
+import { parseSnapshotName } from "../../../model/snapshot-name.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { type MachineSettings, parseMachineSettings } from "../cluster-facts.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
+import { parseJson } from "../../../system/parse-json.ts";
 
 const schemaVersion = 1;
 
@@ -68,7 +70,7 @@ export const factsText = (facts: Omit<SnapshotFacts, "schemaVersion">): string =
 /** Returns `undefined` if the file is missing, damaged or from a newer version. */
 export async function readSnapshotFacts(folder: string): Promise<SnapshotFacts | undefined> {
   try {
-    return parseSnapshotFacts(JSON.parse(await readFile(factsPath(folder), "utf8")));
+    return parseSnapshotFacts(parseJson(await readOwnText(factsPath(folder))));
   } catch {
     return undefined;
   }

@@ -1,7 +1,8 @@
+import type { SnapshotRecord, Snapshots } from "../../contract.ts";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import type { SnapshotRecord, Snapshots } from "../../../model/snapshots.ts";
 import { freeSpaceProblem } from "../../../system/files/free-space.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -145,7 +146,7 @@ function savable({ facts }: StoredCluster): NonNullable<StoredCluster["facts"]["
   if (facts.machines !== undefined) return facts.machines;
   throw new ClusterError(
     "machine-failed",
-    `Cluster "${facts.clusterId}" was created by version ${facts.createdBy}, which had no snapshots.`,
+    `Cluster "${facts.clusterId}" was created by version ${outside(facts.createdBy)}, which had no snapshots.`,
     { hint: "Create it again to save it.", facts: { cluster: facts.clusterId } },
   );
 }

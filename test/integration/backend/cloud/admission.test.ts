@@ -1,4 +1,5 @@
 /** Admission: who may reach a cluster. Only the rules of its own security group change. */
+import type { Backend } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import {
   AuthorizeSecurityGroupIngressCommand,
@@ -9,7 +10,6 @@ import {
 } from "@aws-sdk/client-ec2";
 import { join } from "node:path";
 import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/hand-over/admission.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
 import { type CloudFixture, neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";

@@ -1,8 +1,7 @@
 /** Creates a cluster in the cloud that the environment names, then stays in the last step of the creation until its parent kills it. */
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
-import { createCluster } from "../../../../src/cluster/create-cluster.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
-import { neverAborted, newRequest, region } from "../../../support/cloud-fixture.ts";
+import { createTestCluster, neverAborted, newRequest, region } from "../../../support/cloud-fixture.ts";
 
 const runtime = { environment: process.env, clock: systemClock, progress: silentProgress };
 const backend = await createCloudBackend({ region }, runtime, neverAborted);
@@ -10,5 +9,4 @@ const request = newRequest("default", {
   counts: { master: 1, agent: 2, public_agent: 0 },
   complete: () => Bun.sleep(60_000),
 });
-const plan = async (signal: AbortSignal) => backend.plan(request, signal);
-await createCluster(backend, { ...request, plan }, runtime, neverAborted);
+await createTestCluster(backend, request, runtime, neverAborted);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
 import type { Fault } from "../../../local-cloud/endpoint/faults.ts";
 import {
   type CloudFixture,
@@ -158,7 +159,7 @@ test("harmless warnings of cloud-init are only shown as notes", async () => {
   ]);
   const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 0, public_agent: 0 } });
   expect(outcome).toMatchObject({ state: "running" });
-  expect(fixture.told).toContain("detail: master_0: cloud-init reported: status: error\nlocale");
+  expect(fixture.told.map(unmarked)).toContain("detail: master_0: cloud-init reported: status: error\nlocale");
 });
 
 test("the error about a missing permission names the action, and the log contains the encoded message", async () => {

@@ -2,6 +2,7 @@
  * Somebody else in the account who may launch and tag instances and create security groups. What this computer's own files say about a cluster
  * counts more than what tags say.
  */
+import type { Backend } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import {
   AuthorizeSecurityGroupIngressCommand,
@@ -16,7 +17,6 @@ import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/clu
 import { exportCluster } from "../../../../src/cluster/hand-over/export-cluster.ts";
 import { parseHandOver } from "../../../../src/cluster/hand-over/hand-over-file.ts";
 import { importCluster } from "../../../../src/cluster/hand-over/import-cluster.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
 import type { Runtime } from "../../../../src/system/runtime.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { networksOf } from "../../../local-cloud/catalogue/networks.ts";

@@ -105,7 +105,8 @@ test("the library ignores an instance with a broken tag, and changes no folder",
   const victim = join(stateFolder(runtime.environment), ".ssh");
   await mkdir(victim, { recursive: true, mode: 0o755 });
   await launch(fixture, { creationId: "x/../../../.ssh", expiresAt: new Date(Date.now() + hourMs).toISOString() });
-  const clusters = { runtime, distribution: "debian-12", options: {}, open: async () => fixture.open(region) };
+  const settings = () => ({ runtime, options: {} });
+  const clusters = { distribution: "debian-12", settings, open: async () => fixture.open(region) };
   const error = await failureOf(Cluster.find(clusters, "default"));
   expect(error.id).toBe("cluster-not-found");
   expect((await stat(victim)).mode & 0o777).toBe(0o755);

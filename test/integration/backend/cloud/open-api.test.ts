@@ -1,4 +1,5 @@
 /** Requests and answers of the API: what is sent, logged and masked, and which answers count. */
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { describeInstances } from "../../../../src/backend/cloud/api/describe.ts";
 import type { Action } from "../../../../src/backend/cloud/api/api.ts";
@@ -56,7 +57,7 @@ async function openServer(answers: readonly Answer[], environment: Readonly<Reco
     clock: { now: () => nowMs, sleep: async () => Promise.reject(new Error("nobody should sleep")) },
     progress: {
       ...progress,
-      detail: (level, text) => void told.push(`${level}: ${text}`),
+      detail: (level, text) => void told.push(unmarked(`${level}: ${text}`)),
       hide: (secret) => void hidden.push(secret),
     },
   };

@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { access, readFile } from "node:fs/promises";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { examplePlan } from "../../../support/install-example.ts";
 import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
@@ -106,22 +108,20 @@ test.each([
   30_000,
 );
 
-test("a node that cannot be prepared ends the creation while others still start", async () => {
+test("a step of the installation that fails on a node ends the creation while others still start", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;
   cloud.behaviour.change({ bootDelayMs: [0, 60_000] });
   const backend = await fixture.open(region);
-  const disposed: string[] = [];
   const request = fixture.request("default", {
     counts: { master: 1, agent: 1, public_agent: 0 },
-    installer: () => ({
-      prepare: async () => Promise.reject(failure),
-      start: async () => Promise.reject(new Error("not all nodes were there")),
-      [Symbol.asyncDispose]: async () => void disposed.push("installer"),
-    }),
+    // Its script for the preparation fails, and there is no artifact to fetch in the meantime.
+    install: examplePlan("/nowhere/artifact.sh", {}),
   });
-  expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
-  expect(disposed).toEqual(["installer"]);
+  const { id } = await failureOf(fixture.create(backend, request, neverAborted));
+  expect(["install-failed", "artifact-unreachable"]).toContain(id!);
+  expect(fixture.steps).toContain("Prepare master_0: failed");
+  expect(fixture.steps).not.toContain("Boot agent_0: done");
   expect(leftIn(cloud)).toEqual(nothing);
 }, 120_000);
 

@@ -1,4 +1,5 @@
 /** Clusters of a scripted engine. Its program is real; its containers are SSH servers in this process. */
+import type { Creation, CreationRequest } from "../../../../src/backend/contract.ts";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -12,7 +13,6 @@ import { systemClock } from "../../../../src/system/runtime.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { defaultDistribution } from "../../../../src/backend/container/launch/distributions.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
-import type { Creation, CreationRequest } from "../../../../src/model/creation.ts";
 import {
   beginCreation,
   creationDirectory,

@@ -1,4 +1,5 @@
 /** Which container engine is chosen, and what is reported about the others. The engines are small shell scripts, the only programs on the PATH. */
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { chmod, mkdir, readdir } from "node:fs/promises";
@@ -25,7 +26,10 @@ const containerd = `echo '{"Server":{"Components":[{"Name":"containerd"}]}}'`;
 const silentDocker = `echo "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; exit 1`;
 
 /** A PATH with only these programs, and the messages. */
-async function openMachine(programs: Partial<Record<EngineName, string>>) {
+async function openMachine(
+  programs: Partial<Record<EngineName, string>>,
+  variables: Readonly<Record<string, string>> = {},
+) {
   const folder = await scratchFolder();
   for (const [name, lines] of Object.entries(programs)) {
     await Bun.write(join(folder.path, name), `#!/bin/sh\n${lines}\n`);
@@ -43,7 +47,7 @@ async function openMachine(programs: Partial<Record<EngineName, string>>) {
       if (text !== "") writeFileSync(join(folder.path, "told"), "");
     },
   };
-  const runtime = { environment: { PATH: folder.path }, progress };
+  const runtime = { environment: { PATH: folder.path, HOME: folder.path, ...variables }, progress };
   return {
     folder: folder.path,
     notes,
@@ -135,7 +139,7 @@ test.each([
   const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
   expect(others.places).toEqual([]);
   expect(others.unreachable).toMatchObject([{ place: "docker" }]);
-  expect(others.unreachable[0]!.reason).toContain(reason);
+  expect(unmarked(others.unreachable[0]!.reason)).toContain(reason);
   const place = { kind: "engine", name: "podman", option: "--engine" };
   const backend = { place, find: async () => undefined, findInOtherPlaces: async () => others };
   const error = await failureOf(findCluster(backend, "a", neverAborted));
@@ -219,4 +223,38 @@ test("doctor leaves no folder in the home if it is interrupted while it tries a 
   expect(await readdir(home)).toHaveLength(1);
   ending.abort();
   expect(await readdir(home)).toEqual([]);
+});
+
+test.each(["DOCKER_HOST", "DOCKER_CONTEXT"])(
+  "a Docker that %s chose and that is silent is not replaced",
+  async (name) => {
+    await using machine = await openMachine({ docker: silentDocker, podman }, { [name]: "elsewhere" });
+    const failure = await failureOf(machine.choose());
+    expect(failure).toMatchObject({ id: "machine-not-set-up", facts: { choice: name } });
+    expect(failure.hint).toContain(`unset ${name}`);
+    expect(await machine.choose("podman")).toBe("podman");
+  },
+);
+
+test("a Docker whose context was chosen and that is silent is not replaced", async () => {
+  await using machine = await openMachine({ docker: silentDocker, podman });
+  const configure = async (context: string) =>
+    Bun.write(join(machine.folder, ".docker", "config.json"), JSON.stringify({ currentContext: context }));
+  await configure("far");
+  expect((await failureOf(machine.choose())).hint).toContain("docker context use default");
+  await configure("default");
+  expect(await machine.choose()).toBe("podman");
+});
+
+test("a Podman that CONTAINER_HOST chose and that is silent is an error of its own", async () => {
+  const silentPodman = `echo "Error: unable to connect to Podman socket" >&2; exit 125`;
+  await using machine = await openMachine({ podman: silentPodman }, { CONTAINER_HOST: "elsewhere" });
+  expect((await failureOf(machine.choose())).facts).toMatchObject({ choice: "CONTAINER_HOST" });
+});
+
+test("DOCKER_HOST may lead to Podman, or be there for other programs than docker", async () => {
+  await using led = await openMachine({ docker: podman, podman }, { DOCKER_HOST: "unix:///podman.sock" });
+  expect(await led.choose()).toBe("podman");
+  await using alone = await openMachine({ podman }, { DOCKER_HOST: "unix:///podman.sock" });
+  expect(await alone.choose()).toBe("podman");
 });

@@ -9,7 +9,8 @@ import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machin
 import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import { createFromSnapshot, summarizeCopy } from "../../../../src/cluster/create-from-snapshot.ts";
+import { createCluster } from "../../../../src/cluster/create.ts";
+import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
 import { Cluster, type CopyClusterRequest, VmBackend } from "../../../../src/index.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
@@ -61,15 +62,24 @@ async function made(clusterId: string): Promise<StoredCluster | undefined> {
   return name === undefined ? undefined : readCluster(join(root(), name));
 }
 
-const rules = { ownKey: undefined, keepOnFailure: false, onAbandon: () => ({ [Symbol.dispose]: () => {} }) };
+const request = (clusterId: string, limitMs: number, of = from) => ({
+  clusterId,
+  machines: { from: of },
+  installation: undefined,
+  ownKey: undefined,
+  keepOnFailure: false,
+  deadlineMs: Date.now() + limitMs,
+  onAbandon: () => ({ [Symbol.dispose]: () => {} }),
+});
+const placeOf = (path?: string) => ({ backend: backend(path), install: undefined });
 
-function create(clusterId: string, signal: AbortSignal, limitMs = 60_000) {
-  const deadlineMs = Date.now() + limitMs;
-  return createFromSnapshot(backend(), { clusterId, from, ...rules, deadlineMs }, runtime(), signal);
-}
+const create = async (clusterId: string, signal: AbortSignal, limitMs = 60_000) =>
+  createCluster(request(clusterId, limitMs), placeOf(), runtime(), signal);
 
-const refusal = async (clusterId: string, path?: string) =>
-  failureOf(summarizeCopy(backend(path), { clusterId, from }, never));
+const summarize = async (clusterId: string, path?: string) =>
+  summarizeCreation(request(clusterId, 60_000), placeOf(path), never);
+
+const refusal = async (clusterId: string, path?: string) => failureOf(summarize(clusterId, path));
 
 beforeAll(async () => {
   if (lack !== undefined) return;
@@ -87,7 +97,7 @@ afterAll(async () => {
 
 checks(`a plan says what a copy would create, and creates nothing (${lack ?? "here"})`, async () => {
   const before = await readdir(root(), { recursive: true });
-  const { facts, lines } = await summarizeCopy(backend(), { clusterId: "copy", from }, never);
+  const { facts, lines } = await summarize("copy");
   expect(facts).toMatchObject({
     cluster: "copy",
     from: { cluster: "counting", snapshot: "counted" },
@@ -167,16 +177,18 @@ checks(
 );
 
 checks("unknown clusters, unknown snapshots and a taken id are refused", async () => {
-  const other = { clusterId: "copy", from: { ...from, name: "other" } };
-  expect(await failureOf(summarizeCopy(backend(), other, never))).toMatchObject({
+  const other = request("copy", 60_000, { ...from, name: "other" });
+  expect(await failureOf(summarizeCreation(other, placeOf(), never))).toMatchObject({
     id: "snapshot-not-found",
     hint: "It has: counted.",
   });
-  const nowhere = { clusterId: "copy", from: { ...from, clusterId: "nowhere" } };
-  expect(await failureOf(summarizeCopy(backend(), nowhere, never))).toMatchObject({ id: "cluster-not-found" });
+  const nowhere = request("copy", 60_000, { ...from, clusterId: "nowhere" });
+  expect(await failureOf(summarizeCreation(nowhere, placeOf(), never))).toMatchObject({ id: "cluster-not-found" });
   expect(await refusal("counting")).toMatchObject({ id: "cluster-exists" });
   const { planCopy: _, ...without } = backend();
-  expect(await failureOf(summarizeCopy(without, { clusterId: "copy", from }, never))).toMatchObject({
+  expect(
+    await failureOf(summarizeCreation(request("copy", 60_000), { backend: without, install: undefined }, never)),
+  ).toMatchObject({
     id: "bad-usage",
   });
 });

@@ -1,4 +1,5 @@
 /** Reports about missing, old or incomplete QEMUs, with scripts in place of QEMU. */
+import { outside, unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -158,7 +159,7 @@ test.each([
   const { environment } = runtime(folder.path);
   await rememberBrokenAccelerator(environment, { accelerator: "kvm", reason: "emulation failure" });
   const outcome = await acceleratorCheck(openQemu(runtime(folder.path), x64), "linux", environment).run(never);
-  expect(outcomeText(outcome)).toStartWith(`warn: ${expected}`);
+  expect(unmarked(outcomeText(outcome))).toStartWith(`warn: ${expected}`);
 });
 
 test("the fastest accelerator that works is used, and the reasons against others are shown", async () => {
@@ -168,7 +169,7 @@ test("the fastest accelerator that works is used, and the reasons against others
     return tryAccelerators(openQemu(runtime(folder.path), x64), platform, trialLimitsMs, never);
   };
   expect(await attempt(["tcg"], "linux")).toEqual([
-    { accelerator: "kvm", problem: "failed to set MSR 0x10a" },
+    { accelerator: "kvm", problem: outside("failed to set MSR 0x10a") },
     { accelerator: "tcg", problem: undefined },
   ]);
   expect(best(await attempt(["kvm", "tcg"], "linux"))).toBe("kvm");
@@ -215,7 +216,7 @@ test("an accelerator that stops its machine is rejected at once, with QEMU's mes
   const started = performance.now();
   const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, never);
   expect(performance.now() - started).toBeLessThan(5_000);
-  expect(trials[0]!.problem).toBe("it stops machines with an internal error (KVM internal error. Suberror: 1)");
+  expect(unmarked(trials[0]!.problem!)).toEndWith("an internal error (KVM internal error. Suberror: 1)");
 });
 
 const lack = Bun.which("qemu-system-x86_64") === null ? "no qemu-system-x86_64 here" : undefined;

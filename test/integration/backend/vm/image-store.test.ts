@@ -1,8 +1,8 @@
 /** Disk images from web servers on loopback are verified, kept, and resumed after an interruption. */
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import {
   findImage,
@@ -44,9 +44,81 @@ test("an image is verified with its publisher's checksum, and reused from then o
   const path = await obtainImage(published(server.origin), obtaining(cache.path), never);
   expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
   const found = await findImage({ distribution, options: size }, x64, obtaining(cache.path).environment);
-  expect(found).toEqual({ name: path.slice(path.lastIndexOf("/") + 1), path });
-  expect(await readdir(imageFolder(obtaining(cache.path).environment))).toHaveLength(1);
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  expect(found).toEqual({ name, path, isStored: true });
+  expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([name, `${name}.verified`]);
+  expect(await obtainImage(found, obtaining(cache.path), never)).toBe(path);
   expect(server.requests).toHaveLength(2);
+});
+
+test.each([
+  ["with the publisher's checksum", { sum: "publisher" }],
+  ["with the user's checksum", { sum: "user" }],
+])(
+  "a stored image %s that was changed later is refused, and one that was only touched is read again",
+  async (_, by) => {
+    await using cache = await scratchFolder();
+    await using server = webServer((request) =>
+      request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
+    );
+    const { environment } = obtaining(cache.path);
+    const image = { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") };
+    const options = by.sum === "user" ? { ...size, image } : size;
+    const first =
+      by.sum === "user" ? await findImage({ distribution, options }, x64, environment) : published(server.origin);
+    const path = await obtainImage(first, obtaining(cache.path), never);
+    const again = async () => {
+      const { progress, steps } = recordingProgress();
+      const found = await findImage({ distribution, options }, x64, environment);
+      return { steps, outcome: await obtainImage(found, { ...obtaining(cache.path), progress }, never).catch(String) };
+    };
+    expect(await again()).toEqual({ steps: [], outcome: path });
+    await utimes(path, 1, 1);
+    expect(await again()).toEqual({
+      steps: [expect.stringMatching(/^Verify the stored image .*: done$/)],
+      outcome: path,
+    });
+    expect(await again()).toEqual({ steps: [], outcome: path });
+    const { mtime } = await stat(path);
+    await writeFile(path, bytes.with(200_000, bytes[200_000]! ^ 1));
+    await utimes(path, mtime, mtime);
+    expect((await again()).outcome).toContain(`checksum`);
+    expect((await again()).outcome).toContain(`checksum`);
+  },
+);
+
+test("an image that an earlier version stored is compared with the part of the sum in its name", async () => {
+  await using cache = await scratchFolder();
+  const { environment } = obtaining(cache.path);
+  const folder = imageFolder(environment);
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, `debian-12-x86_64-${sumOf("sha512").slice(0, 16)}.img`);
+  await writeFile(path, bytes);
+  const found = await findImage({ distribution, options: size }, x64, environment);
+  expect(await obtainImage(found, obtaining(cache.path), never)).toBe(path);
+  await rm(`${path}.verified`);
+  await writeFile(path, "another");
+  expect((await failureOf(obtainImage(found, obtaining(cache.path), never))).id).toBe("image-not-found");
+});
+
+test("only this user can read or write the store, even if it was open to others before", async () => {
+  await using cache = await scratchFolder();
+  await using server = webServer((request) =>
+    request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
+  );
+  const folder = imageFolder(obtaining(cache.path).environment);
+  await mkdir(folder, { recursive: true });
+  for (const open of [folder, dirname(folder)]) await chmod(open, 0o777);
+  const path = await obtainImage(published(server.origin), obtaining(cache.path), never);
+  const modes = [dirname(folder), folder, path, `${path}.verified`].map(
+    async (each) => (await stat(each)).mode & 0o777,
+  );
+  expect(await Promise.all(modes)).toEqual([0o700, 0o700, 0o600, 0o600]);
+  // A record that others could have written proves nothing.
+  await writeFile(path, "another");
+  await chmod(`${path}.verified`, 0o666);
+  const found = await findImage({ distribution, options: size }, x64, obtaining(cache.path).environment);
+  expect((await failureOf(obtainImage(found, obtaining(cache.path), never))).id).toBe("image-not-found");
 });
 
 test("an interrupt while the publisher's checksums are read is no failure of the network", async () => {

@@ -1,4 +1,5 @@
 /** QEMU's programs, with scripts in their place. */
+import { outside } from "../../../../src/outside-text.ts";
 import { afterEach, expect, mock, spyOn, test } from "bun:test";
 import { chmod, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -101,7 +102,10 @@ test("a program that doesn't tell its version is shown with what it says", async
 
 test.each([
   ["exit 33", []],
-  [`case "$*" in *'-accel tcg '*) echo no tcg >&2; exit 1 ;; esac; exit 33`, ["tcg does not work: no tcg"]],
+  [
+    `case "$*" in *'-accel tcg '*) echo no tcg >&2; exit 1 ;; esac; exit 33`,
+    [`tcg does not work: ${outside("no tcg")}`],
+  ],
 ])("if kvm works, with the script %j, doctor also says what does not", async (script, details) => {
   await using programs = await openPrograms(script);
   const check = acceleratorCheck(openQemu(programs.runtime, x64), "linux", programs.runtime.environment);

@@ -1,4 +1,5 @@
 /** Restores of real QEMUs on a computer whose disk or ports have been taken meanwhile. */
+import type { Snapshots } from "../../../../src/backend/contract.ts";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +8,6 @@ import { allProcessFiles, machineFiles } from "../../../../src/backend/vm/machin
 import { endMachines } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import type { Snapshots } from "../../../../src/model/snapshots.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../src/ssh/known-hosts.ts";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";

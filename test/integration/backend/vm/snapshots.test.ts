@@ -1,4 +1,5 @@
 /** Snapshots of real QEMUs whose disks hold a program that only counts. */
+import type { Snapshots } from "../../../../src/backend/contract.ts";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -10,7 +11,6 @@ import { queryRunState, runOnMonitor } from "../../../../src/backend/vm/qemu/mon
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { lockMachines } from "../../../../src/backend/lock-machines.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import type { Snapshots } from "../../../../src/model/snapshots.ts";
 import { systemClock, type Runtime } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";

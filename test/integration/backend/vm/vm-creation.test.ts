@@ -12,6 +12,7 @@ import {
 } from "../../../../src/backend/vm/qemu/broken-accelerator.ts";
 import type { Accelerator } from "../../../../src/backend/vm/vm-options.ts";
 import { ClusterError } from "../../../../src/errors.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -70,7 +71,7 @@ async function openCreation(script: string, { forced, agents = 1, hasOwnImage = 
     clock: systemClock,
     progress: {
       ...silentProgress,
-      note: (text: string) => void notes.push(text),
+      note: (text: string) => void notes.push(unmarked(text)),
       detail: (level: number, text: string) => void details.push(`-${"v".repeat(level)}: ${text}`),
     },
   };
@@ -174,7 +175,7 @@ test("what cloud-init complains about is shown with -v, and the machine counts a
   const complaint = { status: 3, stdout: "status: error\nno such locale\n", stderr: "" };
   const [first] = (await creation.look()).nodes;
   await creation.finishBoot(first!, { run: async () => complaint }, never);
-  expect(details.at(-1)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
+  expect(unmarked(details.at(-1)!)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
 });
 
 const clean = { status: 0, stdout: "", stderr: "" };

@@ -1,4 +1,5 @@
 /** A cluster is handed over from one state folder to another: two computers with the same account. */
+import type { Backend } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +9,6 @@ import { exportCluster } from "../../../../src/cluster/hand-over/export-cluster.
 import { type HandOver, parseHandOver } from "../../../../src/cluster/hand-over/hand-over-file.ts";
 import { importCluster } from "../../../../src/cluster/hand-over/import-cluster.ts";
 import { CloudBackend, Cluster } from "../../../../src/index.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { parseKnownHosts } from "../../../../src/ssh/known-hosts.ts";

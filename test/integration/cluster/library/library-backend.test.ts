@@ -26,11 +26,11 @@ async function openFixture(): Promise<Fixture> {
   const scratch = await scratchFolder();
   const machines = await startMachines({ roles: ["master", "agent"] });
   const { backend, destroyed } = folderBackend(machines);
+  const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: join(scratch.path, "state") } }, {});
   return {
     backend: {
-      runtime: libraryRuntime({ environment: { XDG_STATE_HOME: join(scratch.path, "state") } }, {}),
       distribution: "debian-12",
-      options: undefined,
+      settings: () => ({ runtime, options: undefined }),
       open: async () => backend,
     },
     machines,

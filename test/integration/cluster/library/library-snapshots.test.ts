@@ -1,13 +1,12 @@
 /** The library with a backend that has snapshots: connections and nodes around a restore. */
+import type { Backend, Snapshots } from "../../../../src/backend/contract.ts";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Cluster } from "../../../../src/index.ts";
 import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
-import type { Snapshots } from "../../../../src/model/snapshots.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { exampleCluster } from "../../../support/install-example.ts";
+import { exampleCluster, exampleTraits } from "../../../support/install-example.ts";
 import { type FolderMachine, machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
@@ -44,12 +43,12 @@ async function openFixture(): Promise<Fixture> {
     delete: async () => {},
     holdsMemory: false,
   };
-  const backend = { name: "vm", place: undefined, ipDetect: "", find: async () => found(), snapshots };
+  const backend = { name: "vm", place: undefined, nodes: exampleTraits, find: async () => found(), snapshots };
+  const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {});
   const cluster = await Cluster.find(
     {
-      runtime: libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {}),
       distribution: "debian-12",
-      options: undefined,
+      settings: () => ({ runtime, options: undefined }),
       open: async () => backend as unknown as Backend<undefined>,
     },
     "example",

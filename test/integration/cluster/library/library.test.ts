@@ -116,7 +116,7 @@ test("an error of the body is thrown, and the cluster is gone as well", async ()
   };
   const failure = await failureOf(body());
   expect(failure).toBeInstanceOf(ClusterError);
-  expect(failure.message).toBe("master_0: false exited with status 1:\none\ntwo");
+  expect(failure.message).toMatch(/^master_0: false exited with status 1:\n +one\n +two$/);
   expect(failure).toMatchObject({
     id: "remote-command-failed",
     facts: { node: "master_0", status: 1, stdout: "half\n", stderr: "one\ntwo\n" },
@@ -184,12 +184,15 @@ test("a creation that fails or is cancelled leaves nothing", async () => {
 
 test("all errors that can be detected here are reported at once, without a request to the cloud", async () => {
   await using fixture = await openFixture();
-  const wrong = { masters: 2, agents: -1, publicAgents: 1200, clusterId: "not one" };
+  const wrong = { masters: 2, agents: -1, clusterId: "not one" };
   const failure = await failureOf(create(fixture, wrong));
   expect(failure.id).toBe("bad-usage");
-  expect(failure.message).toMatchInlineSnapshot(
-    `""not one" is not a cluster id: use 1 to 63 letters, digits, "_", "." and "-", beginning with a letter or digit; the number of masters must be one of 1, 3, 5, 7, 9, not 2; a cluster cannot have -1 nodes of the role agent; 1201 nodes are too many (the maximum is 1000)"`,
-  );
+  expect(failure.facts?.["problems"]).toEqual([
+    expect.stringContaining('`clusterId`: "not one" is not a cluster id'),
+    "`masters`: 2 is not one of 1, 3, 5, 7, 9",
+    "`agents`: -1 is not a whole number from 0 to 1000",
+  ]);
+  expect((await failureOf(create(fixture, { publicAgents: 999 }))).message).toContain("1001 nodes are too many");
   const options = { region: "here", linuxDistribution: "plan-9", adminCidrs: ["all"], customTags: { "aws:mine": "1" } };
   expect(() => new CloudBackend(options)).toThrow(
     '`region`: "here" is not a region such as us-west-2; `linuxDistribution`: "plan-9" is not one of centos-7, ',
@@ -258,7 +261,7 @@ test("a machine without the key can see and destroy the cluster, but can't log i
   await using fixture = await openFixture();
   await create(fixture, { clusterId: "mine" });
   const environment = {
-    ...fixture.backend.runtime.environment,
+    ...fixture.backend.settings().runtime.environment,
     XDG_STATE_HOME: join(fixture.folder, "elsewhere"),
   };
   const elsewhere = new CloudBackend({ region: fixture.cloud.region, environment });

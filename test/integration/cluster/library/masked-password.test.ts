@@ -1,10 +1,11 @@
+import { outside } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { libraryRuntime } from "../../../../src/cluster/library/library-runtime.ts";
 import { Cluster } from "../../../../src/index.ts";
 import type { Backend } from "../../../../src/index.ts";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { exampleCluster } from "../../../support/install-example.ts";
+import { exampleCluster, exampleTraits } from "../../../support/install-example.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const master = {
@@ -24,18 +25,19 @@ test("from the wait on, the superuser's password is masked in everything that th
   const state = { isThere: true };
   // It repeats its arguments, as a foreign program may.
   const find = async (): Promise<ClusterRecord | undefined> => {
-    runtime.progress.note("the password may be hush7777");
+    runtime.progress.note(`the password may be ${outside("hush7777")}`);
     return state.isThere ? cluster : undefined;
   };
   const findInOtherPlaces = async () => ({ places: [], unreachable: [] });
   const backend = {
     name: "container",
     place: undefined,
-    ipDetect: "",
+    nodes: exampleTraits,
     find,
     findInOtherPlaces,
   } as unknown as Backend<undefined>;
-  const clusters = { runtime, distribution: "debian-12", options: undefined, open: async () => backend };
+  const settings = () => ({ runtime, options: undefined });
+  const clusters = { distribution: "debian-12", settings, open: async () => backend };
   const found = await Cluster.find(clusters, "example");
   state.isThere = false;
   const waiting = found.waitForClusterEnterprise({ superuserPassword: "hush7777", timeoutMs: 1000 });

@@ -1,11 +1,11 @@
 /** Nodes with hostile processes: no file is written elsewhere, no answer is forged, no secret is saved. */
+import type { NamedText } from "../../../../src/backend/contract.ts";
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openMaskedConnections } from "../../../../src/cluster/connections/masked-connections.ts";
 import { saveLogs } from "../../../../src/cluster/logs/save-logs.ts";
-import type { NamedText } from "../../../../src/model/backend.ts";
 import { type Runtime, systemClock } from "../../../../src/system/runtime.ts";
 import { LineProgress } from "../../../../src/cluster/library/line-progress.ts";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";

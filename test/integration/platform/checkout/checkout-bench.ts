@@ -10,7 +10,7 @@ import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/c
 import { createFileSums } from "../../../../src/system/files/file-hash.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
-const signal = new AbortController().signal;
+const { signal } = new AbortController();
 
 /** A master that is a folder of this machine, and a checkout. */
 export interface CheckoutBench extends AsyncDisposable {
@@ -85,7 +85,7 @@ async function feed(sink: Bun.FileSink, stdin: RemoteCommand["stdin"], cutAfterB
 }
 
 export async function sync(place: CheckoutBench, connection = localConnection(), more: Partial<SyncTarget> = {}) {
-  const checkout = (await readCheckout(place.checkout)).value!;
+  const checkout = (await readCheckout(place.checkout, signal)).value!;
   const { layout, variant } = place;
   const target = { connection, reference: "master_0", layouts: [layout], variant, checksum: false, ...more };
   return syncCheckoutToNode(checkout, { sumOf: createFileSums(), ...target }, signal);

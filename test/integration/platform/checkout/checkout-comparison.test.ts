@@ -11,7 +11,7 @@ function notingConnection(): { readonly connection: Connection; readonly marks: 
   const connection = localConnection();
   const marks: string[] = [];
   const run: Connection["run"] = (command, given) => {
-    marks.push(/^: (\S+)/.exec(command.argv.at(-1) ?? "")?.[1] ?? "another");
+    marks.push(command.argv[3] ?? "another");
     return connection.run(command, given);
   };
   return { connection: { ...connection, run }, marks };

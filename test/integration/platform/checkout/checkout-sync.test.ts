@@ -6,6 +6,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";
 
+const { signal } = new AbortController();
 test("a node whose version file has no variant, as in older releases, has the cluster's variant", async () => {
   await using place = await bench("oss");
   await place.write("opt/etc/version.json", '{"version": "1.10.11"}');
@@ -165,7 +166,7 @@ test("a link that leaves the checkout is rejected; the target of one inside is s
   await sync(place);
   expect(await readFile(join(place.tests, "inside.txt"), "utf8")).toBe("shared");
   await symlink("/etc/passwd", join(place.checkout, "..", extra, "outside.txt"));
-  expect(await readCheckout(place.checkout)).toEqual({
+  expect(await readCheckout(place.checkout, signal)).toEqual({
     problems: [
       `${place.checkout}/packages/integration-test/extra/outside.txt is a symbolic link to /etc/passwd, outside ${place.checkout}.`,
     ],
@@ -174,12 +175,12 @@ test("a link that leaves the checkout is rejected; the target of one inside is s
 
 test("a folder that isn't a checkout is rejected with the paths that were tried", async () => {
   await using folder = await scratchFolder();
-  expect(await readCheckout(folder.path)).toEqual({
+  expect(await readCheckout(folder.path, signal)).toEqual({
     problems: [
       `${folder.path} is not a checkout of the platform: it has neither ${folder.path}/packages/integration-test/extra nor ${folder.path}/packages/dcos-integration-test/extra.`,
     ],
   });
-  expect(await readCheckout("/nonexistent/checkout")).toEqual({
+  expect(await readCheckout("/nonexistent/checkout", signal)).toEqual({
     problems: ["The folder /nonexistent/checkout does not exist."],
   });
 });

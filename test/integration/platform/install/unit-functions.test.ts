@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmod, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { completeScript } from "../../../../src/platform/install/phase.ts";
-import { unitFunctions } from "../../../../src/platform/install/unit-functions.ts";
+import unitFunctions from "../../../../src/platform/install/unit-functions.sh" with { type: "text" };
 import { runShell } from "../../../support/prepare-machine.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 

@@ -2,11 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { InstallPlan } from "../../../../src/platform/install-plan.ts";
-import { createInstaller } from "../../../../src/platform/installer.ts";
+import { installOn } from "../../../../src/cluster/create.ts";
+import { standing } from "../../../../src/cluster/library/install-from-path.ts";
+import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
+import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { added, exampleCluster, examplePlan } from "../../../support/install-example.ts";
+import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 
 /** A node that has everything, including Docker. */
@@ -44,10 +46,10 @@ async function configurations(
   for (const file of ["udp", "tcp"]) await machine!.write(`proc/net/${file}`, "");
   const path = join(folder.path, "artifact.sh");
   await writeFile(path, artifact(secondLine));
-  const plan = examplePlan(path, { variant: "enterprise", nodesKeepTime: false, ...changes });
+  const plan = examplePlan(path, { variant: "enterprise", ...changes });
   const runtime = { connections: machines.connections, clock: systemClock, progress: silentProgress };
-  await using installer = createInstaller(plan, runtime, new AbortController().signal);
-  await installer.start(exampleCluster(machines.nodes, plan.variant));
+  const installation = openInstallation(plan, { ...exampleTraits, nodesKeepTime: false }, runtime);
+  await installOn(standing(exampleCluster(machines.nodes, plan.variant)), installation, new AbortController().signal);
   const text = await machine!.read("var/lib/cluster-e2e/installer/configurations");
   return text
     .split("---\n")

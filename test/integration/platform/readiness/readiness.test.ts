@@ -1,3 +1,4 @@
+import { outside } from "../../../../src/outside-text.ts";
 import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
@@ -91,7 +92,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(machine!.commands.length).toBe(4);
     expect(waiting).toEqual([
       "all checks passed; confirming",
-      "master_0: its check says: disk slow",
+      `master_0: its check says: ${outside("disk slow")}`,
       "all checks passed; confirming",
     ]);
   });

@@ -14,7 +14,7 @@ import {
   hasMasterConnection,
   type MasterConnection,
 } from "../../../../src/ssh/session/master-connection.ts";
-import { runSession } from "../../../../src/ssh/session/session.ts";
+import { startSession } from "../../../../src/ssh/session/session.ts";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { argumentLists } from "../../../support/argument-lists.ts";
@@ -71,7 +71,7 @@ async function startNode(settings: readonly string[]): Promise<Node> {
       clock: systemClock,
       progress: silentProgress,
     });
-    const status = await runSession(
+    const session = startSession(
       {
         sshConfigFile: files.sshConfig,
         host: "master_0",
@@ -93,11 +93,11 @@ async function startNode(settings: readonly string[]): Promise<Node> {
         stdio: [stdin!, stdout!, stderr!],
         environment: { ...process.env, CLOUD_SECRET_ACCESS_KEY: "hush-hush" },
         master: await master(),
-        attempt: undefined,
         connect: (inner) => pool.connect(destinationOf(server), inner),
       },
       abort,
     );
+    const status = await (await session.end).report(abort);
     return { status, stdout: readFileSync(paths[1]!, "utf8"), stderr: readFileSync(paths[2]!, "utf8") };
   };
   return {

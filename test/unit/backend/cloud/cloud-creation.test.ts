@@ -1,4 +1,5 @@
 /** What a creation requests, and what a roll-back removes and names after each step. */
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { CloudCreation } from "../../../../src/backend/cloud/cloud-creation.ts";
 import { groupName } from "../../../../src/backend/cloud/records/tags.ts";
@@ -159,7 +160,7 @@ test.each([
   };
   const node = { id: "i-00000001", role: "agent", index: 0 } as unknown as NodeRecord;
   await opened.creation.finishBoot(node, { run }, never);
-  expect(opened.told).toEqual(told);
+  expect(opened.told.map(unmarked)).toEqual(told);
   expect(argvs[0]).toContain("cluster-e2e-deadline.service");
 });
 

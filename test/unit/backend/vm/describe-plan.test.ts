@@ -1,9 +1,9 @@
+import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { describePlan } from "../../../../src/backend/vm/describe-plan.ts";
 import type { ResolvedCreation } from "../../../../src/backend/vm/resolve-creation.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import type { VmOptions } from "../../../../src/backend/vm/vm-options.ts";
-import type { CreationRequest } from "../../../../src/model/creation.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 
 const request = {
@@ -34,5 +34,5 @@ test("a plan for translated machines says why they are slow", () => {
 
 test("the clocks of virtual machines are not synchronized, so the platform's check of them is off", () => {
   const runtime = { environment: { HOME: "/nowhere" }, clock: systemClock, progress: silentProgress };
-  expect(createVmBackend(runtime).nodesKeepTime).toBeFalse();
+  expect(createVmBackend(runtime).nodes.nodesKeepTime).toBeFalse();
 });

@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
@@ -48,7 +49,7 @@ test("a machine is reached at ports of loopback, and boots from its own disk", (
 });
 
 test("a comma in a folder's name stays one", () => {
-  expect(words(0, 1)).toContain("path=/state/vm/a,,b-c1/machines/master_0/console.txt");
+  expect(words(0, 2)).toContain("addr.path=/tmp/a,,b/socket-0");
 });
 
 test("only a real processor is shown as it is", () => {
@@ -198,10 +199,10 @@ ES =0028 00000000 ffffffff 00c09300 DPL=0 DS   [-WA]
 Code=eb de ff <cf> c3
 qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)
 `;
-  expect(qemuMessage(written, 5)).toBe("KVM internal error. Suberror: 1; emulation failure");
-  expect(qemuMessage(written, 1)).toBe("KVM internal error. Suberror: 1");
+  expect(unmarked(qemuMessage(written, 5)!)).toBe("KVM internal error. Suberror: 1; emulation failure");
+  expect(unmarked(qemuMessage(written, 1)!)).toBe("KVM internal error. Suberror: 1");
   expect(qemuMessage("qemu-system-x86_64: warning: never mind\n", 5)).toBeUndefined();
-  expect(qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)).toBe(
+  expect(unmarked(qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)!)).toBe(
     "failed to initialize kvm: No such file",
   );
 });

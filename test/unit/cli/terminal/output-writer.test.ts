@@ -1,3 +1,4 @@
+import { outside } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { OutputWriter } from "../../../../src/cli/terminal/output-writer.ts";
 import { Masker } from "../../../../src/system/masker.ts";
@@ -9,20 +10,19 @@ function openWriter(format: string) {
   const writer = new OutputWriter({
     format,
     mask: (text) => masker.text(text),
-    maskData: (data) => masker.data(data),
     write: (text) => void texts.push(text),
   });
   return { writer, written: () => texts.join("") };
 }
 
-const data = { clusterId: "one", password: "hunter22" };
+const data = { clusterId: "one", password: outside("hunter22") };
 
 test.each([
   ["ready", "ready\n"],
   ["ready\n", "ready\n"],
   ["\nready", "\nready\n"],
   ["", ""],
-  ["hunter22 \x1b]0;title\x07", "*** \uFFFD]0;title\uFFFD\n"],
+  [`hunter22 is ${outside("hunter22 \x1b]0;title\x07")}`, "hunter22 is *** \uFFFD]0;title\uFFFD\n"],
 ])("the result %j is printed as %j", (text, printed) => {
   const { writer, written } = openWriter("text");
   writer.result({ text, data });
@@ -39,7 +39,7 @@ test("JSON is printed once, at the end, and names the error if there is one", ()
   expect(JSON.parse(written())).toEqual({ schemaVersion: 1, clusterId: "one", password: "***" });
 
   const failed = openWriter("json");
-  failed.writer.finish({ id: "bug", message: "hunter22" });
+  failed.writer.finish({ id: "bug", message: outside("hunter22") });
   expect(JSON.parse(failed.written())).toEqual({ schemaVersion: 1, error: { id: "bug", message: "***" } });
 });
 
@@ -47,4 +47,15 @@ test("a result that is written twice is a bug", () => {
   const { writer } = openWriter("json");
   writer.result({ text: "one", data });
   expect(() => writer.result({ text: "two", data })).toThrow("twice");
+});
+
+test("no secret changes the keys of JSON, nor our own values", () => {
+  const { writer, written } = openWriter("json");
+  writer.result({
+    text: "",
+    data: { hunter22: ["hunter22", 22, outside("hunter22")], at: new Date(0), hidden: new Set([12n]) },
+  });
+  writer.finish(undefined);
+  const [at, hidden] = ["1970-01-01T00:00:00.000Z", ["12"]];
+  expect(JSON.parse(written())).toEqual({ schemaVersion: 1, hunter22: ["hunter22", 22, "***"], at, hidden });
 });

@@ -133,6 +133,13 @@ test("a cluster counts until its time is over", async () => {
   expect(await findLastRecord(scratch.path, "demo", end)).toBeUndefined();
 });
 
+test.each(["starting", "incomplete", "ending"])("a cluster that was %s doesn't count", async (state) => {
+  await using scratch = await scratchFolder();
+  await keep(join(scratch.path, "demo-0000000000000000"), { createdAt: early });
+  await keep(join(scratch.path, "demo-1111111111111111"), { createdAt: late, state });
+  expect(await findLastRecord(scratch.path, "demo", 0)).toBeUndefined();
+});
+
 test("a cluster without an end always counts", async () => {
   await using scratch = await scratchFolder();
   await keep(join(scratch.path, "demo-0000000000000000"), { expiresAt: undefined });

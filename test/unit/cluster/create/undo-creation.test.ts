@@ -1,9 +1,9 @@
+import type { Creation } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { type FailedCreation, undoCreation } from "../../../../src/cluster/create/undo-creation.ts";
+import { type FailedCreation, undoCreation } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import type { Creation } from "../../../../src/model/creation.ts";
 import { beginCreation, creationDirectory, creationFiles } from "../../../../src/system/files/creation-folder.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";

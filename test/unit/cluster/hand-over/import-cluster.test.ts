@@ -1,9 +1,9 @@
+import type { Backend } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { HandOver } from "../../../../src/cluster/hand-over/hand-over-file.ts";
 import { importCluster } from "../../../../src/cluster/hand-over/import-cluster.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";

@@ -1,3 +1,4 @@
+import { outside } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { LineProgress } from "../../../../src/cluster/library/line-progress.ts";
 
@@ -34,8 +35,8 @@ test("what is no text comes as none, and a line is a line", () => {
 test("no secret is told, and details are for programs with a -v", () => {
   const { progress, lines } = listen();
   progress.hide("s3cret");
-  progress.warn("the password is s3cret");
+  progress.warn(`the s3cret password is ${outside("s3cret")}`);
   progress.detail();
-  expect(lines).toEqual(["Warning: the password is ***"]);
+  expect(lines).toEqual(["Warning: the s3cret password is ***"]);
   expect(progress.mask("s3cret")).toBe("***");
 });

@@ -1,8 +1,8 @@
+import type { NamedText } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { saveLogs } from "../../../../src/cluster/logs/save-logs.ts";
-import type { NamedText } from "../../../../src/model/backend.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";

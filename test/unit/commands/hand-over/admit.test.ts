@@ -1,6 +1,6 @@
+import type { Admission } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
-import type { Admission } from "../../../../src/model/admission.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { runCommandLine } from "../../../support/run-command.ts";

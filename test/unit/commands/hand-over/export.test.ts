@@ -1,8 +1,8 @@
+import type { Backend } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
-import type { Backend } from "../../../../src/model/backend.ts";
 import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";

@@ -7,6 +7,7 @@ import type { Driver } from "../../../../src/commands/driver.ts";
 import { appendSummary, checkSummary } from "../../../../src/commands/summary/step-summary.ts";
 import { waitCommand } from "../../../../src/commands/wait.ts";
 import { ClusterError } from "../../../../src/errors.ts";
+import { outside } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -51,7 +52,7 @@ test("a summary is appended, with secrets and terminal sequences masked", async 
   await using folder = await scratchFolder();
   const path = join(folder.path, "summary.md");
   await writeFile(path, "of an earlier step\n");
-  await appendSummary(true, `### It is ${secret}\u001b[2J`, contextFor(path));
+  await appendSummary(true, `### It is ${outside(secret)}\u001b[2J`, contextFor(path));
   await appendSummary(false, "nobody wants this", contextFor(path));
   expect(await readFile(path, "utf8")).toBe("of an earlier step\n### It is ***\uFFFD[2J\n");
 });
@@ -66,7 +67,7 @@ test("a summary that can no longer be written is a warning", async () => {
 test("wait summarizes why it failed, and fails as without a summary", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "summary.md");
-  const failure = new ClusterError("deadline-passed", `agent_0 printed ${secret}\n</code> <img src=x>`, {
+  const failure = new ClusterError("deadline-passed", `agent_0 printed ${outside(`${secret}\n</code> <img src=x>`)}`, {
     hint: "Pass a longer `timeout`.",
   });
   const driver = { placeOptions: {}, open: () => Promise.reject(failure) } as unknown as Driver;

@@ -1,9 +1,11 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { listCopyToMaster, parseCopyToMaster } from "../../../../src/platform/configuration/copy-to-master.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
+const { signal } = new AbortController();
 test.each([
   ["/a/key.pem:/var/lib/x/custom_ca.key", { source: "/a/key.pem", target: "/var/lib/x/custom_ca.key" }],
   ["/a:b:/c", { source: "/a:b", target: "/c" }],
@@ -21,7 +23,7 @@ test.each([
   ["/a", "/a: use the form /local/path:/remote/path"],
   ["", ": use the form /local/path:/remote/path"],
 ])("%p is refused", (text, problem) => {
-  expect(parseCopyToMaster(text)).toEqual({ problems: [problem] });
+  expect(parseCopyToMaster(text).problems?.map(unmarked)).toEqual([problem]);
 });
 
 test("a file keeps its mode; a target that ends with / is a folder", async () => {
@@ -30,8 +32,10 @@ test("a file keeps its mode; a target that ends with / is a folder", async () =>
   await Bun.write(source, "key");
   await chmod(source, 0o400);
   const file = { source, mode: 0o400, sizeBytes: 3 };
-  expect(await listCopyToMaster({ source, target: "/var/x" })).toEqual({ value: [{ ...file, target: "/var/x" }] });
-  expect(await listCopyToMaster({ source, target: "/var/x/" })).toEqual({
+  expect(await listCopyToMaster({ source, target: "/var/x" }, signal)).toEqual({
+    value: [{ ...file, target: "/var/x" }],
+  });
+  expect(await listCopyToMaster({ source, target: "/var/x/" }, signal)).toEqual({
     value: [{ ...file, target: "/var/x/ca.key" }],
   });
 });
@@ -40,7 +44,7 @@ test("the contents of a folder come to stand in the target folder", async () => 
   await using folder = await scratchFolder();
   await Bun.write(join(folder.path, "one"), "1");
   await Bun.write(join(folder.path, "sub/two"), "22");
-  const listed = await listCopyToMaster({ source: folder.path, target: "/srv/x" });
+  const listed = await listCopyToMaster({ source: folder.path, target: "/srv/x" }, signal);
   expect(listed.value?.map((file) => [file.target, file.sizeBytes])).toEqual([
     ["/srv/x/one", 1],
     ["/srv/x/sub/two", 2],
@@ -48,7 +52,7 @@ test("the contents of a folder come to stand in the target folder", async () => 
 });
 
 test("a source that isn't there is refused", async () => {
-  expect(await listCopyToMaster({ source: "/nonexistent/key", target: "/x" })).toEqual({
+  expect(await listCopyToMaster({ source: "/nonexistent/key", target: "/x" }, signal)).toEqual({
     problems: ["/nonexistent/key does not exist"],
   });
 });
@@ -57,7 +61,7 @@ test("a pipe is refused", async () => {
   await using folder = await scratchFolder();
   const source = join(folder.path, "pipe");
   await Bun.$`mkfifo ${source}`;
-  expect(await listCopyToMaster({ source, target: "/x" })).toEqual({
+  expect(await listCopyToMaster({ source, target: "/x" }, signal)).toEqual({
     problems: [`${source} is neither a file nor a folder`],
   });
 });

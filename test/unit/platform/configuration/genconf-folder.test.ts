@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { readGenconfFolder } from "../../../../src/platform/configuration/genconf-folder.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
+const { signal } = new AbortController();
 test("all files are listed with their modes, sub-folders included", async () => {
   await using folder = await scratchFolder();
   await Bun.write(join(folder.path, "ca.crt"), "cert");
@@ -14,7 +15,7 @@ test("all files are listed with their modes, sub-folders included", async () => 
   await chmod(join(folder.path, "deep/er/check.sh"), 0o755);
   await symlink("../ca.crt", join(folder.path, "deep/link.crt"));
   await mkdir(join(folder.path, "empty"));
-  const read = await readGenconfFolder(folder.path);
+  const read = await readGenconfFolder(folder.path, signal);
   expect(read.problems).toBeUndefined();
   expect(read.value?.files.map(({ target, mode, sizeBytes }) => [target, mode, sizeBytes])).toEqual([
     [".hidden", 0o600, 0],
@@ -30,7 +31,7 @@ test("its own ip-detect is noticed and will be executable", async () => {
   await using folder = await scratchFolder();
   await Bun.write(join(folder.path, "ip-detect"), "#!/bin/sh\n");
   await chmod(join(folder.path, "ip-detect"), 0o600);
-  const { value } = await readGenconfFolder(folder.path);
+  const { value } = await readGenconfFolder(folder.path, signal);
   expect(value).toMatchObject({
     hasIpDetect: true,
     hasPublicIpDetect: false,
@@ -41,9 +42,9 @@ test("its own ip-detect is noticed and will be executable", async () => {
 test("a folder, a file or a link named config.yaml is refused only at the top", async () => {
   await using folder = await scratchFolder();
   await Bun.write(join(folder.path, "sub/config.yaml"), "");
-  expect((await readGenconfFolder(folder.path)).problems).toBeUndefined();
+  expect((await readGenconfFolder(folder.path, signal)).problems).toBeUndefined();
   await Bun.write(join(folder.path, "config.yaml"), "");
-  expect((await readGenconfFolder(folder.path)).problems).toEqual([
+  expect((await readGenconfFolder(folder.path, signal)).problems).toEqual([
     `${folder.path}/config.yaml is not allowed: pass your configuration with \`extraConfig\``,
   ]);
 });
@@ -54,7 +55,7 @@ test("links that leave the folder, lead nowhere or go in circles are all told to
   await symlink("/etc/passwd", join(folder.path, "a-out"));
   await symlink("missing", join(folder.path, "b-dangling"));
   await symlink("..", join(folder.path, "sub/c-circle"));
-  expect((await readGenconfFolder(folder.path)).problems).toEqual([
+  expect((await readGenconfFolder(folder.path, signal)).problems).toEqual([
     `${folder.path}/a-out is a symbolic link to /etc/passwd, outside ${folder.path}.`,
     `${folder.path}/b-dangling is a broken symbolic link.`,
     `${folder.path}/sub/c-circle is a symbolic link to one of its parent folders.`,
@@ -64,7 +65,7 @@ test("links that leave the folder, lead nowhere or go in circles are all told to
 test("what is neither file nor folder is refused", async () => {
   await using folder = await scratchFolder();
   await Bun.$`mkfifo ${folder.path}/pipe`;
-  expect((await readGenconfFolder(folder.path)).problems).toEqual([
+  expect((await readGenconfFolder(folder.path, signal)).problems).toEqual([
     `${folder.path}/pipe is neither a file nor a folder.`,
   ]);
 });
@@ -73,5 +74,5 @@ test.each([
   ["/nonexistent/folder", "the folder /nonexistent/folder does not exist"],
   ["/etc/passwd", "/etc/passwd is not a folder"],
 ])("%s is refused", async (path, problem) => {
-  expect(await readGenconfFolder(path)).toEqual({ problems: [problem] });
+  expect(await readGenconfFolder(path, signal)).toEqual({ problems: [problem] });
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { resolveLicense } from "../../../../src/platform/configuration/license.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
+const { signal } = new AbortController();
 const nowhere = "/nonexistent/license.txt";
 const all = {
   variant: "enterprise",
@@ -20,13 +21,15 @@ async function licenseFile(text: string) {
 
 // Shows R47.
 test("--extra-config wins, and the files stay unread", async () => {
-  expect(await resolveLicense(all)).toEqual({ value: { contents: "from configuration", source: "`extraConfig`" } });
+  expect(await resolveLicense(all, signal)).toEqual({
+    value: { contents: "from configuration", source: "`extraConfig`" },
+  });
 });
 
 // Shows R47.
 test("--license-key comes next, and the variable's file stays unread", async () => {
   await using file = await licenseFile("key\n");
-  expect(await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path })).toEqual({
+  expect(await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal)).toEqual({
     value: { contents: "key", source: "`licenseKey`" },
   });
 });
@@ -35,7 +38,7 @@ test("--license-key comes next, and the variable's file stays unread", async () 
 test("CLUSTER_LICENSE_KEY_PATH comes last", async () => {
   await using file = await licenseFile("key");
   const sources = { ...all, extraConfiguration: {}, optionPath: undefined };
-  expect(await resolveLicense({ ...sources, environment: { CLUSTER_LICENSE_KEY_PATH: file.path } })).toEqual({
+  expect(await resolveLicense({ ...sources, environment: { CLUSTER_LICENSE_KEY_PATH: file.path } }, signal)).toEqual({
     value: { contents: "key", source: "CLUSTER_LICENSE_KEY_PATH" },
   });
 });
@@ -47,20 +50,22 @@ test.each([
   [" a ", " a "],
 ])("of the file %j one trailing newline is dropped", async (text, contents) => {
   await using file = await licenseFile(text);
-  const license = await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path });
+  const license = await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal);
   expect(license.value?.contents).toBe(contents);
 });
 
 // Shows R42.
 test("for open source nothing is looked at", async () => {
-  expect(await resolveLicense({ ...all, variant: "oss", extraConfiguration: {} })).toEqual({ value: undefined });
+  expect(await resolveLicense({ ...all, variant: "oss", extraConfiguration: {} }, signal)).toEqual({
+    value: undefined,
+  });
 });
 
 test.each([{}, { CLUSTER_LICENSE_KEY_PATH: "" }, { CLUSTER_LICENSE_KEY_PATH: undefined }])(
   "without a source (%j) there is no license",
   async (environment) => {
     const sources = { ...all, extraConfiguration: {}, optionPath: undefined, environment };
-    expect(await resolveLicense(sources)).toEqual({ value: undefined });
+    expect(await resolveLicense(sources, signal)).toEqual({ value: undefined });
   },
 );
 
@@ -70,11 +75,11 @@ test.each([
   [{ optionPath: "/" }, "`licenseKey`: cannot read the license file / (EISDIR)."],
   [{ extraConfiguration: { license_key_contents: null } }, "`extraConfig`: license_key_contents must be text."],
 ])("a source that is present but unusable (%j) is a problem", async (part, problem) => {
-  expect(await resolveLicense({ ...all, extraConfiguration: {}, ...part })).toEqual({ problems: [problem] });
+  expect(await resolveLicense({ ...all, extraConfiguration: {}, ...part }, signal)).toEqual({ problems: [problem] });
 });
 
 test("an empty license file is a problem", async () => {
   await using file = await licenseFile("\n");
-  const license = await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path });
+  const license = await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal);
   expect(license.problems).toEqual([`\`licenseKey\`: the license file ${file.path} is empty.`]);
 });

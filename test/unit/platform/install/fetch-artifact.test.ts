@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { fetchArtifact } from "../../../../src/platform/install/fetch-artifact.ts";
 import type { PhaseContext } from "../../../../src/platform/install/phase.ts";
@@ -37,7 +38,7 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
       onProgress(2_500_000, undefined);
       return { path: "/tmp/artifact" } as never;
     },
-    prepared: Promise.resolve(),
+    untilPrepared: async () => {},
   });
   await phase.run(context, signal);
   return { done, told, texts };
@@ -66,7 +67,7 @@ test.each([
   const { done, told, texts } = await fetchOn(statuses);
   expect(done).toEqual([...statuses.map(() => "downloading the artifact"), ...fromHere]);
   expect(told).toHaveLength(1);
-  expect(told[0]).toStartWith("-v: master_0 cannot download the artifact (curl: (6) no such host)");
+  expect(unmarked(told[0]!)).toStartWith("-v: master_0 cannot download the artifact (curl: (6) no such host)");
   expect(texts).toEqual(["2.5 MB to this machine", "5.0 of 20 MB to master_0"]);
 });
 

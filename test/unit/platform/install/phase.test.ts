@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
+import { outside } from "../../../../src/outside-text.ts";
 import { type Phase, runPhase, runRemoteScript } from "../../../../src/platform/install/phase.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
@@ -126,7 +127,7 @@ test("what a script does now is shown line by line, however its output is cut", 
     { status: 0 },
   );
   expect(ended).toMatchObject({ status: 0 });
-  expect(told).toEqual(["installing curl", "starting Docker", "done"]);
+  expect(told).toEqual(["installing curl", "starting Docker", "done"].map(outside));
 });
 
 const many = Array.from({ length: 30 }, (_, index) => `line ${index}`);

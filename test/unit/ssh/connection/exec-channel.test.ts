@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import type { ClientChannel } from "ssh2";
 import { messageOf } from "../../../../src/errors.ts";
+import { outside } from "../../../../src/outside-text.ts";
 import { feed, openChannel } from "../../../../src/ssh/connection/exec-channel.ts";
 import type { Link } from "../../../../src/ssh/connection/link.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -62,6 +63,6 @@ test("the next chunk is written only when the node has read the one before", asy
 test("an abort ends the wait for a node that reads no more", async () => {
   const stop = new AbortController();
   const { channel, feeding } = await feedUntil(() => stop.abort(new Error("enough")), stop);
-  expect(await feeding).toBe("enough");
+  expect(await feeding).toBe(outside("enough"));
   expect(channel.eventNames()).toEqual([]);
 });

@@ -56,7 +56,6 @@ test.each([
 });
 
 test("a process group is ended by its leader's number", () => {
-  const script = "'kill -TERM -$1; (sleep 2; kill -KILL -$1) </dev/null >/dev/null 2>&1 &'";
-  expect(endGroupLine(12, false)).toBe(`exec sh -c ${script} sh 12`);
-  expect(endGroupLine(12, true)).toBe(`exec sudo -n -- sh -c ${script} sh 12`);
+  expect(endGroupLine(12, false)).toMatch(/^exec sh -c 'kill -TERM -"\$1"\n[^']+' sh 12$/);
+  expect(endGroupLine(12, true)).toMatch(/^exec sudo -n -- sh -c 'kill -TERM -"\$1"\n[^']+' sh 12$/);
 });

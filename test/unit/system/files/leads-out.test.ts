@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { leadsOut } from "../../../../src/system/files/leads-out.ts";
+import { linkThatLeadsOut } from "../../../../src/system/files/leads-out.ts";
 
 test.each([
   ["a", { a: "b" }, false],
@@ -19,5 +19,12 @@ test.each([
   ["D/x", { "D/x": "../d/A/..", "d/a": ".." }, true],
   ["x", { x: "d/\u00e9/..", "d/e\u0301": ".." }, true],
 ])("link %s of %j leads out: %p", (link, links, expected) => {
-  expect(leadsOut(link, new Map(Object.entries(links)))).toBe(expected);
+  expect(linkThatLeadsOut(new Map(Object.entries(links)))).toBe(expected ? link : undefined);
+});
+
+test("a chain of ten links is followed, and no longer one", () => {
+  const chain = (count: number): ReadonlyMap<string, string> =>
+    new Map(Array.from({ length: count }, (_, index) => [`l${index}`, `l${index + 1}`]));
+  expect(linkThatLeadsOut(chain(10))).toBeUndefined();
+  expect(linkThatLeadsOut(chain(11))).toBe("l0");
 });

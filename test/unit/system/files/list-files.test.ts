@@ -6,6 +6,7 @@ import { listFiles } from "../../../../src/system/files/list-files.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
+const { signal } = new AbortController();
 /** A folder with these files and links, inside a boundary. */
 async function makeTree(files: readonly string[], links: Readonly<Record<string, string>> = {}) {
   const scratch = await scratchFolder();
@@ -13,7 +14,8 @@ async function makeTree(files: readonly string[], links: Readonly<Record<string,
   await mkdir(join(root, "inner"), { recursive: true });
   for (const path of files) await writeFile(join(root, path), path, { mode: 0o640 });
   for (const [path, target] of Object.entries(links)) await symlink(target, join(root, path));
-  const list = (isSkipped: (name: string) => boolean = () => false) => listFiles(root, { boundary: root, isSkipped });
+  const list = (isSkipped: (name: string) => boolean = () => false) =>
+    listFiles(root, { boundary: root, isSkipped }, signal);
   return { root, list, [Symbol.asyncDispose]: scratch[Symbol.asyncDispose] };
 }
 
@@ -59,4 +61,30 @@ test("a bug of the caller is no problem of a file", async () => {
     throw new TypeError("a bug");
   };
   expect(await failureOf(tree.list(bug))).toBeInstanceOf(TypeError);
+});
+
+test("a folder with more paths than anybody can follow is a problem", async () => {
+  await using tree = await makeTree([]);
+  for (let level = 0; level < 30; level += 1) {
+    await mkdir(join(tree.root, `f${level}`));
+    for (const name of ["a", "b"]) await symlink(`../f${level + 1}`, join(tree.root, `f${level}`, name));
+  }
+  await mkdir(join(tree.root, "f30"));
+  const { problems } = await tree.list();
+  expect(problems).toEqual([
+    `${tree.root} has more than 100000 files and folders, counted once for each link to them.`,
+  ]);
+});
+
+test("of many problems the first ones are listed, and an abort ends the listing", async () => {
+  const names = Array.from({ length: 50 }, (_, index) => `link${index}`);
+  await using tree = await makeTree(["b"], Object.fromEntries(names.map((name) => [name, "nowhere"])));
+  expect((await tree.list()).problems).toHaveLength(20);
+  const controller = new AbortController();
+  const isSkipped = (): boolean => {
+    controller.abort(new Error("interrupted"));
+    return false;
+  };
+  const failure = await failureOf(listFiles(tree.root, { boundary: tree.root, isSkipped }, controller.signal));
+  expect(failure.message).toBe("interrupted");
 });

@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { endOfArchive, paxRecord, rawArchive, rawEntry, type RawEntry } from "../../../support/tar-blocks.ts";
 
+const { signal } = new AbortController();
 const limits = { entries: 20, totalBytes: 10_000 };
 const folder: RawEntry = { name: "./", type: "5", mode: 0o755 };
 const link = (name: string, linkTarget: string): RawEntry => ({ name, type: "2", linkTarget });
@@ -24,7 +26,7 @@ async function* chunked(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, und
 /** Unpacks in a folder of its own, and fails if anything appears there beside the target. */
 async function problemOf(bytes: Uint8Array): Promise<Error> {
   await using scratch = await scratchFolder();
-  const failure = await failureOf(unpackTar(chunked(bytes), join(scratch.path, "target"), limits));
+  const failure = await failureOf(unpackTar(chunked(bytes), join(scratch.path, "target"), limits, signal));
   expect((await readdir(scratch.path)).filter((name) => name !== "target")).toEqual([]);
   return failure;
 }
@@ -44,7 +46,7 @@ test("what tar packs arrives: names, contents, permissions and links", async () 
   await Bun.$`cd ${source} && chmod 4755 sub/big && chmod 400 sub/empty && ln -s ../${long} sub/link && ln -s sub dir && ln sub/big hard && ln -s nowhere broken`;
   const bytes = await Bun.$`tar -c --format=posix --hard-dereference -f - -C ${source} .`.arrayBuffer();
   const target = join(scratch.path, "target");
-  expect(await unpackTar(chunked(new Uint8Array(bytes)), target, { ...limits, totalBytes: 20_000 })).toEqual({
+  expect(await unpackTar(chunked(new Uint8Array(bytes)), target, { ...limits, totalBytes: 20_000 }, signal)).toEqual({
     files: 5,
     bytes: 10_002,
   });
@@ -57,7 +59,7 @@ test("what tar packs arrives: names, contents, permissions and links", async () 
 test("a single file arrives under the target's name, whatever the archive calls it", async () => {
   await using scratch = await scratchFolder();
   const target = join(scratch.path, "target");
-  await unpackTar(chunked(rawArchive({ name: "../../etc/passwd", contents: "text" })), target, limits);
+  await unpackTar(chunked(rawArchive({ name: "../../etc/passwd", contents: "text" })), target, limits, signal);
   expect(await readdir(scratch.path)).toEqual(["target"]);
   expect(await readFile(target, "utf8")).toBe("text");
 });
@@ -86,6 +88,7 @@ test.each([
   ["a link through another", [folder, link("./a", "b/../.."), link("./b", ".")], "leads out of the folder"],
   ["a link in circles", [folder, link("./a", "b"), link("./b", "a")], "leads out of the folder"],
   ["a link to nothing", [folder, link("./a", "")], "is not a plain path"],
+  ["a long name in a link", [folder, pax(["linkpath", "n".repeat(256)]), link("./a", "")], "is not a plain path"],
   ["a link to a control character", [folder, link("./a", "\u001b[2J")], "is not a plain path"],
   [
     "a hard link",
@@ -109,7 +112,7 @@ test.each([
 ] satisfies [string, RawEntry[], string][])("an archive with %s is rejected", async (_name, entries, reason) => {
   const failure = await problemOf(rawArchive(...entries));
   expect(failure).toBeInstanceOf(ArchiveProblem);
-  expect(failure.message).toContain(reason);
+  expect(unmarked(failure.message)).toContain(reason);
 });
 
 test("bytes that are no archive, names that are not UTF-8 and endless padding are rejected", async () => {
@@ -143,5 +146,46 @@ test("an archive that ends anywhere is incomplete", async () => {
   const whole = rawArchive(folder, { name: "./a", contents: "x".repeat(700) });
   for (const length of [0, 1, 511, 512, 513, 1024, 1500, 1724, 2047, 2048]) {
     expect(await problemOf(whole.subarray(0, length))).toBeInstanceOf(IncompleteArchive);
+  }
+});
+
+test("an archive with too many levels of folders, or too much text in links, is rejected", async () => {
+  const levels = (count: number): RawEntry[] =>
+    Array.from({ length: count }, (_, index) => [
+      pax(["path", `./${"a/".repeat(index + 1)}`]),
+      { name: "x", type: "5", mode: 0o755 },
+    ]).flat();
+  const links = Array.from({ length: 1100 }, (_, index) => [
+    pax(["linkpath", `${"n/".repeat(2000)}x`]),
+    link(`./l${index}`, "x"),
+  ]).flat();
+  for (const [entries, reason] of [
+    [levels(201), "is not a plain name"],
+    [links, "too many symbolic links"],
+  ] as const) {
+    await using scratch = await scratchFolder();
+    const many = { entries: 2000, totalBytes: 0 };
+    const bytes = rawArchive(folder, ...entries);
+    const failure = await failureOf(unpackTar(chunked(bytes), join(scratch.path, "target"), many, signal));
+    expect(failure).toBeInstanceOf(ArchiveProblem);
+    expect(failure.message).toContain(reason);
+  }
+});
+
+test("an abort ends the unpacking between two entries, and between two links", async () => {
+  for (const entries of [[{ name: "./a" }, { name: "./b" }], [link("./a", "b")]]) {
+    await using scratch = await scratchFolder();
+    const controller = new AbortController();
+    async function* interrupted(): AsyncGenerator<Uint8Array, void, undefined> {
+      yield rawArchive(folder, ...entries);
+      controller.abort(new Error("interrupted"));
+    }
+    const target = join(scratch.path, "target");
+    const many = { entries: 2000, totalBytes: 0 };
+    const abortedFirst = entries.length > 1;
+    if (abortedFirst) controller.abort(new Error("interrupted"));
+    const failure = await failureOf(unpackTar(interrupted(), target, many, controller.signal));
+    expect(failure.message).toBe("interrupted");
+    expect(abortedFirst || (await readdir(target)).length === 0).toBe(true);
   }
 });

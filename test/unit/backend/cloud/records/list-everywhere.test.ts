@@ -1,3 +1,4 @@
+import { outside } from "../../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
 import { listEverywhere } from "../../../../../src/backend/cloud/records/list-everywhere.ts";
@@ -23,7 +24,7 @@ test("a region that doesn't answer is named, and the others are listed", async (
   };
   expect(await list(fail, new AbortController().signal)).toMatchObject({
     clusters: [{ id: "us-west-2" }],
-    unreachable: [{ place: "eu-west-1", reason: "It did not answer." }],
+    unreachable: [{ place: "eu-west-1", reason: outside("It did not answer.") }],
   });
 });
 

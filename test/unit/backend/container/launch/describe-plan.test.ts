@@ -1,9 +1,9 @@
+import type { CreationRequest } from "../../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import type { ContainerOptions } from "../../../../../src/backend/container/container-options.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { describePlan } from "../../../../../src/backend/container/launch/describe-plan.ts";
 import type { ResolvedCreation } from "../../../../../src/backend/container/launch/resolve-creation.ts";
-import type { CreationRequest } from "../../../../../src/model/creation.ts";
 
 /** Describes a cluster of four nodes. */
 function planned(options: ContainerOptions, resolved: object = {}) {

@@ -3,6 +3,7 @@ import type { Engine } from "../../../../../src/backend/container/engine/engine.
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { obtainNodeImage } from "../../../../../src/backend/container/launch/node-image.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
+import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
@@ -63,7 +64,7 @@ test.each([
   };
   const { progress, steps, updates } = recordingProgress();
   const details: string[] = [];
-  const detail = (level: number, text: string): void => void details.push(`-${"v".repeat(level)}: ${text}`);
+  const detail = (level: number, text: string): void => void details.push(unmarked(`-${"v".repeat(level)}: ${text}`));
   await obtainNodeImage(engineWith(ask), wanted, { ...progress, detail }, new AbortController().signal);
   expect(steps).toEqual([`${title} nodes:1: done`]);
   expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);

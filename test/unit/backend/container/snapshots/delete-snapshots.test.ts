@@ -1,3 +1,4 @@
+import { outside } from "../../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
@@ -30,7 +31,7 @@ test.each<[string, Given, string | undefined, number]>([
   ["are none", { images: [] }, undefined, 0],
   ["are gone after two pauses", { images, untilMs: 600 }, undefined, 600],
   ["stay", { images }, "Left behind: 2 images of its snapshots.", 15_000],
-  ["can't be listed", { images, fails: true }, "Left behind: snapshots (docker images failed).", 15_000],
+  ["can't be listed", { images, fails: true }, `Left behind: snapshots (${outside("docker images failed")}).`, 15_000],
 ])("if images of snapshots %s, that is what is left after some seconds", async (_, given, left, ms) => {
   expect(await deleteWith(given)).toEqual([left, ms]);
 });

@@ -1,0 +1,233 @@
+/**
+ * The contract between the backends, which create, find and remove machines, and everything that uses them. A backend implements `Backend` and
+ * `Creation`; what it lacks is absent. It knows nothing about the platform that runs on its machines.
+ */
+import type { ClusterName, ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "../model/cluster-record.ts";
+import type { NodeTraits } from "../model/node-traits.ts";
+
+/** One kind of machines, in one place. */
+export interface Backend<Options> {
+  readonly name: ClusterRecord["backend"];
+  /** The place it works in, such as a region, and the name of the option that selects another; absent if this machine is the only place. */
+  readonly place: { readonly kind: string; readonly name: string; readonly option: string } | undefined;
+  readonly nodes: NodeTraits;
+
+  /**
+   * Determines everything that a new cluster needs. Creates nothing. Throws `cluster-exists` if the id is taken, except by the remains of a create
+   * that was killed on this machine.
+   */
+  plan(request: CreationRequest<Options>, signal: AbortSignal): Promise<Creation>;
+
+  /**
+   * Does the same for a cluster that is made from a snapshot. Also throws `snapshot-not-found`, `snapshot-unusable` and the like. Absent if there are
+   * no such clusters.
+   */
+  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
+
+  /** Sends one (paged) request. Returns `undefined` if there is no such cluster here. */
+  find(clusterId: string, signal: AbortSignal): Promise<ClusterRecord | undefined>;
+  /** Finds the other places that have a cluster with this id. Called only on the error path. */
+  findInOtherPlaces(clusterId: string, signal: AbortSignal): Promise<OtherPlaces>;
+  list(signal: AbortSignal): Promise<readonly ClusterRecord[]>;
+  /** Lists the clusters of every place; absent if there is only one. */
+  readonly listEverywhere?: (signal: AbortSignal) => Promise<EverywhereList>;
+  /**
+   * Ends all machines of the cluster and removes everything that belongs to it, including requests of a killed create that only its folder knows.
+   * Also removes its snapshots. Safe to repeat. Throws if anything is left.
+   */
+  remove(cluster: ClusterName, signal: AbortSignal): Promise<void>;
+  /** Console output of the machines, even of those that nobody can log in to. Best effort: never fails because of one node. */
+  consoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
+  /** Absent if clusters can't be saved. */
+  readonly snapshots?: Snapshots;
+  /** Absent if only this machine can reach the nodes. */
+  readonly admission?: Admission;
+}
+
+export interface EverywhereList {
+  readonly clusters: readonly ClusterRecord[];
+  readonly unreachable: readonly UnreachablePlace[];
+}
+
+/** Other places, such as regions, that have the cluster or may have it. */
+export interface OtherPlaces {
+  readonly places: readonly string[];
+  readonly unreachable: readonly UnreachablePlace[];
+}
+
+/** A place that could not be queried, and why. */
+interface UnreachablePlace {
+  readonly place: string;
+  readonly reason: string;
+}
+
+export interface NamedText {
+  /** A file name, such as `master_0.console.txt`. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The cluster to create. */
+export interface CreationRequest<Options> {
+  readonly clusterId: string;
+  readonly variant: Variant;
+  readonly distribution: string;
+  readonly counts: Counts;
+  /** The backend's own options, already checked. */
+  readonly options: Options;
+  /** Whether the platform can only isolate with control groups version 1; taken from the layout. */
+  readonly needsCgroups1: boolean;
+  /** Installs what the platform needs into a node image, for backends that build one; undefined: nothing, or not known yet. */
+  readonly imagePreparation: ImagePreparation | undefined;
+  /** TCP ports, besides 22, that users' machines must reach on the nodes; taken from the layout. */
+  readonly openPorts: readonly number[];
+  /** Stored with the machines, for callers that need the web UI's URL; undefined: not known yet. */
+  readonly webScheme: WebScheme | undefined;
+}
+
+/** The cluster to create from a snapshot: it has the same nodes, software and data, and continues where the snapshot was made. */
+export interface CopyRequest {
+  readonly clusterId: string;
+  /** The cluster that has the snapshot. */
+  readonly source: ClusterRecord;
+  readonly snapshot: string;
+}
+
+export interface ImagePreparation {
+  /** Part of the image's name, in lower-case letters. */
+  readonly name: string;
+  /** A POSIX shell script for the image's system. It runs as root, without systemd. */
+  readonly script: string;
+}
+
+/**
+ * A cluster being created. Only this object knows which machines it has requested. Its owner calls `claim`, then `launch` and `look` concurrently,
+ * and if anything fails, `recover`, or `stop` and `remove`. Every request that creates something is on disk before it is sent.
+ */
+export interface Creation {
+  readonly summary: CreationSummary;
+  readonly nodeCount: number;
+  /** The longest pause between two calls of `look`, in milliseconds. */
+  readonly lookEveryMs: number;
+  /** Milliseconds from when a machine has an address until a login must have succeeded. */
+  readonly loginLimitMs: number;
+  /** The longest pause between two attempts to log in, in milliseconds. */
+  readonly loginEveryMs: number;
+
+  /** Claims the id, and creates what the machines need. Throws `cluster-exists` if somebody else has claimed the id since. */
+  claim(folder: CreationFolder, signal: AbortSignal): Promise<void>;
+  /** Requests every machine. `publicKey`, an `authorized_keys` line, grants access to all of them. */
+  launch(publicKey: string, signal: AbortSignal): Promise<void>;
+  /** The current state. Throws `machine-failed` and similar errors if it can no longer become the cluster. */
+  look(signal: AbortSignal): Promise<ClusterRecord>;
+  /** The current state, whatever happened to the cluster: for logs. */
+  describe(signal: AbortSignal): Promise<ClusterRecord>;
+  /** The public half of the host key with which the node boots. */
+  firstHostKeyOf(node: NodeName): string;
+  /** Whether only this process and the node itself can know the private half. If not, the node gets another host key at its first login. */
+  readonly areFirstHostKeysPrivate: boolean;
+  /** Resolves once the node's first boot has finished. */
+  finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void>;
+  /** Why a node may never have answered, and how to fix it. `undefined`: nothing is known. */
+  whyUnreachable(signal: AbortSignal): Promise<{ readonly reason: string; readonly hint: string } | undefined>;
+
+  /**
+   * Called after a failure of the launch or of a machine. Returns whether the machines can be launched again in another way; if so, `launch` is
+   * called again. May throw the failure with better advice. If absent, the answer is no.
+   */
+  readonly recover?: (failure: unknown, signal: AbortSignal) => Promise<boolean>;
+
+  /** Ends all machines. Safe to repeat. */
+  stop(signal: AbortSignal): Promise<void>;
+  /** Removes everything, after `stop`. Resolves with a sentence about what is left, if anything. Safe to repeat. */
+  remove(signal: AbortSignal): Promise<string | undefined>;
+  /** For users who asked to keep the machines of a failed creation: describes what exists, and how to remove it. */
+  describeKept(): string;
+  /** For a user who gives up now: describes what may be left, and how to remove it. `undefined`: nothing has been requested yet. */
+  describeRemains(): string | undefined;
+}
+
+/** Identifies a node within its cluster, even before its machine exists. */
+export type NodeName = Pick<NodeRecord, "role" | "index">;
+
+export interface CreationFolder {
+  readonly creationId: string;
+  /** A folder on this machine for this creation alone. It exists, and only this user can read it. */
+  readonly directory: string;
+}
+
+/** The part of an open connection to a node that a backend needs. */
+export interface NodeShell {
+  /** Resolves for every exit status. Rejects if the connection is lost, the signal is aborted or the limit has passed. */
+  run(
+    command: {
+      readonly argv: readonly string[];
+      /** Whether to run it as root. */
+      readonly sudo?: boolean;
+      /** Milliseconds. */
+      readonly limitMs?: number;
+      /** A description of the command, for the message that it took too long. */
+      readonly task?: string;
+    },
+    signal: AbortSignal,
+  ): Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }>;
+}
+
+/** For `--dry-run`, and for `-v` before the launch. */
+export interface CreationSummary {
+  /** Ordered pairs for people, such as ["Image", "ami-… (debian-12-amd64-…)"]. */
+  readonly lines: readonly (readonly [label: string, value: string])[];
+  /** The same facts as data, for JSON output. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** Saves clusters under names and brings them back. Only some backends can; see `Backend.snapshots`. */
+export interface Snapshots {
+  /** Oldest first. */
+  list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
+  /**
+   * Saves all nodes as they are at one moment, during which they pause. Leaves nothing behind if it fails. Throws
+   * `snapshot-exists`, and `machine-failed` if a node does not run.
+   */
+  create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Puts all nodes back. Checks the snapshot before it touches anything: throws `snapshot-not-found`,
+   * `snapshot-unusable`. If it is cut short, another restore repairs the cluster.
+   */
+  restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void>;
+  /** Also deletes an incomplete snapshot. Throws `snapshot-not-found`. */
+  delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
+  /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
+  readonly holdsMemory: boolean;
+}
+
+export interface SnapshotRecord {
+  readonly name: string;
+  readonly createdAt: Date | undefined;
+  /** The disk space that only this snapshot uses. */
+  readonly sizeBytes: number;
+  /** False for what an interrupted `create` or `delete` left. */
+  readonly isComplete: boolean;
+}
+
+/** Decides which addresses can reach the nodes of existing clusters; see `Backend.admission`. */
+export interface Admission {
+  list(cluster: ClusterName, signal: AbortSignal): Promise<readonly AdmittedRange[]>;
+  /** Returns the admitted range. Safe to repeat. Throws `bad-usage` if the given text is not a range. */
+  admit(cluster: ClusterName, request: AdmissionRequest, signal: AbortSignal): Promise<string>;
+  /** Returns the removed range. Throws `bad-usage` if it isn't admitted. */
+  remove(cluster: ClusterName, range: string, signal: AbortSignal): Promise<string>;
+}
+
+export interface AdmissionRequest {
+  /** An address or a range such as `192.0.2.0/24`; undefined: the address from which this machine is seen. */
+  readonly range: string | undefined;
+  /** TCP ports to open besides 22, if no range is admitted that would show which. */
+  readonly openPorts: readonly number[];
+}
+
+export interface AdmittedRange {
+  readonly range: string;
+  /** Such as `22`, `8000-8100` or `all`. */
+  readonly ports: readonly string[];
+}

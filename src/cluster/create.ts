@@ -1,0 +1,309 @@
+/**
+ * A creation from beginning to end: its steps, their order, and what runs side by side. `createCluster` is the list, `installOn` the part of
+ * it that runs on the machines, and `undoCreation` what follows if a step fails. The order is stated nowhere else.
+ */
+import type { Creation } from "../backend/contract.ts";
+import { rm } from "node:fs/promises";
+import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
+import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import {
+  checkVersion,
+  configure,
+  fetchArtifact,
+  type FoundArtifact,
+  type Installation,
+  type InstallerSource,
+  isFirstMaster,
+  noFirstMaster,
+  openInstallation,
+  prepare,
+  serve,
+  startInstallation,
+} from "../platform/install/steps.ts";
+import { closeMasterConnections } from "../ssh/session/master-connection.ts";
+import { creationFiles, endCreation } from "../system/files/creation-folder.ts";
+import { retry } from "../system/retry.ts";
+import type { Runtime } from "../system/runtime.ts";
+import { type Task, type TaskGroup, withTasks } from "../system/task-group.ts";
+import { timeLimit, whileWaitingFor } from "../system/time-limit.ts";
+import { openConnections } from "./connections/cluster-connections.ts";
+import { type CreateRequest, creationTooSlow } from "./create/create-request.ts";
+import { firstLogin } from "./create/first-login.ts";
+import { lockFolder, removeLeftovers } from "./create/lock-folder.ts";
+import { type CreationPlace, planMachines } from "./create/plan-machines.ts";
+import { StartingMachines } from "./create/starting-machines.ts";
+import { saveFailureLogs } from "./logs/save-failure-logs.ts";
+
+/**
+ * Creates a cluster's machines and starts the installation on them. After a failure or an abort only logs in the cluster's folder remain, unless
+ * `keepOnFailure` is set. Throws the errors of the backend and the installation, `deadline-passed`, and the signal's reason.
+ */
+export async function createCluster<Options>(
+  request: CreateRequest<Options>,
+  { backend, install }: CreationPlace<Options>,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<ClusterRecord> {
+  const { clusterId, deadlineMs, keepOnFailure } = request;
+  const folder = await lockFolder(backend, request, runtime);
+  const { directory } = folder;
+  await using connections = openConnections(directory, runtime);
+  using limit = timeLimit(deadlineMs - runtime.clock.now(), creationTooSlow(clusterId));
+  const inTime = AbortSignal.any([signal, limit.signal]);
+  const begun: { creation?: Creation } = {};
+  using _remains = request.onAbandon(() => begun.creation?.describeRemains() ?? "Nothing has been created.");
+  try {
+    const creation = await planMachines(request, { backend, install }, inTime);
+    begun.creation = creation;
+    for (const [label, value] of creation.summary.lines) runtime.progress.detail(1, `${label}: ${value}`);
+    await removeLeftovers(backend, { root: folder.root, clusterId }, runtime, inTime);
+    await creation.claim(folder, inTime);
+    const logIn = await firstLogin({ directory, connections, creation, deadlineMs }, runtime);
+    const launchAndInstall = async (): Promise<ClusterRecord> => {
+      const machines = new StartingMachines({ creation, publicKey: folder.publicKey, logIn }, runtime);
+      const work = install
+        ? installOn(machines, openInstallation(install, backend.nodes, { ...runtime, connections }), inTime)
+        : bringUp(
+            machines,
+            async (inner) => request.readFacts?.({ cluster: machines.cluster, connections }, inner),
+            inTime,
+          );
+      return work.catch(async (error: unknown) => {
+        throw await causeOf(error, { creation, machines }, inTime);
+      });
+    };
+    const cluster = await launchAndInstall().catch(async (failure: unknown) => {
+      if (inTime.aborted || (await creation.recover?.(failure, inTime)) !== true) throw failure;
+      return launchAndInstall();
+    });
+    await endCreation(directory, "finished");
+    return cluster;
+  } catch (error) {
+    const failed: FailedCreation = {
+      creation: begun.creation,
+      directory,
+      keepOnFailure,
+      saveLogs: async (cluster, logsSignal) =>
+        saveFailureLogs(backend, { cluster, connections, directory }, runtime, logsSignal),
+    };
+    await undoCreation(failed, { error, isInterrupted: signal.aborted }, runtime);
+    throw error;
+  }
+}
+
+/** The machines of one cluster, which may still have to be launched. */
+export interface Machines {
+  launch(signal: AbortSignal): Promise<void>;
+  /** Runs until the signal aborts. Fails if a machine can't become a node, or has ended. */
+  watch(signal: AbortSignal): Promise<void>;
+  /** Yields each node as soon as it has its address. Ends when all have one. */
+  arrivals(signal: AbortSignal): AsyncIterable<NodeRecord>;
+  /** Resolves when the node accepts logins and has booted. */
+  logIn(node: NodeRecord, signal: AbortSignal): Promise<void>;
+  /** The cluster as it was last seen; after the last arrival, all nodes have their addresses. */
+  readonly cluster: ClusterRecord;
+  /** Resolves when the launch has ended and all nodes have been logged in to. */
+  untilComplete(signal: AbortSignal): Promise<ClusterRecord>;
+}
+
+/** The steps on the machines and the installation. The first failure ends all others, before it is thrown. */
+export async function installOn(
+  machines: Machines,
+  installation: Installation,
+  outer: AbortSignal,
+): Promise<ClusterRecord> {
+  const { firstLayout } = installation;
+  return withTasks(async (tasks) => {
+    startMachines(machines, tasks);
+    const nodes: { readonly node: NodeRecord; readonly prepared: Task<void> }[] = [];
+    const found: { artifact?: Task<FoundArtifact> } = {};
+    for await (const node of machines.arrivals(tasks.signal)) {
+      const booted = tasks.start(async (signal) => machines.logIn(node, signal));
+      const prepared = tasks.start(async (signal) => {
+        await booted.result();
+        await prepare(installation, { node, layout: firstLayout }, signal);
+      });
+      nodes.push({ node, prepared });
+      if (!isFirstMaster(node)) continue;
+      found.artifact = tasks.start(async (signal) => {
+        await booted.result();
+        // A long download begins at once. The artifact runs only on a node that is prepared.
+        await fetchArtifact(installation, { node, untilPrepared: prepared.result }, signal);
+        await prepared.result();
+        return checkVersion(installation, { node }, signal);
+      });
+    }
+    const { cluster } = machines;
+    const served = tasks.start(async (signal): Promise<InstallerSource> => {
+      if (found.artifact === undefined) throw noFirstMaster(cluster);
+      const artifact = await found.artifact.result();
+      const layout = await configure(installation, { cluster, artifact }, signal);
+      const url = await serve(installation, { cluster, layout }, signal);
+      return { layout, url, release: artifact.version.version };
+    });
+    const started = nodes.map(({ node, prepared }) =>
+      tasks.start(async (signal) => {
+        const [source] = await Promise.all([served.result(), prepared.result()]);
+        const { layout } = source;
+        if (layout.name !== firstLayout.name) await prepare(installation, { node, layout }, signal);
+        await startInstallation(installation, { node, source }, signal);
+      }),
+    );
+    const complete = await machines.untilComplete(tasks.signal);
+    await untilStarted(async () => Promise.all(started.map(async (task) => task.result())), outer);
+    return complete;
+  }, outer);
+}
+
+/** The steps on machines on which nothing is installed. */
+async function bringUp(
+  machines: Machines,
+  readFacts: (signal: AbortSignal) => Promise<void>,
+  outer: AbortSignal,
+): Promise<ClusterRecord> {
+  return withTasks(async (tasks) => {
+    startMachines(machines, tasks);
+    for await (const node of machines.arrivals(tasks.signal))
+      tasks.start(async (signal) => machines.logIn(node, signal));
+    const complete = await machines.untilComplete(tasks.signal);
+    await untilStarted(async () => readFacts(tasks.signal), outer);
+    return complete;
+  }, outer);
+}
+
+function startMachines(machines: Machines, tasks: TaskGroup): void {
+  // The watch comes first because it says best what a time limit has interrupted.
+  tasks.start(async (signal) => machines.watch(signal));
+  tasks.start(async (signal) => machines.launch(signal));
+}
+
+const untilStarted = async (task: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> =>
+  whileWaitingFor(() => "the installation to start on every node", task, signal);
+
+/** Returns what made the creation fail: a machine that ended explains why the connection to it was lost. */
+async function causeOf(
+  error: unknown,
+  { creation, machines }: { readonly creation: Creation; readonly machines: StartingMachines },
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (signal.aborted || !machines.areComplete || !hasErrorId(error, "connection-failed")) return error;
+  try {
+    await creation.look(signal);
+    return error;
+  } catch (problem) {
+    return hasErrorId(problem, "machine-failed") ? problem : error;
+  }
+}
+
+const logsLimitMs = 20_000;
+const limitMs = 9 * 60_000;
+const longestPauseMs = 15_000;
+
+export interface FailedCreation {
+  /** Undefined if the creation was not even planned. */
+  readonly creation: Creation | undefined;
+  /** The creation's folder on this machine. */
+  readonly directory: string;
+  readonly keepOnFailure: boolean;
+  /** Saves logs that help explain the failure, in the folder. */
+  readonly saveLogs: (cluster: ClusterRecord, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Removes what a creation has made, with time limits of its own, because those of the creation are over. After a failure it saves the logs first.
+ * After an interruption it tells the machines to end first, because the user may kill the program seconds later. Never throws: it reports what is
+ * left and keeps the folder as it is, so that the next creation of this id on this machine removes the rest.
+ */
+export async function undoCreation(
+  failed: FailedCreation,
+  { error, isInterrupted }: { readonly error: unknown; readonly isInterrupted: boolean },
+  runtime: Runtime,
+): Promise<void> {
+  const { creation, directory } = failed;
+  // Somebody may have run a command on a node meanwhile.
+  await closeMasterConnections(directory, runtime.environment);
+  if (creation?.describeRemains() === undefined) return await forget(directory, "everything");
+  const work = { ...failed, creation };
+  // If the id belongs to somebody else's cluster, nothing of this creation is worth saving or inspecting.
+  const isWorthless = hasErrorId(error, "cluster-exists");
+  if (failed.keepOnFailure && !isWorthless) return await keep(work, runtime);
+  using step = runtime.progress.start("Remove what was created");
+  try {
+    const left = await undo(work, { isInterrupted, isWorthless }, runtime);
+    if (left === undefined) {
+      await forget(directory, isWorthless ? "everything" : "the key");
+      return step.done();
+    }
+    runtime.progress.warn(left);
+  } catch (problem) {
+    runtime.progress.warn(`The removal failed: ${messageOf(problem)} ${creation.describeRemains()}`);
+  }
+  // If this can't be written, the creation counts as abandoned once this process has ended.
+  await endCreation(directory, "abandoned").catch(() => {});
+}
+
+type TouchedCreation = FailedCreation & { readonly creation: Creation };
+
+async function undo(
+  work: TouchedCreation,
+  { isInterrupted, isWorthless }: { readonly isInterrupted: boolean; readonly isWorthless: boolean },
+  runtime: Runtime,
+): Promise<string | undefined> {
+  const { creation } = work;
+  using limit = timeLimit(limitMs, tooSlow());
+  const stop = async (): Promise<void> =>
+    retryTransient("to terminate the machines", async (signal) => creation.stop(signal), runtime, limit.signal);
+  if (isInterrupted) {
+    try {
+      await stop();
+    } finally {
+      // Save the logs even if the machines can't be told to end.
+      await saveLogs(work, runtime);
+    }
+  } else {
+    if (!isWorthless) await saveLogs(work, runtime);
+    await stop();
+  }
+  return await retryTransient("to remove the rest", async (signal) => creation.remove(signal), runtime, limit.signal);
+}
+
+/** Retries transient failures until the limit, and reports what it is waiting for. */
+async function retryTransient<Result>(
+  aim: string,
+  task: (signal: AbortSignal) => Promise<Result>,
+  { clock, progress }: Pick<Runtime, "clock" | "progress">,
+  signal: AbortSignal,
+): Promise<Result> {
+  const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
+  const onFailure = (error: ClusterError): void => progress.waiting(`waiting ${aim}: ${messageOf(error)}`);
+  try {
+    return await retry(task, { clock, deadlineMs: clock.now() + limitMs, pauseMs, onFailure }, signal);
+  } finally {
+    progress.waiting("");
+  }
+}
+
+async function keep(work: TouchedCreation, runtime: Runtime): Promise<void> {
+  await saveLogs(work, runtime);
+  runtime.progress.note(`Kept as requested: ${work.creation.describeKept()}`);
+  await endCreation(work.directory, "finished");
+}
+
+/** Never throws, because a failure here must not prevent the removal. */
+async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progress }: Runtime): Promise<void> {
+  const signal = AbortSignal.timeout(logsLimitMs);
+  try {
+    await save(await creation.describe(signal), signal);
+  } catch (error) {
+    progress.detail(1, `The logs are incomplete: ${messageOf(error)}`);
+  }
+}
+
+/** Nothing of the creation is left and its key no longer opens anything; logs are kept if there are any. */
+async function forget(directory: string, what: "everything" | "the key"): Promise<void> {
+  await endCreation(directory, "removed");
+  await rm(what === "everything" ? directory : creationFiles(directory).privateKey, { recursive: true, force: true });
+}
+
+const tooSlow = (): ClusterError =>
+  new ClusterError("deadline-passed", `It exceeded its limit of ${limitMs / 60_000} minutes.`);

@@ -1,0 +1,69 @@
+import { ClusterError } from "../../errors.ts";
+import type { ClusterRecord, Counts, Variant } from "../../model/cluster-record.ts";
+import { parseSnapshotName } from "../../model/snapshot-name.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { clusterIdProblem } from "../cluster-id.ts";
+import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";
+import type { SnapshotName } from "../snapshots.ts";
+
+/** What the user asked for, on the command line or through the library. */
+export interface CreateRequest<Options> {
+  readonly clusterId: string;
+  readonly machines: NewMachines<Options> | SnapshotCopy;
+  /** Undefined: the machines are all there is to create. Those of a snapshot continue where they were saved. */
+  readonly installation: InstallationRequest | undefined;
+  /** Path of the user's own private key; undefined: a key is made for this cluster. */
+  readonly ownKey: string | undefined;
+  readonly keepOnFailure: boolean;
+  /** Clock time at which the creation gives up. */
+  readonly deadlineMs: number;
+  /** Registers a description of what may be left behind if the program has to end at once. Disposed of with the creation. */
+  readonly onAbandon: (describe: () => string) => Disposable;
+  /** The last step of a creation that installs nothing: reads what the caller needs from the nodes. If it fails, so does the creation. */
+  readonly readFacts?: (nodes: ReachableNodes, signal: AbortSignal) => Promise<void>;
+}
+
+export interface NewMachines<Options> {
+  readonly variant: Variant;
+  readonly distribution: string;
+  readonly counts: Counts;
+  /** The backend's own options, already checked. */
+  readonly options: Options;
+}
+
+/** Machines that continue from another cluster's snapshot. */
+export interface SnapshotCopy {
+  readonly from: SnapshotName;
+}
+
+/** An installation as the user requested it. */
+export interface InstallationRequest extends Omit<InstallPlan, "layoutHint" | "configuration"> {
+  readonly configuration: CompleteConfiguration | ConfigurationRequest;
+}
+
+interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
+  /** Path of the license file; undefined: the file that the environment names, if any. */
+  readonly licenseFile: string | undefined;
+}
+
+/** A cluster whose nodes accept logins. */
+interface ReachableNodes {
+  readonly cluster: ClusterRecord;
+  readonly connections: ConnectionPool;
+}
+
+/** Reads `CLUSTER:NAME`; returns what is wrong with it as one sentence if it is something else. */
+export function parseSnapshotReference(given: string): SnapshotName | { readonly problem: string } {
+  const [clusterId = "", ...rest] = given.split(":");
+  const name = parseSnapshotName(rest.join(":"));
+  if (name !== undefined && clusterIdProblem(clusterId) === undefined) return { clusterId, name };
+  return { problem: `"${given}" is not a cluster id and a snapshot's name, such as default:installed` };
+}
+
+/** Returns the error for a creation whose time is over. */
+export function creationTooSlow(clusterId: string): ClusterError {
+  return new ClusterError("deadline-passed", `Creating cluster "${clusterId}" exceeded its time limit.`, {
+    hint: "Allow more time with `timeout`, or see the log for what was slow.",
+    facts: { cluster: clusterId },
+  });
+}

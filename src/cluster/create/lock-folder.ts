@@ -1,0 +1,84 @@
+import type { Backend, CreationFolder } from "../../backend/contract.ts";
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
+import {
+  abandonedCreations,
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  makeCreationFolder,
+} from "../../system/files/creation-folder.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
+import { stateFolder } from "../../system/files/state-folder.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import type { CreateRequest } from "./create-request.ts";
+
+export interface LockedFolder extends CreationFolder {
+  /** The folder that holds all creations of this backend and place. */
+  readonly root: string;
+  /** The public half of the key that opens the nodes, as an `authorized_keys` line. */
+  readonly publicKey: string;
+}
+
+/** Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder belongs to this process until `endCreation`. */
+export async function lockFolder(
+  backend: Pick<Backend<never>, "name" | "place">,
+  { clusterId, ownKey }: Pick<CreateRequest<never>, "clusterId" | "ownKey">,
+  { environment }: Runtime,
+): Promise<LockedFolder> {
+  const { generateKeyPair, readKeyPair } = await import("../../ssh/keys.ts");
+  const keys = ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
+  const creationId = randomBytes(8).toString("hex");
+  const root = join(stateFolder(environment), backend.name, backend.place?.name ?? "");
+  const directory = creationDirectory(root, clusterId, creationId);
+  try {
+    await makeCreationFolder(directory);
+    await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
+    await beginCreation(directory, clusterId, creationId);
+  } catch (error) {
+    throw folderRefused(directory, error);
+  }
+  return { root, creationId, directory, publicKey: keys.publicKey };
+}
+
+function folderRefused(directory: string, error: unknown): ClusterError {
+  const reason = messageOf(error);
+  return new ClusterError("machine-not-set-up", `Cannot create the cluster's folder ${directory}: ${reason}.`, {
+    hint: "The cluster's SSH key is kept there, so nothing was launched. Set XDG_STATE_HOME to another folder.",
+    facts: { directory },
+    cause: error,
+  });
+}
+
+/**
+ * Removes what earlier creations of this id left on this machine because they were killed or their roll-back failed. Reports what it can't remove;
+ * the id may then be refused.
+ */
+export async function removeLeftovers(
+  backend: Pick<Backend<never>, "remove">,
+  { root, clusterId }: { readonly root: string; readonly clusterId: string },
+  { progress, environment }: Pick<Runtime, "progress" | "environment">,
+  signal: AbortSignal,
+): Promise<void> {
+  const creations = await abandonedCreations(root, clusterId);
+  if (creations.length === 0) return;
+  using step = progress.start("Remove the remains of an interrupted create");
+  await Promise.all(
+    creations.map(async ({ directory, creation }) => {
+      try {
+        await closeMasterConnections(directory, environment);
+        await backend.remove({ id: clusterId, creationId: creation.creationId, directory }, signal);
+        // Its key no longer opens anything.
+        await rm(directory, { recursive: true, force: true });
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ClusterError) || error.transient) throw error;
+        progress.warn(messageOf(error));
+      }
+    }),
+  );
+  step.done();
+}

@@ -1,0 +1,70 @@
+import type { Backend, Creation, CreationRequest, CreationSummary } from "../../backend/contract.ts";
+import { ClusterError } from "../../errors.ts";
+import { webSchemeOf } from "../../platform/configuration/configuration.ts";
+import { imagePreparation } from "../../platform/image-preparation.ts";
+import type { InstallPlan } from "../../platform/install/install-plan.ts";
+import { layoutNeeds, layoutOf, layouts } from "../../platform/layouts/find-layout.ts";
+import { findCluster } from "../find-cluster.ts";
+import type { CreateRequest, SnapshotCopy } from "./create-request.ts";
+
+/** Where a cluster is created, and what is installed there. */
+export interface CreationPlace<Options> {
+  readonly backend: Backend<Options>;
+  /** The request's installation, once it is checked; undefined: nothing is installed. */
+  readonly install: InstallPlan | undefined;
+}
+
+/** Describes what would be created, without creating anything. */
+export async function summarizeCreation<Options>(
+  request: CreateRequest<Options>,
+  place: CreationPlace<Options>,
+  signal: AbortSignal,
+): Promise<CreationSummary> {
+  return (await planMachines(request, place, signal)).summary;
+}
+
+/** Determines the machines that a creation needs. */
+export async function planMachines<Options>(
+  { clusterId, machines }: CreateRequest<Options>,
+  { backend, install }: CreationPlace<Options>,
+  signal: AbortSignal,
+): Promise<Creation> {
+  if ("from" in machines) return planCopy(backend, { clusterId, from: machines.from }, signal);
+  return backend.plan({ clusterId, ...machines, ...(install ? needsOf(install) : unknownNeeds) }, signal);
+}
+
+type MachineNeeds = Pick<CreationRequest<never>, "needsCgroups1" | "imagePreparation" | "openPorts" | "webScheme">;
+
+/** What the installation needs of the machines. */
+function needsOf({ layoutHint, variant, configuration }: InstallPlan): MachineNeeds {
+  const layout = layoutOf(layoutHint);
+  const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
+  return {
+    needsCgroups1: layoutNeeds(layout, "cgroups-1"),
+    imagePreparation: imagePreparation(layout),
+    openPorts: layout.publicPorts,
+    webScheme: webSchemeOf(variant, configuration.values, securityMode),
+  };
+}
+
+/** For machines whose artifact isn't known yet; preparing the nodes will find out. */
+const unknownNeeds: MachineNeeds = {
+  needsCgroups1: false,
+  imagePreparation: undefined,
+  openPorts: [...new Set(layouts.flatMap((layout) => layout.publicPorts))],
+  webScheme: undefined,
+};
+
+async function planCopy(
+  backend: Backend<never>,
+  { clusterId, from }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId">,
+  signal: AbortSignal,
+): Promise<Creation> {
+  if (backend.planCopy === undefined) {
+    throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {
+      hint: "Restore the snapshot in its own cluster.",
+    });
+  }
+  const source = await findCluster(backend, from.clusterId, signal);
+  return backend.planCopy({ clusterId, source, snapshot: from.name }, signal);
+}

@@ -1,0 +1,150 @@
+import { ClusterError, quoted } from "../errors.ts";
+
+/**
+ * Run-time checks of what programs pass to the library. Its types say the same, but JavaScript has none, and a creation must not begin with a value
+ * that no command could read back.
+ */
+
+/** Returns what is wrong with a value, as one sentence without the argument's name, or `undefined`. */
+type Check = (given: unknown) => string | undefined;
+
+interface Argument {
+  readonly check: Check;
+  readonly isRequired: boolean;
+}
+
+/** The check of each property of an object. The type requires one for every property. */
+export type Shape<Given> = { readonly [Name in keyof Given]-?: Argument };
+
+export const required = (check: Check): Argument => ({ check, isRequired: true });
+export const optional = (check: Check): Argument => ({ check, isRequired: false });
+
+/**
+ * Returns a copy with the known properties, so that later changes to the caller's object have no effect. Throws `bad-usage` with every problem: those of
+ * the shape, and those that `problemsOf` finds in values of the right shape.
+ */
+export function readArguments<Given extends object>(
+  given: Given,
+  shape: Shape<Given>,
+  problemsOf: (values: Given) => readonly string[] = () => [],
+): Given {
+  const problems = shapeProblems(given, shape);
+  if (problems.length > 0) throw refused(problems);
+  const values = Object.fromEntries(
+    Object.keys(shape).flatMap((name) => {
+      const value = given[name as keyof Given];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  ) as Given;
+  const more = problemsOf(values);
+  if (more.length > 0) throw refused(more);
+  return values;
+}
+
+function shapeProblems(given: unknown, shape: Readonly<Record<string, Argument>>): readonly string[] {
+  if (!isObject(given)) return [`${shown(given)} is not an object with options`];
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(shape, name) && given[name] !== undefined);
+  return [
+    ...unknown.map((name) => `${quoted(name)} is not one of ${Object.keys(shape).join(", ")}`),
+    ...Object.entries(shape).flatMap(([name, { check, isRequired }]) => {
+      const value = given[name];
+      if (value === undefined) return isRequired ? [`\`${name}\`: required`] : [];
+      const problem = check(value);
+      return problem === undefined ? [] : [`\`${name}\`: ${problem}`];
+    }),
+  ];
+}
+
+const refused = (problems: readonly string[]): ClusterError =>
+  new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+
+const isObject = (given: unknown): given is Readonly<Record<string, unknown>> =>
+  typeof given === "object" && given !== null && !Array.isArray(given);
+
+/** Names only the kind of a value that is no text or number: it may hold a secret. */
+function shown(given: unknown): string {
+  if (typeof given === "string") return quoted(given);
+  if (typeof given === "number" || typeof given === "boolean" || given === null) return String(given);
+  return Array.isArray(given) ? "an array" : `a value of the type ${typeof given}`;
+}
+
+/** Says nothing about the value, which may be a secret of the wrong type. */
+const wrongType = (given: unknown, expected: string): string =>
+  `must be ${expected}, not ${given === null ? "null" : Array.isArray(given) ? "an array" : `of the type ${typeof given}`}`;
+
+/** A text that can be an argument of a command, a path or a name. */
+export const text: Check = (given) => {
+  if (typeof given !== "string") return wrongType(given, "a string");
+  if (given === "") return "the value is empty";
+  return given.includes("\0") ? "the value contains a null character" : undefined;
+};
+
+export const anyText: Check = (given) => (typeof given === "string" ? undefined : wrongType(given, "a string"));
+
+export const textOrNumber: Check = (given) =>
+  typeof given === "number" && Number.isFinite(given) ? undefined : anyText(given);
+
+export const textOrBytes: Check = (given) =>
+  typeof given === "string" || given instanceof Uint8Array ? undefined : wrongType(given, "a string or a Uint8Array");
+
+export const flag: Check = (given) => (typeof given === "boolean" ? undefined : wrongType(given, "true or false"));
+
+export const callback: Check = (given) => (typeof given === "function" ? undefined : wrongType(given, "a function"));
+
+export const signal: Check = (given) => (given instanceof AbortSignal ? undefined : wrongType(given, "an AbortSignal"));
+
+/** A timer of the runtime holds 31 bits. */
+const longestMs = 2 ** 31 - 1;
+
+export const milliseconds: Check = (given) => {
+  if (typeof given !== "number") return wrongType(given, "a number of milliseconds");
+  return given >= 1 && given <= longestMs ? undefined : `${given} is not between 1 and ${longestMs} milliseconds`;
+};
+
+export const wholeNumber =
+  ({ minimum, maximum }: { readonly minimum: number; readonly maximum: number }): Check =>
+  (given) =>
+    Number.isInteger(given) && Number(given) >= minimum && Number(given) <= maximum
+      ? undefined
+      : `${shown(given)} is not a whole number from ${minimum} to ${maximum}`;
+
+export const among =
+  (choices: readonly unknown[]): Check =>
+  (given) =>
+    choices.includes(given) ? undefined : `${shown(given)} is not one of ${choices.join(", ")}`;
+
+/** A text with what else can be wrong with it. */
+export const textThat =
+  (problemOf: (given: string) => string | undefined): Check =>
+  (given) =>
+    text(given) ?? problemOf(String(given));
+
+export const listOf =
+  (check: Check, { minimum = 0 }: { readonly minimum?: number } = {}): Check =>
+  (given) => {
+    if (!Array.isArray(given)) return wrongType(given, "an array");
+    if (given.length < minimum) return "the array is empty";
+    // Array.from also visits the holes of a sparse array.
+    return firstProblem(Array.from(given, (value: unknown, index) => [`element ${index}`, check(value)]));
+  };
+
+/** An object with any keys. */
+export const mappingOf =
+  (check: Check, checkName: Check = () => undefined): Check =>
+  (given) => {
+    if (!isObject(given)) return wrongType(given, "an object");
+    const entries = Object.entries(given);
+    return firstProblem(entries.map(([name, value]) => [quoted(name), checkName(name) ?? check(value)]));
+  };
+
+export const objectWith =
+  (shape: Readonly<Record<string, Argument>>): Check =>
+  (given) =>
+    shapeProblems(given, shape)[0];
+
+export const anything: Check = () => undefined;
+
+function firstProblem(found: readonly (readonly [subject: string, problem: string | undefined])[]): string | undefined {
+  const [first] = found.filter(([, problem]) => problem !== undefined);
+  return first === undefined ? undefined : `${first[0]}: ${first[1]}`;
+}

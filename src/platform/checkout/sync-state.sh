@@ -1,0 +1,29 @@
+#!/bin/sh
+# Prints everything that a sync usually needs to know about a master, in one round trip: "# layout <name>", "#
+# version" and the version file, then "# tests" and the contents of the two places, as records that each end with a
+# NUL: "<mode> <size> <time> <place>/<path>", or "link 0 0 <place>/<path>" for links that look like tests. It reads no
+# file's contents. Runs as root, behind find-layout.sh and sync-places.sh.
+# Values: for each layout, TESTS_FOLDER_<name>, LIBRARY_FOLDER_<name> and INTERNAL_LIBRARY_<name>.
+
+records() {
+  cd "$2" || exit
+  find . -type f ! -name '*.pyc' -printf "%m %s %T@ $1/%P\0"
+  find . -type l -name '*.py' -printf "link 0 0 $1/%P\0"
+}
+
+# shellcheck disable=SC2154 # find-layout.sh sets it
+printf '# layout %s\n' "$layout"
+for each in $LAYOUTS; do
+  [ "$each" = "$layout" ] || continue
+  version_file=
+  eval "version_file=\$VERSION_FILE_$each TESTS_FOLDER=\$TESTS_FOLDER_$each"
+  eval "LIBRARY_FOLDER=\$LIBRARY_FOLDER_$each INTERNAL_LIBRARY=\$INTERNAL_LIBRARY_$each"
+  find_places
+  [ -e "$version_file" ] || fail "$NOT_INSTALLED" "$version_file does not exist"
+  printf '# version\n%s\n' "$(cat "$version_file")"
+  echo '# tests'
+  # shellcheck disable=SC2154 # sync-places.sh sets both
+  records tests "$tests"
+  # shellcheck disable=SC2154
+  [ -z "$library" ] || records library "$library"
+done

@@ -1,0 +1,9 @@
+#!/bin/sh
+# A function for scripts that print texts of a node; see framed-output.ts. Runs as root. frame NAME prints its stdin
+# as one line.
+
+frame() {
+  printf '%s ' "$1"
+  base64 | tr -d '\n'
+  echo
+}

@@ -1,0 +1,45 @@
+import type { Variant } from "../../model/cluster-record.ts";
+import type { NodeTraits } from "../../model/node-traits.ts";
+import type { ArtifactLocation } from "../artifact/artifact-location.ts";
+import type { Configuration, SecurityMode } from "../configuration/configuration.ts";
+import type { FileToCopy } from "../configuration/genconf-folder.ts";
+import type { Layout } from "../layout.ts";
+
+/** An installation, checked on this machine before the first node exists. */
+export interface InstallPlan {
+  readonly artifact: ArtifactLocation;
+  /** Hexadecimal; undefined: not checked. */
+  readonly sha256: string | undefined;
+  /** The layout according to the artifact's head; undefined if the head doesn't show it: the artifact is then run on the first master. */
+  readonly layoutHint: Layout["name"] | undefined;
+  readonly variant: Variant;
+  readonly configuration: PlannedConfiguration;
+  /** The user's own files, with targets relative to `genconf/`. An `ip-detect` or `ip-detect-public` among them replaces the backend's. */
+  readonly genconfFiles: readonly FileToCopy[];
+  readonly copyToMaster: readonly FileToCopy[];
+  readonly selinuxEnforcing: boolean;
+  /** An existing folder on this machine with room for the artifact. */
+  readonly workspaceFolder: string;
+}
+
+/** The plan with what only the backend knows. */
+export type PlanForNodes = InstallPlan & NodeTraits;
+
+/** The source of `config.yaml`. */
+type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
+
+/** Used as it is, except that our own bootstrap server's secret path is added, and keys that the layout needs and that are missing. */
+export interface CompleteConfiguration {
+  readonly kind: "complete";
+  readonly values: Configuration;
+}
+
+/** Merged into the base configuration, which is written once the nodes' addresses are known. */
+export interface AddedConfiguration {
+  readonly kind: "added";
+  readonly values: Configuration;
+  /** Overrides the one in `values`. */
+  readonly securityMode: SecurityMode | undefined;
+  /** Secret. */
+  readonly licenseKey: string | undefined;
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Installs the platform on a node: runs the artifact's install script, waits for what it started, and reports to the
+# bootstrap server. Runs as root, as a unit of systemd, and again after a reboot in the middle. Prints into the
+# install log.
+# Values: FOLDER, where the install script is put; LOG_FILE; STATUS_FILE, the file with the outcome; BOOTSTRAP_URL, a
+# secret; INSTALL_SCRIPT with RETURN_FLAG and ROLE; MARKER, the file of an installed platform; SETUP_UNITS, which
+# continue after the script; SHIM_FOLDER; SHIMS, programs to replace while the script runs, and for each the text
+# SHIM_<program>; UNIT, its own; BOOTSTRAP_SECONDS, SETUP_SECONDS and REPORT_SECONDS, limits.
+
+cd "$FOLDER" || exit 1
+umask 022
+exec >>"$LOG_FILE" 2>&1 </dev/null
+# A unit has neither HOME nor USER.
+HOME=/root USER=root LOGNAME=root
+export HOME USER LOGNAME
+
+# ask PATH [CURL'S OPTIONS]. The server's URL is a secret, so it appears in no argument list.
+ask() {
+  path=$1
+  shift
+  curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 --config - "$@" <<END
+url = "$BOOTSTRAP_URL/$path"
+END
+}
+
+limit() { deadline=$(($(date +%s) + $1)); }
+
+# Fails once the limit has passed.
+pause() { [ "$(date +%s)" -lt "$deadline" ] && sleep 2; }
+
+install() {
+  if [ "$1" = running ]; then
+    echo 'The machine was restarted during the installation, which now starts again.'
+    [ ! -e "$MARKER" ] || return 0
+  fi
+  echo running >"$STATUS_FILE"
+  limit "$BOOTSTRAP_SECONDS"
+  until ask "$INSTALL_SCRIPT" -o "$INSTALL_SCRIPT"; do
+    pause || {
+      echo 'Cannot read the install script from the bootstrap server.'
+      return 1
+    }
+  done
+  for program in $SHIMS; do shim "$program"; done
+  bash "$INSTALL_SCRIPT" "$RETURN_FLAG" "$ROLE"
+}
+
+# Puts a program's replacement first on the path; in it, $real is the node's own program.
+shim() {
+  text=
+  eval "text=\$SHIM_$1"
+  mkdir -p "$SHIM_FOLDER"
+  printf '#!/bin/sh\nreal=%s\n%s' "$(command -v "$1")" "$text" >"$SHIM_FOLDER/$1"
+  chmod 755 "$SHIM_FOLDER/$1"
+  PATH=$SHIM_FOLDER:$PATH
+  export PATH
+}
+
+# Whether everything that the install script started has finished.
+is_set_up() {
+  for each in $SETUP_UNITS; do
+    case $(systemctl show -p ActiveState "$each.service") in
+      *=failed) return 0 ;;
+      *=activating | *=reloading) return 1 ;;
+    esac
+  done
+  [ -e "$MARKER" ]
+}
+
+before=$(cat "$STATUS_FILE" 2>/dev/null)
+status=0
+if [ "$before" != 'exit 0' ]; then
+  install "$before"
+  status=$?
+  echo "exit $status" >"$STATUS_FILE.new"
+  mv -f "$STATUS_FILE.new" "$STATUS_FILE"
+fi
+# The install script and the units that follow it need the bootstrap server, so the node reports only when both have ended.
+limit "$SETUP_SECONDS"
+until [ "$status" -ne 0 ] || is_set_up || ! pause; do :; done
+limit "$REPORT_SECONDS"
+until ask installed --data '' -o /dev/null 2>/dev/null || ! pause; do :; done
+systemctl --no-reload disable "$UNIT" 2>/dev/null
+exit "$status"

@@ -1,0 +1,15 @@
+#!/bin/sh
+# The start of the scripts of this folder, which run on a node as root: `sh -s -- NAME ARGUMENTS` with the text on
+# stdin. Behind the script's own text, main is called with the arguments. Prints lines "now: …" on stdout, and
+# "failed: …" on stderr.
+
+set -eu
+umask 077
+LC_ALL=C
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL PATH
+now() { printf 'now: %s\n' "$*"; }
+fail() {
+  printf 'failed: %s\n' "$*" >&2
+  exit 1
+}

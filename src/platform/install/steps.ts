@@ -1,0 +1,224 @@
+/**
+ * The steps of an installation. Each is one function of the installation, of what it works on, and of a signal. cluster/create.ts puts them in order.
+ */
+import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { ClusterError } from "../../errors.ts";
+import { outside } from "../../outside-text.ts";
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import { nodeReference } from "../../model/cluster-record.ts";
+import type { NodeTraits } from "../../model/node-traits.ts";
+import { createSemaphore, type Semaphore } from "../../system/semaphore.ts";
+import { downloadArtifact, type LocalArtifact } from "../artifact/artifact-download.ts";
+import { type ArtifactVersion, licenseNeeded } from "../artifact/artifact-version.ts";
+import type { GenconfFacts } from "../configuration/install-configuration.ts";
+import { bootstrapOriginOf, genconfFiles, privateAddressOf } from "../configuration/install-configuration.ts";
+import type { Layout } from "../layout.ts";
+import { layoutNeeds, layoutOf, layouts } from "../layouts/find-layout.ts";
+import { readResolvers } from "../resolvers.ts";
+import { checkVersion as versionPhase, endedBadly } from "./check-version.ts";
+import { copyFiles } from "./copy-files.ts";
+import { type FetchArtifact, fetchArtifact as fetchPhase } from "./fetch-artifact.ts";
+import { generate } from "./genconf.ts";
+import type { InstallPlan, PlanForNodes } from "./install-plan.ts";
+import { type Phase, type PhaseRuntime, runPhase } from "./phase.ts";
+import { prepareNode } from "./prepare-node.ts";
+import { enforceSelinux } from "./selinux.ts";
+import { bootstrapPort, serve as servePhase } from "./serve.ts";
+import { startInstall } from "./start-install.ts";
+
+/** An installation on the nodes of one cluster. */
+export interface Installation {
+  readonly plan: PlanForNodes;
+  readonly runtime: PhaseRuntime;
+  /** Limits the scripts that run on several nodes concurrently. Scripts for a single node wait only for that node. */
+  readonly slots: Semaphore;
+  /** A part of the bootstrap server's path; see BootstrapServer. */
+  readonly secret: string;
+  /** The layout for which nodes are prepared. genconf's output shows the true one. */
+  readonly firstLayout: Layout;
+}
+
+const nodesAtOnce = 32;
+
+/** Sends nothing yet. */
+export function openInstallation(plan: InstallPlan, traits: NodeTraits, runtime: PhaseRuntime): Installation {
+  const secret = randomBytes(16).toString("hex");
+  runtime.progress.hide(secret);
+  const firstLayout = layoutOf(plan.layoutHint);
+  return { plan: { ...plan, ...traits }, runtime, slots: createSemaphore(nodesAtOnce), secret, firstLayout };
+}
+
+export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) === "master_0";
+
+export const noFirstMaster = ({ id }: ClusterRecord): ClusterError =>
+  new ClusterError("machine-failed", `Cluster "${id}" has no first master.`);
+
+/** Prepares a node for a layout's installer: programs and services, SELinux, and on masters the user's files. Safe to repeat. */
+export async function prepare(
+  { plan, runtime, slots }: Installation,
+  { node, layout }: { readonly node: NodeRecord; readonly layout: Layout },
+  signal: AbortSignal,
+): Promise<void> {
+  await slots.run(async () => runPhase(prepareNode(layout, plan), node, runtime, signal), signal);
+  if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, runtime, signal);
+  if (node.role === "master" && plan.copyToMaster.length > 0)
+    await runPhase(copyFiles(plan.copyToMaster), node, runtime, signal);
+}
+
+/** Transfers the artifact to the first master. It may run while that node is being prepared. */
+export async function fetchArtifact(
+  { plan, runtime }: Installation,
+  { node, untilPrepared }: { readonly node: NodeRecord } & Pick<FetchArtifact, "untilPrepared">,
+  signal: AbortSignal,
+): Promise<void> {
+  await using local = localArtifact(plan, runtime);
+  const phase = fetchPhase({ artifact: plan.artifact, download: local.download, untilPrepared });
+  await runPhase(phase, node, runtime, signal);
+}
+
+/** An artifact on the first master whose version is known. */
+export interface FoundArtifact {
+  /** The layout that the artifact seems to have; the configuration is first written for it. */
+  readonly layout: Layout;
+  readonly version: ArtifactVersion;
+}
+
+/**
+ * Reads the version from the artifact on the first master, which is prepared. Without a hint, it is prepared for the usual layout, but some artifacts
+ * can't even print their version without Docker. In that case this prepares it for a layout with Docker and runs the artifact again.
+ */
+export async function checkVersion(
+  { plan, runtime, firstLayout }: Installation,
+  { node }: { readonly node: NodeRecord },
+  signal: AbortSignal,
+): Promise<FoundArtifact> {
+  const phase = versionPhase({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown });
+  try {
+    return { layout: firstLayout, version: await runPhase(phase, node, runtime, signal) };
+  } catch (error) {
+    if (plan.layoutHint !== undefined || !endedBadly(error)) throw error;
+    const layout = layouts.find((each) => layoutNeeds(each, "docker"));
+    if (layout === undefined) throw error;
+    await runPhase(prepareNode(layout, plan), node, runtime, signal);
+    return { layout, version: await runPhase(phase, node, runtime, signal) };
+  }
+}
+
+interface OnCluster {
+  /** All nodes have their addresses. */
+  readonly cluster: ClusterRecord;
+}
+
+/**
+ * Writes the configuration and generates the installer on the first master. Returns the layout that genconf's output shows. If it isn't the expected
+ * one, the configuration may lack keys of its own; then genconf runs again.
+ */
+export async function configure(
+  installation: Installation,
+  { cluster, artifact }: OnCluster & { readonly artifact: FoundArtifact },
+  signal: AbortSignal,
+): Promise<Layout> {
+  const { plan, runtime } = installation;
+  const release = artifact.version.version;
+  warnOfLicense(installation, artifact);
+  const node = firstMasterOf(cluster);
+  const bootstrapUrl = bootstrapUrlOf(installation, node);
+  const resolvers = await readResolvers(await runtime.connections.connect(node, signal), signal);
+  const generateFor = async (layout: Layout): Promise<Layout> => {
+    const facts: GenconfFacts = { resolvers, bootstrapUrl, layout, release };
+    return runPhase(generate(await genconfFiles(plan, cluster, facts)), node, runtime, signal);
+  };
+  const layout = await generateFor(artifact.layout);
+  const ownKeys = (of: Layout): unknown => of.baseConfiguration({ ...plan, release });
+  if (isDeepStrictEqual(ownKeys(layout), ownKeys(artifact.layout))) return layout;
+  return generateFor(layout);
+}
+
+/** Serves the generated installer to the cluster's nodes, from the first master. Returns the URL. */
+export async function serve(
+  installation: Installation,
+  { cluster, layout }: OnCluster & { readonly layout: Layout },
+  signal: AbortSignal,
+): Promise<string> {
+  const node = firstMasterOf(cluster);
+  const server = {
+    address: privateAddressOf(node),
+    port: bootstrapPort(layouts),
+    secret: installation.secret,
+    nodeAddresses: cluster.nodes.map(privateAddressOf),
+    installScript: layout.installScript,
+  };
+  await runPhase(servePhase(server), node, installation.runtime, signal);
+  return bootstrapUrlOf(installation, node);
+}
+
+/** The source that the nodes install from. */
+export interface InstallerSource {
+  readonly layout: Layout;
+  readonly url: string;
+  /** As reported by the artifact's `--version`. */
+  readonly release: string;
+}
+
+/** Starts the installation on a node, which is prepared. From there it continues by itself. */
+export async function startInstallation(
+  { runtime, slots }: Installation,
+  { node, source }: { readonly node: NodeRecord; readonly source: InstallerSource },
+  signal: AbortSignal,
+): Promise<void> {
+  const phase: Phase = startInstall(source.layout, source);
+  await slots.run(async () => runPhase(phase, node, runtime, signal), signal);
+}
+
+function bootstrapUrlOf({ secret }: Installation, firstMaster: NodeRecord): string {
+  return `${bootstrapOriginOf(firstMaster)}/${secret}`;
+}
+
+function firstMasterOf(cluster: ClusterRecord): NodeRecord {
+  const node = cluster.nodes.find(isFirstMaster);
+  if (node === undefined) throw noFirstMaster(cluster);
+  return node;
+}
+
+function warnOfLicense({ plan, runtime }: Installation, { version: { version } }: FoundArtifact): void {
+  const { variant, configuration } = plan;
+  if (variant !== "enterprise" || !licenseNeeded(version)) return;
+  if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;
+  if ("license_key_contents" in configuration.values) return;
+  runtime.progress.warn(
+    `Enterprise ${outside(version)} needs a license key, but none was given. Pass one with \`licenseKey\`.`,
+  );
+}
+
+const downloadLimitMs = 60 * 60_000;
+const stallLimitMs = 30_000;
+
+/** The artifact on this machine: downloaded at most once, no matter how often it is sent, and removed in the end. */
+function localArtifact(plan: InstallPlan, { clock }: PhaseRuntime): LocalSource {
+  const held: { artifact?: LocalArtifact } = {};
+  return {
+    download: async (onProgress, signal) => {
+      held.artifact ??= await downloadArtifact(
+        plan.artifact,
+        {
+          clock,
+          workspaceFolder: plan.workspaceFolder,
+          sha256: plan.sha256,
+          deadlineMs: clock.now() + downloadLimitMs,
+          stallLimitMs,
+          onProgress,
+        },
+        signal,
+      );
+      return held.artifact;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await held.artifact?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface LocalSource extends AsyncDisposable {
+  readonly download: FetchArtifact["download"];
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Collects everything that `wait` needs from a node, in one round trip. Runs as root, behind find-layout.sh. $2: how
+# often to run a check that passes; $3: the seconds between. It prints lines "key=value"; after "log=" and "check="
+# come whole lines of text, until that list ends:
+#
+#     layout=cluster            empty if no installation has started
+#     status=exit 0             status of the install script; or "running", or empty
+#     unit=active               systemd's ActiveState of the install unit
+#     setup.NAME=failed         ActiveState of a unit that continues after the install script
+#     check.status=1            exit status of the node's own check; empty while that program doesn't exist
+#     config={"ssl_enabled": …} the platform's own TLS setting, in one line
+#     check=…                   the check's output
+#     log=…                     the last lines of the install log, if the installation failed
+#
+# Values: STATUS_FILE, LOG_FILE and UNIT of the installation; CHECK_SECONDS, the limit for one check; TAIL_LINES and
+# TAIL_BYTES of a log; for each layout, SETUP_UNITS_<name>, CONFIG_FILE_<name>, CHECKS_<name>, one command a line,
+# newest first, and WRAPPER_<name>, a program that runs them, if the node has it.
+
+LC_ALL=C
+export LC_ALL
+state_of() { systemctl show -p ActiveState "$1" 2>/dev/null | sed 's/^ActiveState=//'; }
+lines_of() { sed "s/^/$1=/"; }
+# Not echo: in some shells, it turns \n into a line break.
+say() { printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr -d '\n')"; }
+
+status=$(head -c 100 "$STATUS_FILE" 2>/dev/null || :)
+state=$(state_of "$UNIT")
+# The status is written before the unit ends, so a second reading is at least as recent as the unit's state.
+[ "$status" != running ] || [ "$state" = active ] || status=$(head -c 100 "$STATUS_FILE" 2>/dev/null || :)
+# A machine that was restarted during the installation resumes it automatically, but not at once.
+[ "$status:$state" != running:inactive ] || ! systemctl is-enabled --quiet "$UNIT" 2>/dev/null || state=activating
+# shellcheck disable=SC2154 # find-layout.sh sets it
+say layout "$layout"
+say status "$status"
+say unit "$state"
+failed=no
+case $status in '' | running | 'exit 0') ;; *) failed=yes ;; esac
+[ "$status" != running ] || [ "$state" = active ] || [ "$state" = activating ] || failed=yes
+
+looks=${2:-1}
+pause=${3:-0}
+run_check() {
+  output=$(timeout "$CHECK_SECONDS" "$@" 2>&1 </dev/null)
+  result=$?
+  while [ "$result" = 0 ] && [ "$looks" -gt 1 ]; do
+    sleep "$pause"
+    output=$(timeout "$CHECK_SECONDS" "$@" 2>&1 </dev/null)
+    result=$?
+    looks=$((looks - 1))
+  done
+  say check.status "$result"
+  printf '%s\n' "$output" | tail -c 16000 | lines_of check
+}
+
+# Runs the first check whose program exists, through the wrapper if the node has it.
+check_node() {
+  while read -r program arguments; do
+    [ -x "$program" ] || continue
+    [ ! -x "$wrapper" ] || arguments="$program $arguments" program=$wrapper
+    # shellcheck disable=SC2086 # one word each
+    run_check "$program" $arguments
+    break
+  done <<CLUSTER_E2E_END
+$checks
+CLUSTER_E2E_END
+}
+
+for each in $LAYOUTS; do
+  [ "$each" = "$layout" ] || continue
+  setup_units='' config_file='' wrapper='' checks=''
+  eval "setup_units=\$SETUP_UNITS_$each config_file=\$CONFIG_FILE_$each wrapper=\$WRAPPER_$each checks=\$CHECKS_$each"
+  for setup_unit in $setup_units; do
+    state=$(state_of "$setup_unit.service")
+    say "setup.$setup_unit" "$state"
+    [ "$state" != failed ] || {
+      failed=setup
+      journalctl -q -o cat -n "$TAIL_LINES" -u "$setup_unit.service" | tail -c "$TAIL_BYTES" | lines_of log
+    }
+  done
+  say config "$(head -c "$TAIL_BYTES" "$config_file" 2>/dev/null)"
+  if [ "$status" != running ] && [ "$failed" = no ]; then check_node; fi
+done
+
+[ "$failed" != yes ] || tail -c "$TAIL_BYTES" "$LOG_FILE" 2>/dev/null | tail -n "$TAIL_LINES" | lines_of log

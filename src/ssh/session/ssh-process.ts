@@ -1,0 +1,142 @@
+import { ClusterError } from "../../errors.ts";
+import { outsideReason } from "../../system/printable.ts";
+import { minimalEnvironment } from "../../system/processes/child-environment.ts";
+import type { Environment } from "../../system/runtime.ts";
+import type { Connection } from "../connection/connection.ts";
+import type { SshMessages } from "../ssh-messages.ts";
+import { feedStdin } from "./feed-stdin.ts";
+import type { LoginMark } from "./login-mark.ts";
+import type { MasterConnection } from "./master-connection.ts";
+import { deliverCommand, endCommand, pipedLine, sealed, type SessionTransport, terminalLine } from "./session-line.ts";
+import { renderSessionScript, type SessionScript } from "./session-script.ts";
+
+export interface SessionRequest {
+  /** Has a `Host` block named `host`; see renderSshConfig. */
+  readonly sshConfigFile: string;
+  /** The node's reference. */
+  readonly host: string;
+  readonly loginUser: string;
+  /** Whether the command runs as root: with `sudo -n` if the login user isn't root. */
+  readonly sudo: boolean;
+  readonly script: SessionScript;
+  /** Whether the command gets a terminal; this program's own stdin must then be one. */
+  readonly terminal: boolean;
+  /** The command's stdin, stdout and stderr: this program's own, or open files. */
+  readonly stdio: SessionStdio;
+  /** This program's environment. */
+  readonly environment: Environment;
+  /** Used if it is open, and otherwise opened after a session that logged in; undefined: every session logs in. */
+  readonly master: MasterConnection | undefined;
+  /**
+   * Opens a second connection to the node. Used at once for a session with a terminal, otherwise only after a session
+   * that was interrupted or ended with 255.
+   */
+  connect(signal: AbortSignal): Promise<Connection>;
+}
+
+type SessionStdio = readonly [stdin: "inherit" | number, stdout: "inherit" | number, stderr: "inherit" | number];
+
+/** ssh's exit status for its own failures. */
+export const sshFailed = 255;
+const endingGraceMs = 3_000;
+
+/** A running ssh. */
+export interface Ssh {
+  readonly transport: SessionTransport;
+  /** How the script is delivered; see session-line.ts. */
+  readonly script: string;
+  readonly child: Bun.Subprocess;
+  readonly status: Promise<number>;
+  /** Aborts when ssh has ended. */
+  readonly ended: AbortSignal;
+  /** The connection that delivered the script to a session with a terminal. */
+  readonly delivery: { connection?: Connection };
+}
+
+export function startSsh(
+  request: SessionRequest,
+  transport: SessionTransport,
+  { mark, messages }: { readonly mark: LoginMark; readonly messages: SshMessages },
+): Ssh {
+  const ssh = findSsh(request.environment);
+  const script = sealed(renderSessionScript(request.script), transport.token);
+  const [mode, line] = request.terminal
+    ? ["-t", terminalLine(transport)]
+    : ["-T", pipedLine(transport, Buffer.byteLength(script))];
+  const [stdin, stdout, stderr] = request.stdio;
+  const sharing = request.master?.options ?? [];
+  const options = ["-F", request.sshConfigFile, ...sharing, ...mark.options, ...messages.options, mode];
+  const child = Bun.spawn([ssh, ...options, request.host, line], {
+    stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
+    ...(request.master !== undefined && { cwd: request.master.folder }),
+    env: { ...minimalEnvironment(request.environment), ...mark.environment },
+  });
+  const ended = new AbortController();
+  const status = child.exited.then((code) => {
+    ended.abort(new ClusterError("connection-failed", "ssh has ended."));
+    return child.signalCode === null ? code : sshFailed;
+  });
+  return { transport, script, child, status, ended: ended.signal, delivery: {} };
+}
+
+/**
+ * Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters.
+ */
+export async function carryInput(ssh: Ssh, request: SessionRequest, signal: AbortSignal): Promise<void> {
+  try {
+    await (request.terminal ? deliver(ssh, request, signal) : feed(ssh, request, signal));
+  } catch (error) {
+    if (!ssh.ended.aborted) throw error;
+  }
+}
+
+async function feed(
+  { child, script }: Ssh,
+  { stdio, environment }: SessionRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const sink = child.stdin;
+  if (typeof sink !== "object") throw new TypeError("ssh was started without a pipe for its stdin");
+  await feedStdin({ head: script, source: stdio[0], sink, environment: minimalEnvironment(environment) }, signal);
+}
+
+async function deliver(
+  { transport, script, delivery }: Ssh,
+  request: SessionRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  delivery.connection = await request.connect(signal);
+  const result = await delivery.connection.run(deliverCommand(transport, script), signal);
+  if (result.status === 0) return;
+  const reason = outsideReason(result.stderr) || `status ${result.status}`;
+  throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
+    hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
+    facts: { node: request.host },
+  });
+}
+
+export async function endRemoteProcesses({ transport, delivery }: Ssh, request: SessionRequest): Promise<void> {
+  const grace = AbortSignal.timeout(endingGraceMs);
+  try {
+    const connection = request.terminal ? delivery.connection : await request.connect(grace);
+    await connection?.run(endCommand(transport), grace);
+  } catch {
+    // The node is out of reach, and so are its processes.
+  }
+}
+
+export async function endSsh({ child, status }: Ssh): Promise<void> {
+  child.kill();
+  const insist = setTimeout(() => child.kill("SIGKILL"), endingGraceMs);
+  await status;
+  clearTimeout(insist);
+}
+
+/** Returns the path of this machine's `ssh`. Fails as `machine-not-set-up` if there is none. */
+export function findSsh(environment: Environment): string {
+  const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
+  if (path !== null) return path;
+  throw new ClusterError("machine-not-set-up", "There is no ssh on this machine's PATH.", {
+    hint: "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients).",
+  });
+}

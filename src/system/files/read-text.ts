@@ -1,0 +1,72 @@
+import { constants, type FileHandle, open } from "node:fs/promises";
+import { orAborted } from "../or-aborted.ts";
+
+/** Larger files are none that this program or its users write for it. */
+const mostOwnBytes = 16 * 1024 * 1024;
+const chunkBytes = 64 * 1024;
+
+/** A file or an answer that is longer than anything that could be meant. Its code is the system's own for such files. */
+export class TooLong extends Error {
+  override readonly name = "TooLong";
+  readonly code = "EFBIG";
+
+  constructor(mostBytes: number) {
+    super(`it has more than ${mostBytes} bytes`);
+  }
+}
+
+/** Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error, or the signal's reason. */
+export async function readBytes(path: string, mostBytes: number, signal: AbortSignal): Promise<Buffer> {
+  signal.throwIfAborted();
+  const opening = open(path);
+  try {
+    return await readAtMost(await orAborted(opening, signal), mostBytes, signal);
+  } finally {
+    // Without waiting: nobody knows when a pipe that has been given up is opened, or answers the last read.
+    opening.then((file) => file.close()).catch(() => {});
+  }
+}
+
+export async function readText(path: string, mostBytes: number, signal: AbortSignal): Promise<string> {
+  return (await readBytes(path, mostBytes, signal)).toString("utf8");
+}
+
+/**
+ * Reads one of this program's own files, or the system's. It takes no signal because it never waits: it refuses anything but a regular file. Throws like
+ * `readText`.
+ */
+export async function readOwnText(path: string): Promise<string> {
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const information = await file.stat();
+  if (!information.isFile()) {
+    const code = information.isDirectory() ? "EISDIR" : "EINVAL";
+    throw Object.assign(new Error(`${code}: ${path} is not a regular file`), { code });
+  }
+  return (await readAtMost(file, mostOwnBytes, new AbortController().signal)).toString("utf8");
+}
+
+async function readAtMost(file: FileHandle, mostBytes: number, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for (let bytes = 0; bytes <= mostBytes;) {
+    const chunk = Buffer.allocUnsafe(chunkBytes);
+    const { bytesRead } = await orAborted(file.read(chunk, 0, chunkBytes), signal);
+    if (bytesRead === 0) return Buffer.concat(chunks);
+    chunks.push(chunk.subarray(0, bytesRead));
+    bytes += bytesRead;
+  }
+  throw new TooLong(mostBytes);
+}
+
+/** Reads the body of an answer from the web, as long as the request's own signal allows. Throws `TooLong`. */
+export async function readBody(response: Response, mostBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const body: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
+  // Leaving the loop ends the transfer.
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new TooLong(mostBytes);
+    chunks.push(chunk);
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}

@@ -1,0 +1,277 @@
+/**
+ * Gives one parser of texts from outside the 10 MB that would cost it most, and ends. A parser may refuse them. It must
+ * not fail in any other way, and an algorithm whose time grows faster than the text would take hours. Each parser runs
+ * in a process of its own, because nothing else can stop it.
+ * Usage: bun run test/support/hostile-parsers.ts NAME
+ */
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
+import { judgeResponse, UnreadableAnswer } from "../../src/backend/cloud/api/judge-answer.ts";
+import { collectPages } from "../../src/backend/cloud/api/pages.ts";
+import { toClusters as toCloudClusters } from "../../src/backend/cloud/records/records.ts";
+import { toTags } from "../../src/backend/cloud/records/tags.ts";
+import { engineFailure } from "../../src/backend/container/engine/engine-errors.ts";
+import { engineKinds } from "../../src/backend/container/engine/engine-kinds.ts";
+import { readBuildFailure } from "../../src/backend/container/launch/build-failure.ts";
+import { labelNames } from "../../src/backend/container/records/labels.ts";
+import { parseNodeSettings } from "../../src/backend/container/records/node-settings.ts";
+import { readContainers } from "../../src/backend/container/records/read-containers.ts";
+import { toClusters as toContainerClusters } from "../../src/backend/container/records/records.ts";
+import { toSnapshots } from "../../src/backend/container/snapshots/read-snapshots.ts";
+import { parseClusterFacts } from "../../src/backend/vm/cluster-facts.ts";
+import { findSum } from "../../src/backend/vm/images/find-sum.ts";
+import { monitorName, runOnMonitor } from "../../src/backend/vm/qemu/monitor.ts";
+import { qemuFailure, qemuMessage } from "../../src/backend/vm/qemu/qemu.ts";
+import { parseSnapshotFacts } from "../../src/backend/vm/snapshots/snapshot-files.ts";
+import { parseHandOver } from "../../src/cluster/hand-over/hand-over-file.ts";
+import { ClusterError } from "../../src/errors.ts";
+import { parseHead } from "../../src/platform/artifact/artifact-head.ts";
+import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
+import { parseManifest, parseSums } from "../../src/platform/checkout/checkout-manifest.ts";
+import { parseState } from "../../src/platform/checkout/checkout-state.ts";
+import { parseSecrets } from "../../src/platform/cluster-secrets.ts";
+import { parseConfiguration } from "../../src/platform/configuration/configuration-file.ts";
+import { layouts } from "../../src/platform/layouts/find-layout.ts";
+import { parseLogs } from "../../src/platform/node-logs.ts";
+import { reasonOf } from "../../src/platform/install/phase.ts";
+import { parseSuperuserAnswers } from "../../src/platform/readiness/ask-on-master.ts";
+import { judgeNode } from "../../src/platform/readiness/judge-node.ts";
+import { parseNodeReport } from "../../src/platform/readiness/node-report.ts";
+import { releaseNumbers } from "../../src/platform/release-numbers.ts";
+import { parseResolvers } from "../../src/platform/resolvers.ts";
+import { createOutputTail } from "../../src/ssh/connection/command-output.ts";
+import { readServerOffer } from "../../src/ssh/connection/connection-errors.ts";
+import { parseKey } from "../../src/ssh/keys.ts";
+import { parseKnownHosts } from "../../src/ssh/known-hosts.ts";
+import { ArchiveProblem } from "../../src/system/files/archive-problem.ts";
+import { unpackTar } from "../../src/system/files/unpack-tar.ts";
+import { maskUrl } from "../../src/system/mask-url.ts";
+import { Masker } from "../../src/system/masker.ts";
+import { parseJson } from "../../src/system/parse-json.ts";
+import { maskedPrintable } from "../../src/system/printable.ts";
+import { anyTexts, filled, jsonTexts, size, yamlTexts } from "./costly-texts.ts";
+import { scratchFolder } from "./scratch-folder.ts";
+import { paxRecord, rawArchive, type RawEntry } from "./tar-blocks.ts";
+
+const { signal } = new AbortController();
+const each = async (texts: readonly string[], parse: (text: string) => unknown): Promise<void> => {
+  for (const text of texts) {
+    try {
+      await parse(text);
+    } catch (error) {
+      const isRefusal = [ClusterError, ArchiveProblem, UnreadableAnswer].some((known) => error instanceof known);
+      if (!isRefusal) throw error;
+    }
+  }
+};
+
+const frame = (name: string, text: string): string => `${name} ${Buffer.from(text).toString("base64")}\n`;
+const hex = (index: number, length: number): string => index.toString(16).padStart(length, "0");
+
+async function hideSecrets(text: string): Promise<void> {
+  const masker = new Masker();
+  const secrets = await parseSecrets(frame("configuration", text) + frame("secret-0", text));
+  for (const value of secrets?.values ?? []) masker.hide(value);
+  masker.text(text.slice(0, 1_000_000));
+}
+
+const node = (index: number) => ({
+  [labelNames.clusterId]: `c${index}`,
+  [labelNames.creationId]: hex(index, 16),
+  [labelNames.role]: "master",
+  [labelNames.index]: "0",
+  [labelNames.counts]: "master=1 agent=0 public_agent=0",
+});
+
+function readEngine(count: number, labelsOf: (index: number) => Readonly<Record<string, string>>): void {
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  const nameOf = (labels: Readonly<Record<string, string>>): string =>
+    `cluster-e2e-${labels[labelNames.clusterId]}-${labels[labelNames.creationId]}`;
+  const networks = indexes.map((index) => {
+    const labels = labelsOf(index);
+    return { id: hex(index, 64), name: nameOf(labels), labels };
+  });
+  const containers = indexes.map((index) => {
+    const Labels = labelsOf(index);
+    const Networks = { [nameOf(Labels)]: { IPAddress: "192.0.2.1" } };
+    const Name = `/cluster-e2e-${Labels[labelNames.clusterId]}-master_0`;
+    return { Id: hex(index, 64), Name, Config: { Labels }, NetworkSettings: { Networks } };
+  });
+  const read = readContainers({ networks, containers });
+  if (read.containers.length !== count) throw new Error("the containers are not what they should be");
+  toContainerClusters({ ...read, abandoned: new Set() }, "/state");
+}
+
+function readImages(count: number, snapshotOf: (index: number) => string): void {
+  const parts = Array.from({ length: count }, (_, index) => {
+    const labels = { ...node(1), [labelNames.index]: String(index % 1000), [labelNames.snapshot]: snapshotOf(index) };
+    const name = `${labels[labelNames.creationId]}-${snapshotOf(index)}-master_${index % 1000}`;
+    return { labels, name };
+  });
+  const images = parts.map(({ labels, name }) => ({
+    Config: { Labels: labels },
+    RepoTags: [`localhost/cluster-e2e-snapshot:${name}`],
+  }));
+  toSnapshots(
+    images,
+    parts.map(({ labels, name }) => ({ Name: `cluster-e2e-snapshot-${name}`, Labels: labels })),
+  );
+}
+
+function readInstances(count: number, clusterIdOf: (index: number) => string): void {
+  const instances = Array.from({ length: count }, (_, index) => ({
+    InstanceId: `i-${hex(index, 17)}`,
+    Tags: toTags(
+      "x",
+      {
+        clusterId: clusterIdOf(index),
+        creationId: hex(1, 16),
+        role: "master",
+        variant: "oss",
+        sshUser: "admin",
+      },
+      [],
+    ),
+  }));
+  toCloudClusters(instances, { region: "us-west-2", root: "/state" });
+}
+
+async function unpack(entries: readonly RawEntry[]): Promise<void> {
+  await using scratch = await scratchFolder();
+  async function* archive(): AsyncGenerator<Uint8Array, void, undefined> {
+    yield rawArchive({ name: "./", type: "5", mode: 0o755 }, ...entries);
+  }
+  const limits = { entries: 100_000, totalBytes: size };
+  await unpackTar(archive(), join(scratch.path, "target"), limits, signal).catch((error: unknown) => {
+    if (!(error instanceof ArchiveProblem)) throw error;
+  });
+}
+
+const link = (name: string, linkTarget: string): RawEntry => ({ name: `./${name}`, type: "2", linkTarget });
+const longLinks = (count: number, target: (index: number) => string): readonly RawEntry[] =>
+  Array.from({ length: count }, (_, index) => [
+    { name: "pax", type: "x", contents: paxRecord("linkpath", target(index)) },
+    link(`l${index}`, "x"),
+  ]).flat();
+
+async function askQemu(answer: string): Promise<void> {
+  await using folder = await scratchFolder();
+  const server = createServer((socket) => socket.on("error", () => {}).end(answer));
+  await new Promise<void>((resolve) => server.listen(join(folder.path, monitorName), resolve));
+  try {
+    await runOnMonitor(folder.path, [{ execute: "query-status" }], signal);
+  } finally {
+    server.close();
+  }
+}
+
+const context = {
+  action: "DescribeInstances",
+  region: "us-west-2",
+  credentialSource: "a test",
+  profile: undefined,
+  clockOffSeconds: 0,
+  endpoint: undefined,
+};
+const ended = (text: string) => ({ status: 1, stdout: text, stderr: text });
+const docker = engineKinds.docker;
+
+const parsers: Readonly<Record<string, () => Promise<void>>> = {
+  secrets: () => each([...anyTexts, ...yamlTexts], hideSecrets),
+  version: () => each([...anyTexts, filled("{}"), filled('{"variant":1}')], parseArtifactVersion),
+  "failed version": () => each([...anyTexts, filled("now: \n"), filled("a.")], (text) => reasonOf(ended(text))),
+  release: () => each([...anyTexts, `1${filled(".1")}`], releaseNumbers),
+  "check report": () =>
+    each([...anyTexts, ...jsonTexts.slice(-2)], (text) => {
+      const check = text.split("\n").map((line) => `check=${line}\n`);
+      judgeNode(parseNodeReport(`layout=cluster\nstatus=exit 0\ncheck.status=1\n${check.join("")}`));
+      judgeNode(parseNodeReport(`${text}\nconfig=${text}`));
+    }),
+  logs: () => each(anyTexts, (text) => parseLogs(`${text}\n${frame("install.log", text)}`)),
+  "text for people": () => each(anyTexts, (text) => maskedPrintable(text, (given) => new Masker().text(given))),
+  URL: () => each([...anyTexts, filled("?"), filled("https://")], maskUrl),
+  "superuser's answers": () =>
+    each(anyTexts, (text) => [parseSuperuserAnswers(text), parseSuperuserAnswers(`login 200\nagents 200\n${text}`)]),
+  resolvers: () => each([...anyTexts, filled("1.1.1.1\n")], parseResolvers),
+  "artifact's head": () =>
+    each(anyTexts, (text) =>
+      parseHead({ bytes: Buffer.from(`#!/bin/bash\n# variant: ${text}`), sizeBytes: undefined }, "x"),
+    ),
+  "sync's manifest": () =>
+    each([...anyTexts, filled("644 1 1 \0"), filled(`${"0".repeat(64)}  ./\\\\\n`)], (text) => {
+      parseManifest(text);
+      parseSums(text);
+      parseState(`# layout cluster\n# version\n${text}\n# tests\n${text}`, layouts, "oss");
+    }),
+  "fetched archive": async () => {
+    const names = (piece: (index: number) => string, count = 20_000): readonly RawEntry[] =>
+      Array.from({ length: count }, (_, index) => link(`l${index}`, piece(index)));
+    await unpack(names(() => "x"));
+    await unpack(names((index) => (index % 9 === 8 ? "x" : `l${index + 1}/a/..`)));
+    await unpack(longLinks(1_000, (index) => `${"a/".repeat(1_900)}${index}`));
+    await unpack(longLinks(1_000, (index) => `${"a/../".repeat(700)}${index}`));
+    await unpack(longLinks(1_000, () => `${"\u0301\u0323".repeat(60)}/`.repeat(25)));
+    await unpack(longLinks(5_000, () => "x".repeat(200)));
+  },
+  "container's snapshots": async () => {
+    readImages(20_000, () => "same");
+    readImages(20_000, (index) => `s${index}`);
+  },
+  "VM's snapshots": () => each(jsonTexts, (text) => parseSnapshotFacts(parseJson(text))),
+  "VM's facts": () => each(jsonTexts, (text) => parseClusterFacts(parseJson(text), "/state/c-0123456789abcdef")),
+  "hand-over": () => each([...anyTexts, ...jsonTexts], async (text) => parseHandOver(text, "x")),
+  "private key": () =>
+    each([...anyTexts, ...["a:b\n", "a: \n", "a:\n b\n"].map(filled)], async (text) => {
+      for (const kind of ["RSA", "OPENSSH"]) await parseKey(`-----BEGIN ${kind} PRIVATE KEY-----\n${text}`);
+    }),
+  "known hosts": () => each([...anyTexts, filled("a ssh-ed25519 A\n")], parseKnownHosts),
+  tags: async () => {
+    readInstances(20_000, () => "same");
+    readInstances(20_000, (index) => `c${index}`);
+  },
+  labels: async () => {
+    readEngine(15_000, node);
+    await each(jsonTexts, parseNodeSettings);
+  },
+  "engine's answers": () =>
+    each([...anyTexts, ...["container name ", "image ", "container ", "Error: ", "name "].map(filled)], (text) => {
+      engineFailure(docker, ["ps"], ended(text));
+      readBuildFailure(text);
+    }),
+  "QEMU's answers": () =>
+    each([...anyTexts, filled("qemu: "), filled("A =")], (text) => {
+      qemuFailure("qemu", ended(text));
+      qemuMessage(text, 2);
+      findSum(text, "x");
+    }),
+  "QEMU's monitor": () =>
+    each([filled("["), filled("\n"), filled('{"id":0}\n'), filled('{"event":1}\n'), filled("x")], askQemu),
+  "API's answers": async () => {
+    await each(["<a>", "<a ", "<", " ", "<Code>", "</a>"].map(filled), async (text) => {
+      for (const body of [text, `<AResponse>${text}</AResponse>`, `<Response>${text}</Response>`])
+        await judgeResponse(new Response(body, { status: body.startsWith("<R") ? 400 : 200 }));
+    });
+    await each([...anyTexts, filled("Encoded "), filled("https://a.")], (text) => {
+      const answered = { name: "OptInRequired", $metadata: { httpStatusCode: 400 } };
+      callFailure(Object.assign(new Error(text), answered), context);
+    });
+    await each(["endless pages"], async () => collectPages(async () => ({ items: [1], next: "more" })));
+  },
+  configuration: () => each([...anyTexts, ...yamlTexts], async (text) => parseConfiguration(text, "x")),
+  JSON: () => each([...anyTexts, ...jsonTexts], parseJson),
+  "remote output": async () => {
+    const tail = createOutputTail(4 * 1024 * 1024);
+    for (let count = 0; count < size; count += 1) tail.add("x");
+    tail.text();
+  },
+  "ssh's greeting": () => each(anyTexts, (text) => readServerOffer(`Handshake: (remote) KEX method: ${text}`)),
+};
+
+export const parserNames: readonly string[] = Object.keys(parsers);
+
+if (import.meta.main) {
+  const name = process.argv[2] ?? "";
+  await parsers[name]!();
+  console.log("ended");
+}
