@@ -51,7 +51,7 @@ export async function runCommandLine(program: Program, argv: readonly string[], 
     areDumpsDisabled,
   };
   try {
-    await runCommand(selectCommand(program, argv), argv.slice(1), run);
+    await runSelected(selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
     // This only reports failures before there was a command to run, so -v and --output are unknown.
     const report = reportError(error, { program, logPath: undefined });
@@ -83,7 +83,7 @@ function selectCommand(program: Program, argv: readonly string[]): Command {
   throw new Error("unreachable: a problem was added above");
 }
 
-async function runCommand(command: Command, argv: readonly string[], run: Run): Promise<void> {
+async function runSelected(command: Command, argv: readonly string[], run: Run): Promise<void> {
   const { program, host, terminal, masker, invocation, runtimeVariables } = run;
   const problems = new Problems(`${program.name} ${command.name} --help`, flagNames(program));
   const hide = (secret: string): void => masker.hide(secret);

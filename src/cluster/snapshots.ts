@@ -9,10 +9,9 @@ import type { Runtime } from "../system/runtime.ts";
 import { clusterKey } from "./connections/cluster-key.ts";
 import { openConnections } from "./connections/cluster-connections.ts";
 import { findCluster } from "./find-cluster.ts";
+import { ruleOf, waits } from "../system/waits.ts";
 
 const loginsAtOnce = 20;
-const loginLimitMs = 5 * 60_000;
-const loginPauseMs = 200;
 
 /** Names a snapshot of a cluster. */
 export interface SnapshotName {
@@ -96,7 +95,12 @@ async function awaitLogin(
     const connection = await connections.connect(node, signal);
     if (!setsClock) return;
     const time = `@${(clock.now() / 1000).toFixed(3)}`;
-    const set = { argv: ["date", `--set=${time}`], sudo: true, limitMs: loginLimitMs, task: "setting its clock" };
+    const set = {
+      argv: ["date", `--set=${time}`],
+      sudo: true,
+      limitMs: waits.continuedLogin.limitMs,
+      task: "setting its clock",
+    };
     const { status, stderr } = await connection.run(set, signal);
     if (status === 0) return;
     throw new ClusterError(
@@ -104,8 +108,7 @@ async function awaitLogin(
       `The clock of ${nodeReference(node)} cannot be set: ${stderr.trim()}.`,
     );
   };
-  const deadlineMs = clock.now() + loginLimitMs;
-  await retry(logIn, { clock, deadlineMs, pauseMs: () => loginPauseMs }, signal);
+  await retry(logIn, ruleOf(waits.continuedLogin, clock), signal);
 }
 
 function snapshotsOf({ name, snapshots }: Backend<unknown>): Snapshots {

@@ -1,7 +1,7 @@
 import type { Runtime } from "../system/runtime.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
-import { syncCheckout as syncToNode } from "../platform/checkout/checkout-sync.ts";
+import { syncCheckoutToNode } from "../platform/checkout/checkout-sync.ts";
 import type { SyncReport } from "../platform/checkout/checkout-sync.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
@@ -43,7 +43,7 @@ export async function syncCheckout(
     const reference = nodeReference(node);
     using step = progress.start("Sync", reference);
     const connection = await connections.connect(node, signal);
-    const report = await syncToNode(
+    const report = await syncCheckoutToNode(
       checkout,
       { connection, reference, layouts, variant: cluster.variant, checksum, sumOf },
       signal,

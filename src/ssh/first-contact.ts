@@ -10,6 +10,7 @@ import { openConnection } from "./connection/open-connection.ts";
 import { type Destination, targetOf } from "./connection/destination.ts";
 import { readPublicKey } from "./connection/wire.ts";
 import { outsideReason } from "../system/printable.ts";
+import { waits } from "../system/waits.ts";
 
 export interface FirstContact {
   readonly destination: Destination;
@@ -57,7 +58,8 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
     {
       clock: contact.clock,
       deadlineMs: contact.deadlineMs,
-      pauseMs: (failures) => Math.min(contact.everyMs, firstPauseMs * 1.15 ** failures) * (0.8 + Math.random() * 0.4),
+      pauseMs: (failures) =>
+        Math.min(contact.everyMs, waits.firstContact.pauseMs(failures)) * (0.8 + Math.random() * 0.4),
       onFailure: (error) => {
         const message = messageOf(error);
         if (message !== told.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
@@ -68,11 +70,6 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
   );
 }
 
-/**
- * With the following pauses, this is about a seventh of the time already spent waiting: a refused connection costs
- * almost nothing.
- */
-const firstPauseMs = 20;
 /** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
 const refusalsBorne = 5;
 /** The replacement takes a second, or more than a minute on an emulated machine on a busy computer. */

@@ -9,7 +9,7 @@ import { withForeignResources } from "../with-foreign-resources.ts";
 import { leftovers } from "../leftovers.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { withFinding } from "../with-finding.ts";
-import { destroyCommand, type Engine } from "./engine/engine.ts";
+import { removalCommand, type Engine } from "./engine/engine.ts";
 import { toClusters } from "./records/records.ts";
 import { readSnapshots, type SavedSnapshot } from "./snapshots/read-snapshots.ts";
 
@@ -62,7 +62,7 @@ export function leftoversCheck(facts: ContainerFacts, signal: AbortSignal): Chec
     const outcome = await leftovers({
       clusters,
       root,
-      removal: (clusterId) => destroyCommand(engine, clusterId),
+      removal: (clusterId) => removalCommand(engine, clusterId),
       troubleOf: async () => Promise.resolve(undefined),
     });
     const { name } = engine.kind;

@@ -11,7 +11,7 @@ import { defaultDistribution } from "./launch/distributions.ts";
 import type { ContainerOptions } from "./container-options.ts";
 import { describeContainers, inspectContainers } from "./records/describe.ts";
 import { describePlan } from "./launch/describe-plan.ts";
-import { destroyCommand, type Engine } from "./engine/engine.ts";
+import { removalCommand, type Engine } from "./engine/engine.ts";
 import { identityArchive } from "./launch/identity.ts";
 import { assertIdIsFree, readInventory } from "./records/inventory.ts";
 import { createFirstNode, type CreatedNode, launchNodes, type LaunchPlan } from "./launch/launch.ts";
@@ -195,7 +195,7 @@ export class ContainerCreation implements Creation {
   }
 
   get #removal(): string {
-    return destroyCommand(this.#plan.engine, this.#plan.request.clusterId);
+    return removalCommand(this.#plan.engine, this.#plan.request.clusterId);
   }
 
   get #rightsMemory(): string {

@@ -12,9 +12,8 @@ import {
 } from "./records/read-containers.ts";
 import type { CreationName } from "./records/names.ts";
 import { shortId } from "./records/records.ts";
+import { waits } from "../../system/waits.ts";
 
-const tries = 8;
-const pauseMs = 300;
 const atOnce = 6;
 
 /** Stops all containers of a creation but keeps them, so that they can be examined. */
@@ -39,7 +38,7 @@ export async function removeCreation(
   return removeAll(engine, { ...name, keepsNetworks: false }, clock, signal);
 }
 
-/** Does the same, but keeps the networks. */
+/** Removes all containers of a creation, in the same way, and keeps its networks. */
 export async function removeContainers(
   engine: Engine,
   name: CreationName,
@@ -55,12 +54,13 @@ async function removeAll(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  const { mostTries, pauseMs } = waits.containerRemoval;
   const problems = new Set<string>();
   for (let attempt = 1; ; attempt += 1) {
     const found = await findCreation(engine, name, signal);
     const { containers, networks } = keepsNetworks ? { ...found, networks: [] } : found;
     if (containers.length === 0 && networks.length === 0) return undefined;
-    if (attempt > tries) return leftText(containers, networks, problems);
+    if (attempt > mostTries) return leftText(containers, networks, problems);
     problems.clear();
     const remove = async (words: readonly string[]): Promise<void> => {
       await engine.change({ words }).catch((error: unknown) => {
@@ -71,7 +71,7 @@ async function removeAll(
     // Without its network, a container can no longer be recognized as ours, so the network goes last.
     if (problems.size === 0)
       await mapConcurrently(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
-    if (problems.size > 0) await clock.sleep(pauseMs, signal);
+    if (problems.size > 0) await clock.sleep(pauseMs(), signal);
   }
 }
 

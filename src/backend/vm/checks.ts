@@ -10,7 +10,7 @@ import { openQemu } from "./qemu/qemu.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { leftovers } from "../leftovers.ts";
 import { withForeignResources } from "../with-foreign-resources.ts";
-import { destroyCommand, foreignFolders, readClusters } from "./cluster-facts.ts";
+import { removalCommand, foreignFolders, readClusters } from "./cluster-facts.ts";
 import { isRunning } from "./machines/machine-process.ts";
 import { networkFiles } from "./machines/private-network.ts";
 import { observeCluster } from "./records.ts";
@@ -39,7 +39,7 @@ export function leftoversCheck(root: string): Check {
     limitMs: localLimitMs,
     run: async () => {
       const clusters = await Promise.all((await readClusters(root)).map(observeCluster));
-      const outcome = await leftovers({ clusters, root, removal: destroyCommand, troubleOf });
+      const outcome = await leftovers({ clusters, root, removal: removalCommand, troubleOf });
       return withForeignResources(
         outcome,
         await foreignFolders(root),

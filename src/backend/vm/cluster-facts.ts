@@ -131,7 +131,7 @@ export function assertIdIsFree(
   leaving: readonly string[],
 ): void {
   const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
-  if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(clusterId) });
+  if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(clusterId) });
 }
 
 /** If the folder is a link to another place, its contents aren't ours to remove. */
@@ -220,4 +220,4 @@ const isComplete = <Some extends object>(
   !Object.values(values).includes(undefined);
 
 /** Returns the command, for people, that removes a cluster. */
-export const destroyCommand = (clusterId: string): string => `cluster-vm destroy --cluster-id ${clusterId}`;
+export const removalCommand = (clusterId: string): string => `cluster-vm destroy --cluster-id ${clusterId}`;

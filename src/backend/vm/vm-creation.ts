@@ -12,7 +12,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../first-boot.ts";
 import { hostKeyPerNode } from "../first-host-keys.ts";
 import { lockMachines } from "../lock-machines.ts";
-import { assertIdIsFree, destroyCommand, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
+import { assertIdIsFree, removalCommand, type NodeFacts, readClusters, writeClusterFacts } from "./cluster-facts.ts";
 import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareTranslation } from "./machines/fall-back.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
@@ -215,12 +215,12 @@ export class VmCreation implements Creation {
   }
 
   describeKept(): string {
-    return `its machines. Remove them with: ${destroyCommand(this.#plan.request.clusterId)}`;
+    return `its machines. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
   }
 
   describeRemains(): string | undefined {
     if (this.#state.made === undefined) return undefined;
-    return `Running virtual machines may be left. Remove them with: ${destroyCommand(this.#plan.request.clusterId)}`;
+    return `Running virtual machines may be left. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
   }
 
   #claimed(): ClaimedCreation {

@@ -7,6 +7,7 @@ import type { ArtifactStart } from "./artifact-start.ts";
 import { readFileStart, readWebStart } from "./artifact-start.ts";
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
 
 /** Facts from the first kilobytes of an artifact. */
 export interface ArtifactHead {
@@ -35,12 +36,7 @@ export async function readArtifactHead(
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
   if (location.kind === "file") return parseHead(await readFileStart(location.path), location.shown);
-  const rule = {
-    clock: reading.clock,
-    deadlineMs: reading.clock.now() + reading.limitMs,
-    mostTries,
-    pauseMs: (failures: number) => 500 * failures,
-  };
+  const rule = ruleOf({ ...waits.artifactHead, limitMs: reading.limitMs }, reading.clock);
   const start = await retry((inner) => readWebStart(location, reading.limitMs, inner), rule, signal);
   return parseHead(start, location.shown);
 }
@@ -57,8 +53,6 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
     },
   );
 }
-
-const mostTries = 4;
 
 /** Parses the beginning of an artifact. Fails as `artifact-invalid` if it isn't a script. */
 export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {

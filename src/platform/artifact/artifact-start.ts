@@ -36,7 +36,7 @@ export async function readWebStart(
   }
 }
 
-/** Does the same for a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` if it isn't a file. */
+/** Reads the first bytes of a file on this machine. Fails as `artifact-unreachable`, or as `artifact-invalid` if it isn't a file. */
 export async function readFileStart(path: string): Promise<ArtifactStart & { readonly sizeBytes: number }> {
   try {
     // Or opening a pipe would wait until somebody writes to it.

@@ -11,6 +11,7 @@ import { answerBody, answerExtent } from "./artifact-answer.ts";
 import { artifactUnreachable } from "./artifact-failure.ts";
 import type { WebLocation } from "./artifact-request.ts";
 import { requestArtifact } from "./artifact-request.ts";
+import { waits } from "../../system/waits.ts";
 
 export interface TransferRequest {
   readonly clock: Clock;
@@ -33,16 +34,9 @@ export async function transferArtifact(
 ): Promise<void> {
   await using file = await open(path, "wx", 0o600);
   const draft: Draft = { file, path, location, receivedBytes: 0, validator: undefined };
-  const rule = {
-    clock: request.clock,
-    deadlineMs: request.deadlineMs,
-    mostTries,
-    pauseMs: (failures: number) => 1000 * failures,
-  };
+  const rule = { ...waits.download, clock: request.clock, deadlineMs: request.deadlineMs };
   await retry((inner) => tryTransfer(draft, request, inner), rule, signal);
 }
-
-const mostTries = 5;
 
 /** The part of the file received so far, kept between tries. */
 interface Draft {

@@ -41,7 +41,11 @@ export interface SyncReport {
  * `bad-usage` (the checkout doesn't fit the cluster), `remote-command-failed`, `transfer-failed` or
  * `connection-failed`.
  */
-export async function syncCheckout(checkout: Checkout, target: SyncTarget, signal: AbortSignal): Promise<SyncReport> {
+export async function syncCheckoutToNode(
+  checkout: Checkout,
+  target: SyncTarget,
+  signal: AbortSignal,
+): Promise<SyncReport> {
   const { layout, variant, manifest } = await askState(target, signal);
   const whole = syncPlan(checkout, variant, layout);
   const askSums = (files: readonly SyncFile[]): Promise<RemoteSums> => askForSums(files, target, layout, signal);

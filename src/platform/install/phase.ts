@@ -6,6 +6,7 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock, Progress, Step } from "../../system/runtime.ts";
 import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import scriptStart from "./script-start.sh" with { type: "text" };
 
@@ -30,8 +31,6 @@ export interface PhaseRuntime {
   readonly progress: Progress;
 }
 
-const reconnectMs = 120_000;
-
 /** Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes after the first loss. */
 export async function runPhase<Result>(
   phase: Phase<Result>,
@@ -50,7 +49,8 @@ export async function runPhase<Result>(
     signal.throwIfAborted();
     if (!isConnectionLoss(error)) throw error;
     step.update(messageOf(error));
-    return retry(attempt, reconnecting(clock, step), signal);
+    const onFailure = (failure: ClusterError): void => step.update(messageOf(failure));
+    return retry(attempt, { ...ruleOf(waits.reconnection, clock), onFailure }, signal);
   });
   step.done();
   return result;
@@ -61,17 +61,6 @@ const isConnectionLoss = (error: unknown): error is ClusterError =>
   error instanceof ClusterError &&
   error.transient &&
   (error.id === "connection-failed" || error.id === "transfer-failed");
-
-function reconnecting(clock: Clock, step: Step): Parameters<typeof retry>[1] {
-  return {
-    clock,
-    deadlineMs: clock.now() + reconnectMs,
-    pauseMs: (failures) => Math.min(500 * 2 ** failures, 10_000),
-    onFailure: (error) => {
-      step.update(messageOf(error));
-    },
-  };
-}
 
 /** A POSIX shell script that runs on a node as root. It reports what it does with `now`, and why it gives up with `fail`. */
 export interface RemoteScript {

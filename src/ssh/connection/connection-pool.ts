@@ -8,6 +8,7 @@ import { type Destination, targetOf } from "./destination.ts";
 import type { KnownHosts } from "../known-hosts.ts";
 import { openConnection } from "./open-connection.ts";
 import { createSemaphore } from "../../system/semaphore.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 
 /** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
@@ -27,9 +28,6 @@ export interface PoolOptions {
 }
 
 const handshakesAtOnce = 32;
-/** Covers the moment in which an sshd that is reloading refuses connections. Callers that can wait longer retry when `error.transient` is set. */
-const hiccupMs = 1_000;
-const hiccupPauseMs = 200;
 
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
   const slots = createSemaphore(handshakesAtOnce);
@@ -86,7 +84,7 @@ async function login(node: Destination, options: PoolOptions, signal: AbortSigna
   const { clock, progress } = options;
   const openIt = (attemptSignal: AbortSignal): Promise<Connection> =>
     openConnection({ ...target, privateKey, hostKeys: [hostKey], ...limits, clock, progress }, attemptSignal);
-  return await retry(openIt, { clock, deadlineMs: clock.now() + hiccupMs, pauseMs: () => hiccupPauseMs }, signal);
+  return await retry(openIt, ruleOf(waits.connection, clock), signal);
 }
 
 const limits = {

@@ -13,7 +13,7 @@ import {
 import type { Connection } from "./connection.ts";
 import type { Link } from "./link.ts";
 import { openSocket } from "./open-socket.ts";
-import { runCommand } from "./run-command.ts";
+import { runOverLink } from "./run-over-link.ts";
 import { orAborted } from "../../system/or-aborted.ts";
 import { createSemaphore } from "../../system/semaphore.ts";
 import { uploadOver } from "./upload.ts";
@@ -158,7 +158,7 @@ function connectionOver(link: Link, socket: Socket, lost: AbortController): Conn
     get isOpen() {
       return !link.lost.aborted;
     },
-    run: (command, signal) => runCommand(link, command, signal),
+    run: (command, signal) => runOverLink(link, command, signal),
     upload: (source, target, signal) => uploadOver(link, source, target, signal),
     [Symbol.asyncDispose]: async () => {
       lost.abort(connectionClosed(link.target));

@@ -4,7 +4,7 @@ import type { FileHandle } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import type { UploadSource, UploadTarget } from "./connection.ts";
 import type { Link } from "./link.ts";
-import { runCommand } from "./run-command.ts";
+import { runOverLink } from "./run-over-link.ts";
 import { shellText } from "../shell-text.ts";
 import receive from "./receive.sh" with { type: "text" };
 import { outsideReason } from "../../system/printable.ts";
@@ -23,7 +23,7 @@ export async function uploadOver(
   signal: AbortSignal,
 ): Promise<void> {
   await using content = await openContent(link, source, target);
-  const result = await runCommand(
+  const result = await runOverLink(
     link,
     {
       argv: [

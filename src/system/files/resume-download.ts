@@ -5,6 +5,7 @@ import { errorCode } from "../error-code.ts";
 import { networkFailure } from "../network-failure.ts";
 import { retry } from "../retry.ts";
 import { watchdog, type Watchdog } from "../time-limit.ts";
+import { ruleOf, waits } from "../waits.ts";
 import { RefusedRedirect, requestFile } from "./request-file.ts";
 
 export interface Download {
@@ -21,16 +22,9 @@ export interface Download {
   readonly failure: { readonly id: ErrorId; readonly hint: string };
 }
 
-const mostTries = 5;
-
 /** Downloads a file from the web, and resumes after every interruption. The received part is kept, even if the download fails. */
 export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
-  const rule = {
-    clock: download.clock,
-    mostTries,
-    pauseMs: (failures: number) => 1000 * failures,
-  };
-  await retry((inner) => tryDownload(download, inner), rule, signal);
+  await retry((inner) => tryDownload(download, inner), ruleOf(waits.download, download.clock), signal);
 }
 
 async function tryDownload(download: Download, signal: AbortSignal): Promise<void> {

@@ -4,10 +4,9 @@ import type { Clock } from "../runtime.ts";
 import { errorCode } from "../error-code.ts";
 import { poll } from "../poll.ts";
 import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "./process-identity.ts";
+import { waits } from "../waits.ts";
 import { readOwnText } from "../files/read-text.ts";
 import { parseJson } from "../parse-json.ts";
-
-const pauseMs = 250;
 
 interface Waiting {
   readonly clock: Clock;
@@ -34,7 +33,7 @@ export async function acquireProcessLock(
     hasTold = true;
     return undefined;
   };
-  const rule = { clock, pauseMs: () => pauseMs };
+  const rule = { ...waits.processLock, clock };
   if (giveUp === undefined) await poll(look, rule, signal);
   else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined) throw giveUp.error;
   return {

@@ -3,7 +3,7 @@ import { ClusterError, hasErrorId, messageOf, quoted } from "../../../errors.ts"
 import type { ClusterName } from "../../../model/cluster-record.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { CloudApi } from "../api/api.ts";
-import { failureCode } from "../api/api-errors.ts";
+import { isFailure } from "../api/api-errors.ts";
 import { admissions, cidrProblem, normalizeCidr } from "../launch/admin-cidrs.ts";
 import { checkAddress } from "../launch/check-address.ts";
 import type { Group } from "../records/read-groups.ts";
@@ -48,7 +48,7 @@ async function admit(
       return;
     } catch (error) {
       // Somebody else admits the same range right now. If one rule exists, the API refuses the whole request.
-      if (failureCode(error) !== "InvalidPermission.Duplicate" || attempt === mostAttempts) throw error;
+      if (!isFailure(error, "rule-exists") || attempt === mostAttempts) throw error;
     }
   }
 }
@@ -64,7 +64,7 @@ async function revoke(api: CloudApi, cluster: ClusterName, range: string, signal
       return;
     } catch (error) {
       // The first answer was lost, or somebody else removed one of the rules: then none of the others was removed.
-      if (failureCode(error) !== "InvalidPermission.NotFound" || attempt === mostAttempts) throw error;
+      if (!isFailure(error, "rule-missing") || attempt === mostAttempts) throw error;
     }
   }
 }

@@ -15,7 +15,7 @@ export interface CallContext {
 }
 
 interface Advice {
-  /** EC2's codes. A code that ends in `*` matches every code with that prefix. */
+  /** EC2's codes. `*` stands for any text. */
   readonly codes: readonly string[];
   /** A pattern that the API's own message must match too. */
   readonly message?: RegExp;
@@ -26,11 +26,31 @@ interface Advice {
   readonly hint: (context: CallContext, message: string) => string;
 }
 
+/** Codes that the program itself acts on. `*` stands for any text. The table below says what users are told about the others. */
+const meanings = {
+  /** The refusal may not apply in another zone. `Unsupported`: the zone doesn't have the instance type. */
+  "zone-full": ["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"],
+  "group-exists": ["InvalidGroup.Duplicate"],
+  "group-missing": ["InvalidGroup*NotFound"],
+  "group-in-use": ["DependencyViolation"],
+  "rule-exists": ["InvalidPermission.Duplicate"],
+  "rule-missing": ["InvalidPermission.NotFound"],
+  "machine-missing": ["InvalidInstanceID.NotFound"],
+  /** The same answer as for bad credentials. */
+  "region-unknown": ["AuthFailure"],
+  /** A dry run would have been carried out. */
+  "dry-run-passed": ["DryRunOperation"],
+  /** An older instance type can't do it. */
+  "not-for-this-type": ["UnsupportedOperation"],
+} as const;
+
+export type FailureMeaning = keyof typeof meanings;
+
 /** Source of the codes: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html */
 const table: readonly Advice[] = [
   {
     codes: [
-      "AuthFailure",
+      ...meanings["region-unknown"],
       "InvalidClientTokenId",
       "SignatureDoesNotMatch",
       "MissingAuthenticationToken",
@@ -86,12 +106,7 @@ const table: readonly Advice[] = [
     hint: () => "Request fewer machines or a smaller `instanceType`, or have the limit raised.",
   },
   {
-    codes: [
-      "InsufficientInstanceCapacity",
-      "InsufficientHostCapacity",
-      "Unsupported",
-      "InsufficientFreeAddressesInSubnet",
-    ],
+    codes: [...meanings["zone-full"], "InsufficientHostCapacity"],
     id: "capacity-lacking",
     what: (context) => `The cloud has no capacity for the machines in region ${context.region}`,
     hint: () => "Choose another `instanceType` or `region`, or try again later.",
@@ -194,6 +209,11 @@ export function failureCode(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
+/** Whether the API answered with a code of this meaning. */
+export function isFailure(error: unknown, meaning: FailureMeaning): boolean {
+  return meanings[meaning].some((pattern) => matches(pattern, failureCode(error) ?? ""));
+}
+
 /** Whether the API refused the request. If not, the API may have carried it out, and the answer was lost. */
 export function wasRefused(error: unknown): boolean {
   const status = error instanceof ClusterError ? statusOf(error.cause) : undefined;
@@ -201,9 +221,7 @@ export function wasRefused(error: unknown): boolean {
 }
 
 /** Whether the API refused the credentials, without looking at the request itself. */
-export function isCredentialsRefused(error: unknown): boolean {
-  return hasErrorId(error, "credentials-refused");
-}
+export const isCredentialsRefused = (error: unknown): boolean => hasErrorId(error, "credentials-refused");
 
 /** The SDK's own errors about sources of credentials. They have no codes. */
 const isNoCredentials = (error: unknown): boolean =>
@@ -223,10 +241,10 @@ function unanswered(
   message: string,
   detail: { facts: Record<string, unknown>; cause: unknown },
 ): ClusterError {
-  const place = context.endpoint === undefined ? "" : ` (at ${context.endpoint})`;
+  const address = context.endpoint === undefined ? "" : ` (at ${context.endpoint})`;
   return new ClusterError(
     "cloud-failed",
-    `The API in region ${context.region}${place} did not answer ec2:${context.action}: ${message}.`,
+    `The API in region ${context.region}${address} did not answer ec2:${context.action}: ${message}.`,
     {
       hint: "Check the network, the proxy variables (HTTPS_PROXY, NO_PROXY) and the region's name.",
       transient: true,
@@ -240,7 +258,8 @@ function isMatch(entry: Advice, code: string, message: string): boolean {
 }
 
 function matches(pattern: string, code: string): boolean {
-  return pattern.endsWith("*") ? code.startsWith(pattern.slice(0, -1)) : code === pattern;
+  const [start = "", end] = pattern.split("*");
+  return end === undefined ? code === pattern : code.startsWith(start) && code.endsWith(end);
 }
 
 /** Only an error that the API itself sent has an HTTP status; see judge-answer.ts. */

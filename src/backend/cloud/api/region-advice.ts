@@ -1,5 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
-import { failureCode } from "./api-errors.ts";
+import { isFailure } from "./api-errors.ts";
 import { enabledRegions } from "../records/find-in-other-regions.ts";
 import type { OpenRegion } from "./open-api.ts";
 
@@ -41,5 +41,5 @@ export async function withRegionAdvice<Result>(
 function mayBeWrongRegion(error: unknown): boolean {
   if (!(error instanceof ClusterError)) return false;
   const isUnanswered = error.id === "cloud-failed" && error.transient;
-  return isUnanswered || error.id === "region-not-enabled" || failureCode(error) === "AuthFailure";
+  return isUnanswered || error.id === "region-not-enabled" || isFailure(error, "region-unknown");
 }

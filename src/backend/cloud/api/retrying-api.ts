@@ -6,10 +6,7 @@ import type { Clock, Progress } from "../../../system/runtime.ts";
 import { failureCode } from "./api-errors.ts";
 import type { CloudApi } from "./api.ts";
 import { incompleteAnswer } from "./judge-answer.ts";
-
-/** How long the API may go without answering a request before machines that cost money are given up. */
-const limitMs = 5 * 60_000;
-const longestPauseMs = 15_000;
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 interface RetryRuntime {
   readonly clock: Clock;
@@ -22,7 +19,6 @@ interface RetryRuntime {
  * creates something is safe to repeat.
  */
 export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): CloudApi {
-  const pauseMs = (failures: number): number => Math.min(500 * 2 ** failures, longestPauseMs);
   const outage = { isShown: false };
   const show = (text: string): void => {
     // One line for each outage, no matter how many requests wait for its end.
@@ -42,7 +38,7 @@ export function retryingApi(api: CloudApi, { clock, progress }: RetryRuntime): C
         show(waiting.for);
       };
       const tolerates = (error: ClusterError): boolean => error.transient && failureCode(error) !== incompleteAnswer;
-      const rule = { clock, deadlineMs: clock.now() + limitMs, pauseMs, onFailure, tolerates };
+      const rule = { ...ruleOf(waits.apiOutage, clock), onFailure, tolerates };
       const ask = async () => retry(async (inner) => api.call(action, input, inner), rule, signal);
       try {
         return await whileWaitingFor(() => waiting.for, ask, signal);

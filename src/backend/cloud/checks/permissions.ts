@@ -4,7 +4,7 @@ import { type Check, fail, type Outcome, pass, skip, warn } from "../../../model
 import type { ClusterError } from "../../../errors.ts";
 import { messageOf } from "../../../errors.ts";
 import { version } from "../../../version.ts";
-import { failureCode } from "../api/api-errors.ts";
+import { isFailure } from "../api/api-errors.ts";
 import type { Action } from "../api/api.ts";
 import { launchRequest } from "../launch/launch.ts";
 import { groupName, toTags } from "../records/tags.ts";
@@ -141,7 +141,7 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
       "Check AWS_ENDPOINT_URL_EC2, and remove what was created there.",
     );
   }
-  if (failureCode(refusal) === "DryRunOperation") return pass("Allowed");
+  if (isFailure(refusal, "dry-run-passed")) return pass("Allowed");
   if (isDenied(refusal)) return denied(refusal);
   if (refusal.id === "capacity-lacking") return warn(messageOf(refusal), refusal.hint ?? "Request fewer machines.");
   return fail(messageOf(refusal), refusal.hint ?? "Resolve what the message describes.");

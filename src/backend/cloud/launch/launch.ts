@@ -3,19 +3,17 @@ import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import type { Role } from "../../../model/cluster-record.ts";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
-import { failureCode, isCredentialsRefused, wasRefused } from "../api/api-errors.ts";
+import { failureCode, isCredentialsRefused, isFailure, wasRefused } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import type { CustomTag } from "../cloud-options.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
 import { type TagValues, toTags } from "../records/tags.ts";
-import { untilVisible } from "../api/visibility.ts";
+import { untilVisible } from "../api/until-visible.ts";
 
 /** Room for the artifact, its unpacked files, and images. */
 const rootGigabytes = 60;
-/** Refusals that may not apply in another zone. `Unsupported`: the zone doesn't have the instance type. */
-const zoneFull = ["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"];
 
 /** Everything that the machines of one cluster have in common. */
 export interface LaunchPlan {
@@ -53,9 +51,8 @@ export async function launchRole(
     try {
       return await ask(api, { name, request, machineIds: undefined }, { ...job, clock }, signal);
     } catch (error) {
-      const code = failureCode(error) ?? "";
-      if (!zoneFull.includes(code)) throw tooMany(error, plan, { count, role });
-      refusals.push({ zone: subnet.zone, code, error });
+      if (!isFailure(error, "zone-full")) throw tooMany(error, plan, { count, role });
+      refusals.push({ zone: subnet.zone, code: failureCode(error) ?? "", error });
       if (attempt === plan.subnets.length - 1) throw noRoom(refusals, plan, { role, count, region: api.region });
     }
   }
@@ -86,7 +83,7 @@ async function ask(
   ledger.set(launch.name, launch);
   try {
     const send = () => api.call("RunInstances", launch.request, signal);
-    const answer = await untilVisible(send, ["InvalidGroup.NotFound"], clock, signal);
+    const answer = await untilVisible(send, "group-missing", clock, signal);
     const ids = (answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined);
     await settle(ids);
     return ids;

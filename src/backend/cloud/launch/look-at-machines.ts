@@ -8,8 +8,8 @@ import { clusterExists } from "./cluster-exists.ts";
 import { describeInstances } from "../api/describe.ts";
 import { type Machine, readMachines } from "../records/read-machines.ts";
 import { clustersOf, type Place, toNode } from "../records/records.ts";
-import { visibilityLimitMs } from "../api/visibility.ts";
 import { isPastDeadline } from "./lifetime.ts";
+import { waits } from "../../../system/waits.ts";
 
 const endedHint =
   "The cause may be a limit of the account, an encryption key or the image; see the cloud's message above.";
@@ -96,7 +96,7 @@ function assertOldest(
 function assertPresent(own: readonly Machine[], watching: Watching, elapsedMs: number): void {
   const ended = own.map(toNode).find((node) => node.state === "ending" || node.state === "ended");
   if (ended !== undefined) throw machineFailed(ended, { said: "", hint: hintFor(ended.stateReason) });
-  if (elapsedMs < visibilityLimitMs || own.length === watching.machineIds.length) return;
+  if (elapsedMs < waits.visibility.limitMs || own.length === watching.machineIds.length) return;
   const seen = new Set(own.map(({ id }) => id));
   const unseen = watching.machineIds.filter((id) => !seen.has(id));
   throw new ClusterError(

@@ -4,15 +4,14 @@ import { parseMoment } from "../../../model/parse-values.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/poll.ts";
 import { admissions } from "./admin-cidrs.ts";
-import { failureCode } from "../api/api-errors.ts";
+import { isFailure } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 import { clusterExists } from "./cluster-exists.ts";
 import { groupName, readTags, type TagValues, toTags } from "../records/tags.ts";
 import { collectPages } from "../api/pages.ts";
 import { shownId } from "../../foreign-resource.ts";
-import { untilVisible } from "../api/visibility.ts";
-
-const namesakeLimitMs = 5_000;
+import { untilVisible } from "../api/until-visible.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 export interface LaunchSubnet {
   readonly id: string;
@@ -75,7 +74,7 @@ export async function createGroup(
     );
     return answer.GroupId ?? "";
   } catch (error) {
-    if (failureCode(error) !== "InvalidGroup.Duplicate") throw error;
+    if (!isFailure(error, "group-exists")) throw error;
     return await ownGroup(api, request, clock, signal);
   }
 }
@@ -83,8 +82,7 @@ export async function createGroup(
 /** Returns the group that already has the name. It is ours if the answer to the first request was lost. */
 async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, signal: AbortSignal): Promise<string> {
   // If it was created so recently that it can't be described yet, it will be soon.
-  const rule = { clock, deadlineMs: clock.now() + namesakeLimitMs, pauseMs: () => 1000 };
-  const group = await poll((inner) => groupNamed(api, request, inner), rule, signal);
+  const group = await poll((inner) => groupNamed(api, request, inner), ruleOf(waits.namesake, clock), signal);
   const tags = readTags(group?.Tags);
   if (group?.GroupId !== undefined && tags.creationId === request.tags.creationId) return group.GroupId;
   throw clusterExists({
@@ -118,10 +116,10 @@ export async function openGroup(
   const IpPermissions = [itself, ...admissions(rules.cidrs, rules.ports)];
   const ask = () => api.call("AuthorizeSecurityGroupIngress", { GroupId: rules.groupId, IpPermissions }, signal);
   try {
-    await untilVisible(ask, ["InvalidGroup.NotFound"], clock, signal);
+    await untilVisible(ask, "group-missing", clock, signal);
   } catch (error) {
     // The group is this creation's own. The rules can only exist because the answer to the first request was lost.
-    if (failureCode(error) !== "InvalidPermission.Duplicate") throw error;
+    if (!isFailure(error, "rule-exists")) throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { NamedText } from "../../contract.ts";
 import type { ClusterRecord, NodeRecord } from "../../../model/cluster-record.ts";
 import { consoleOutputs } from "../../console-outputs.ts";
-import { failureCode } from "../api/api-errors.ts";
+import { isFailure } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
 
 /** The API has no request for several machines, and it throttles clients that send more than this many requests in a row. */
@@ -30,7 +30,7 @@ async function consoleOutput(api: CloudApi, id: string, signal: AbortSignal): Pr
     return await ask(api, { InstanceId: id, Latest: true }, signal);
   } catch (error) {
     // Older machine types can only return what they buffered earlier.
-    if (failureCode(error) !== "UnsupportedOperation") throw error;
+    if (!isFailure(error, "not-for-this-type")) throw error;
     return await ask(api, { InstanceId: id }, signal);
   }
 }

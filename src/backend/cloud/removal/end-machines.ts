@@ -8,13 +8,11 @@ import type { CloudApi } from "../api/api.ts";
 import type { SavedLaunch } from "../launch/saved-requests.ts";
 import { poll } from "../../../system/poll.ts";
 import { watchdog } from "../../../system/time-limit.ts";
-import { untilVisible } from "../api/visibility.ts";
+import { untilVisible } from "../api/until-visible.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 /** The number of machines that one request accepts. */
 const chunkSize = 500;
-/** How long to send a launch request again while its machines can be described but its answers are lost. */
-const learningLimitMs = 20_000;
-const learningPauseMs = 2_000;
 /** How long to wait for the answer to such a request, with the SDK's own retries, before its machines are looked for. */
 const answerLimitMs = 10_000;
 
@@ -33,7 +31,7 @@ export async function terminate(
     2,
     async (InstanceIds) => {
       const send = () => api.call("TerminateInstances", { InstanceIds }, signal);
-      await untilVisible(send, ["InvalidInstanceID.NotFound"], clock, signal);
+      await untilVisible(send, "machine-missing", clock, signal);
     },
     signal,
   );
@@ -86,8 +84,7 @@ async function endLaunch(
     // The token can't launch any more machines.
     return isWhole() ? "known" : undefined;
   };
-  const rule = { clock, deadlineMs: clock.now() + learningLimitMs, pauseMs: () => learningPauseMs };
-  await poll(look, rule, signal);
+  await poll(look, ruleOf(waits.learning, clock), signal);
   return [...ended];
 }
 

@@ -7,13 +7,9 @@ import { describeGroups, describeInstances } from "../api/describe.ts";
 import { terminate } from "./end-machines.ts";
 import { readGroups } from "../records/read-groups.ts";
 import { type Machine, nodeState, readMachines } from "../records/read-machines.ts";
-import { visibilityLimitMs } from "../api/visibility.ts";
 import { retry } from "../../../system/retry.ts";
-import { failureCode } from "../api/api-errors.ts";
-
-/** How long machines may take to end. It usually takes less than a minute. */
-const endingLimitMs = 6 * 60_000;
-const longestPauseMs = 5_000;
+import { isFailure } from "../api/api-errors.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 export interface Remains {
   readonly clusterId: string;
@@ -51,7 +47,7 @@ export async function removeCreation(
   const left: string[] = [];
   for (const id of groupIds) {
     try {
-      const limitMs = machineIds.length === 0 ? visibilityLimitMs : 0;
+      const limitMs = machineIds.length === 0 ? waits.visibility.limitMs : 0;
       await removeGroup(api, id, { clock: runtime.clock, limitMs, whileInUse }, signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.transient) throw error;
@@ -94,13 +90,12 @@ async function awaitEnd(
     await terminate(api, strays, clock, inner);
     for (const id of strays) told.add(id);
     const present = [...told].filter((id) => seen.has(id) && seen.get(id) !== "ended");
-    const unseen = clock.now() - startMs < visibilityLimitMs ? [...told].filter((id) => !seen.has(id)) : [];
+    const unseen = clock.now() - startMs < waits.visibility.limitMs ? [...told].filter((id) => !seen.has(id)) : [];
     left = [...present, ...unseen];
     return left.length === 0 ? "ended" : undefined;
   };
   const waitingFor = (): string => `${left.length} of ${told.size} machines to terminate`;
-  const pauseMs = (looks: number): number => Math.min(500 * 1.3 ** (looks - 1), longestPauseMs);
-  await poll(look, { clock, deadlineMs: startMs + endingLimitMs, pauseMs, shows: { progress, waitingFor } }, signal);
+  await poll(look, { ...ruleOf(waits.ending, clock), shows: { progress, waitingFor } }, signal);
   return left;
 }
 
@@ -115,8 +110,6 @@ async function describeRemains(
   const ids = [...new Set([...told, ...(remains.ownIds ?? [])])].filter((id) => !seen.has(id));
   return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
 }
-
-const pauseMs = 2_000;
 
 interface GroupRemoval {
   readonly clock: Clock;
@@ -133,10 +126,8 @@ export async function removeGroup(
   signal: AbortSignal,
 ): Promise<void> {
   const rule = {
-    clock,
-    deadlineMs: clock.now() + limitMs,
-    pauseMs: () => pauseMs,
-    tolerates: (error: ClusterError) => failureCode(error) === "DependencyViolation",
+    ...ruleOf({ ...waits.groupInUse, limitMs }, clock),
+    tolerates: (error: ClusterError) => isFailure(error, "group-in-use"),
   };
   let tries = 0;
   const remove = async (inner: AbortSignal): Promise<void> => {
@@ -147,8 +138,7 @@ export async function removeGroup(
   try {
     await retry(remove, rule, signal);
   } catch (error) {
-    const code = failureCode(error) ?? "";
-    if (!code.startsWith("InvalidGroup") || !code.endsWith("NotFound")) throw error;
+    if (!isFailure(error, "group-missing")) throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import { type Counts, roles } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import { clusterExists } from "../../cluster-exists.ts";
 import type { ContainerOptions } from "../container-options.ts";
-import { destroyCommand, type Engine } from "../engine/engine.ts";
+import { removalCommand, type Engine } from "../engine/engine.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import { type LabelValues, labelArguments } from "../records/labels.ts";
@@ -80,7 +80,7 @@ export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeNam
     return await engine.change({ words: createWords(plan, node) });
   } catch (error) {
     if (!isNameTaken(error)) throw error;
-    throw clusterExists(plan.clusterId, { removal: destroyCommand(engine, plan.clusterId), cause: error });
+    throw clusterExists(plan.clusterId, { removal: removalCommand(engine, plan.clusterId), cause: error });
   }
 }
 

@@ -5,7 +5,7 @@ import { stateFolder } from "../../../system/files/state-folder.ts";
 import { clusterExists } from "../../cluster-exists.ts";
 import type { ForeignResource } from "../../foreign-resource.ts";
 import { describe, type Selection } from "./describe.ts";
-import { destroyCommand, type Engine } from "../engine/engine.ts";
+import { removalCommand, type Engine } from "../engine/engine.ts";
 import { readContainers } from "./read-containers.ts";
 import type { Inventory } from "./records.ts";
 
@@ -34,7 +34,7 @@ export function assertIdIsFree(
   const isTaken = inventory.networks.some(
     (network) => network.clusterId === clusterId && !leaving.includes(network.creationId),
   );
-  if (isTaken) throw clusterExists(clusterId, { removal: destroyCommand(engine, clusterId) });
+  if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(engine, clusterId) });
 }
 
 /** Returns the folder of the creations that this machine has made with the engine. */

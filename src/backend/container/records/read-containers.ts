@@ -88,7 +88,7 @@ export function readContainers({ networks, containers }: Described): ContainerRe
   };
 }
 
-/** Does the same if the clusters' networks are already known. */
+/** Decides which containers are nodes, where the networks of the clusters are already known. */
 export function readNodes(containers: readonly unknown[], networks: readonly NetworkFacts[]): Reading<NodeContainer> {
   const names = new Set(networks.map(networkName));
   return readEach("container", containers, (found) => readContainer(found, names));

@@ -7,10 +7,9 @@ import { messageOf } from "../../../errors.ts";
 import { labelNames } from "../records/labels.ts";
 import type { CreationName } from "../records/names.ts";
 import { readSnapshots, type SavedSnapshot } from "./read-snapshots.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 const atOnce = 6;
-const limitMs = 15_000;
-const pauseMs = 300;
 
 /** Deletes snapshots. Nodes that were restored from one keep its layers until they are removed. */
 export async function deleteSnapshots(
@@ -50,7 +49,7 @@ export async function deleteAllSnapshots(
     }
     return problem.text === undefined ? true : undefined;
   };
-  await poll(look, { clock, deadlineMs: clock.now() + limitMs, pauseMs: () => pauseMs }, signal);
+  await poll(look, ruleOf(waits.imageRemoval, clock), signal);
   return problem.text;
 }
 

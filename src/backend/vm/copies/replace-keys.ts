@@ -11,6 +11,7 @@ import type { Runtime } from "../../../system/runtime.ts";
 import { sshUser } from "../records.ts";
 import replaceKeysFile from "./replace-keys.sh" with { type: "text" };
 import { outsideReason } from "../../../system/printable.ts";
+import { waits } from "../../../system/waits.ts";
 
 /** Where a node keeps the keys that open it, and those that it presents. */
 export interface KeyLocation extends HostKeyLocation {
@@ -77,7 +78,7 @@ export async function replaceKeys(
       facts: { node: target.name, status },
     });
   };
-  await retry(attempt, { clock, deadlineMs: replacement.deadlineMs, pauseMs: () => pauseMs }, signal);
+  await retry(attempt, { ...waits.keyReplacement, clock, deadlineMs: replacement.deadlineMs }, signal);
 }
 
 const limits = {
@@ -86,7 +87,6 @@ const limits = {
   keepaliveMs: 10_000,
   authenticationMayComeLater: false,
 };
-const pauseMs = 200;
 const replaceLimitMs = 180_000;
 const entropyBytes = 64;
 

@@ -11,7 +11,7 @@ import { hostKeyPerNode } from "../../first-host-keys.ts";
 import { lockMachines } from "../../lock-machines.ts";
 import {
   assertIdIsFree,
-  destroyCommand,
+  removalCommand,
   type NodeFacts,
   readClusters,
   type StoredCluster,
@@ -191,12 +191,12 @@ export class VmCopy implements Creation {
   }
 
   describeKept(): string {
-    return `its machines. Remove them with: ${destroyCommand(this.#plan.request.clusterId)}`;
+    return `its machines. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
   }
 
   describeRemains(): string | undefined {
     if (this.#state.made === undefined) return undefined;
-    return `Running virtual machines may be left. Remove them with: ${destroyCommand(this.#plan.request.clusterId)}`;
+    return `Running virtual machines may be left. Remove them with: ${removalCommand(this.#plan.request.clusterId)}`;
   }
 
   #claimed(): Made {

@@ -6,11 +6,8 @@ import { commandOfProcess, signalProcess } from "../../../system/processes/proce
 import type { MachineFiles, ProcessFiles } from "./machine-files.ts";
 import { queryRunState } from "../qemu/monitor.ts";
 import { qemuMessage } from "../qemu/qemu.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
-
-const pauseMs = 50;
-/** QEMU ends at once when told to, except for data that it still has to write. */
-const gracePeriodsMs = { TERM: 10_000, KILL: 5_000 } as const;
 
 /** `unstarted`: not started yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
 export type MachineLife = "unstarted" | "running" | "ended" | "killed" | Failure;
@@ -81,6 +78,6 @@ async function endBy(
     const left = await Promise.all(machines.map(runningPid));
     return left.every((pid) => pid === undefined) || undefined;
   };
-  const rule = { clock, deadlineMs: clock.now() + gracePeriodsMs[name], pauseMs: () => pauseMs };
+  const rule = ruleOf(name === "TERM" ? waits.machineTerm : waits.machineKill, clock);
   return (await poll(look, rule, signal)) === true;
 }

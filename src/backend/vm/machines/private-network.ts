@@ -7,10 +7,8 @@ import { isTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 import { machinesFolder, processFiles, type ProcessFiles } from "./machine-files.ts";
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/sandbox.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
-
-const pauseMs = 10;
-const graceMs = 10_000;
 
 export const networkFiles = (directory: string): ProcessFiles => processFiles(networkFolder(directory));
 
@@ -91,7 +89,7 @@ function networkWords({ disk, pid }: ProcessFiles, sockets: NetworkSockets): rea
 async function awaitSockets({ sockets, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
   const paths = Array.from({ length: sockets.count }, (_, place) => socketPath(sockets, place));
   const look = async (): Promise<unknown> => await Promise.all(paths.map(async (path) => access(path)));
-  const rule = { clock, deadlineMs: clock.now() + graceMs, pauseMs: () => pauseMs, tolerates: () => true };
+  const rule = { ...ruleOf(waits.networkSockets, clock), tolerates: () => true };
   await poll(look, rule, signal).catch((cause: unknown) => {
     signal.throwIfAborted();
     throw new ClusterError("engine-failed", "QEMU does not create the sockets of the machines' private network.", {

@@ -8,11 +8,11 @@ import { errorCode } from "../../../system/error-code.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { poll } from "../../../system/poll.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
+import { waits } from "../../../system/waits.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 
 /** QEMU answers in milliseconds, or in seconds on a busy computer. */
 const limitMs = 5_000;
-const pauseMs = 20;
 const longestAnswer = 1024 * 1024;
 /** The maximum length of a socket's address (macOS: 104 bytes with the NUL, Linux: 108). */
 const longestPathBytes = 103;
@@ -60,11 +60,7 @@ async function withShortPath<Result>(folder: string, work: (socketPath: string) 
 /** QEMU talks to one client at a time and lets one more wait; it refuses all others. */
 async function openMonitor(path: string, signal: AbortSignal): Promise<Socket> {
   const tolerates = (error: unknown): boolean => refusals.has(errorCode(error) ?? "");
-  return await poll(
-    async () => connectTo(path, signal),
-    { clock: systemClock, pauseMs: () => pauseMs, tolerates },
-    signal,
-  );
+  return await poll(async () => connectTo(path, signal), { ...waits.monitor, clock: systemClock, tolerates }, signal);
 }
 
 async function connectTo(path: string, signal: AbortSignal): Promise<Socket> {

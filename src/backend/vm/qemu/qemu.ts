@@ -16,7 +16,7 @@ export interface Qemu {
   /** The name of the system emulator's program. */
   readonly systemName: string;
   system(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;
-  /** Does the same with a working folder, stdin, or a listener for its output. */
+  /** Runs it with a working folder, stdin, or a listener for its output. */
   run(run: QemuRun, signal: AbortSignal): Promise<ProgramEnd>;
   /** Runs `qemu-img`. */
   image(words: readonly string[], signal: AbortSignal): Promise<ProgramEnd>;

@@ -14,10 +14,8 @@ import { queryRunState } from "../qemu/monitor.ts";
 import { type Qemu, qemuMessage } from "../qemu/qemu.ts";
 import { resumeMachines } from "./pause-machines.ts";
 import { savedFiles, type SnapshotFacts } from "./snapshot-files.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
-
-const pauseMs = 50;
-const loadLimitMs = 10 * 60_000;
 
 export interface ContinuePlan {
   /** Its disks are those of the snapshot. */
@@ -69,8 +67,7 @@ async function awaitLoaded(
       { hint: "Restore another snapshot, or create the cluster again." },
     );
   };
-  const rule = { clock, deadlineMs: clock.now() + loadLimitMs, pauseMs: () => pauseMs };
-  if ((await poll(look, rule, signal)) !== undefined) return;
+  if ((await poll(look, ruleOf(waits.memoryLoad, clock), signal)) !== undefined) return;
   throw new ClusterError("deadline-passed", `QEMU did not load the memory of ${nodeReference(node)} in time.`, {
     hint: "See whether this machine's disk is slow, then restore again.",
   });

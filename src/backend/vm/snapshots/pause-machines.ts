@@ -9,9 +9,8 @@ import { lockIdleMachines } from "../../lock-machines.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-files.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 
-const pauseMs = 20;
-const cancelLimitMs = 30_000;
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
 const busy: ReadonlySet<string> = new Set(["setup", "active", "device", "cancelling", "pre-switchover"]);
 
@@ -65,7 +64,6 @@ async function resume(folder: string): Promise<void> {
     const status = isMapping(result) ? result["status"] : undefined;
     return typeof status === "string" && busy.has(status) ? undefined : true;
   };
-  const rule = { clock: systemClock, deadlineMs: systemClock.now() + cancelLimitMs, pauseMs: () => pauseMs };
-  await poll(look, rule, signal);
+  await poll(look, ruleOf(waits.saveCancelled, systemClock), signal);
   await runOnMonitor(folder, [{ execute: "cont" }], signal);
 }

@@ -13,10 +13,9 @@ import type { NodeFacts } from "../cluster-facts.ts";
 import { machineFiles } from "../machines/machine-files.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
 import { type FileFacts, savedFiles } from "./snapshot-files.ts";
+import { ruleOf, waits } from "../../../system/waits.ts";
 
 const atOnce = 4;
-const saveLimitMs = 15 * 60_000;
-const pauseMs = 50;
 /** QEMU would keep to 128 MB a second. */
 const bytesPerSecond = 1e11;
 
@@ -82,10 +81,9 @@ async function saveMemory(
     if (status === "failed" || status === "cancelled") throw await saveFailure(path, result);
     return undefined;
   };
-  const rule = { clock, deadlineMs: clock.now() + saveLimitMs, pauseMs: () => pauseMs };
-  if ((await poll(look, rule, signal)) === undefined) throw tooSlow(path);
-  const end = { clock, deadlineMs: clock.now() + 10_000, pauseMs: () => pauseMs };
-  const isWhole = await poll(async () => ((await isThere(whole)) ? true : undefined), end, signal);
+  if ((await poll(look, ruleOf(waits.memorySave, clock), signal)) === undefined) throw tooSlow(path);
+  const lookForEnd = async (): Promise<true | undefined> => ((await isThere(whole)) ? true : undefined);
+  const isWhole = await poll(lookForEnd, ruleOf(waits.memoryWritten, clock), signal);
   if (isWhole === undefined) throw await saveFailure(path, undefined);
 }
 
@@ -123,9 +121,13 @@ const diskFull = (node: NodeFacts, cause: unknown): ClusterError =>
   });
 
 const tooSlow = (path: string): ClusterError =>
-  new ClusterError("deadline-passed", `Writing the memory to ${path} took longer than ${saveLimitMs / 60_000} min.`, {
-    hint: "See whether this machine's disk is slow, or full.",
-  });
+  new ClusterError(
+    "deadline-passed",
+    `Writing the memory to ${path} took longer than ${waits.memorySave.limitMs / 60_000} min.`,
+    {
+      hint: "See whether this machine's disk is slow, or full.",
+    },
+  );
 
 async function describeFile(
   folder: string,

@@ -1,7 +1,7 @@
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Variant } from "../../../../src/model/cluster-record.ts";
-import { syncCheckout } from "../../../../src/platform/checkout/checkout-sync.ts";
+import { syncCheckoutToNode } from "../../../../src/platform/checkout/checkout-sync.ts";
 import type { SyncTarget } from "../../../../src/platform/checkout/checkout-sync.ts";
 import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
 import type { Layout } from "../../../../src/platform/layout.ts";
@@ -88,7 +88,7 @@ export async function sync(place: CheckoutBench, connection = localConnection(),
   const checkout = (await readCheckout(place.checkout, signal)).value!;
   const { layout, variant } = place;
   const target = { connection, reference: "master_0", layouts: [layout], variant, checksum: false, ...more };
-  return syncCheckout(checkout, { sumOf: createFileSums(), ...target }, signal);
+  return syncCheckoutToNode(checkout, { sumOf: createFileSums(), ...target }, signal);
 }
 
 /** The folder of the tests in the checkout. */

@@ -3,7 +3,6 @@ import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { orAborted } from "../../system/or-aborted.ts";
 import { retry } from "../../system/retry.ts";
-import type { RetryRule } from "../../system/retry.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
@@ -13,14 +12,14 @@ import type { Link } from "./link.ts";
 import { commandNotBegun } from "../command-not-begun.ts";
 import { endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/remote-line.ts";
 import { createToken } from "../session/session-line.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
 
 const endingGraceMs = 1_000;
 /** Includes the login. */
 const anotherLoginMs = 5_000;
-const sessionWaitMs = 10_000;
 
 /** `Connection.run` over an open link. */
-export async function runCommand(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
+export async function runOverLink(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
   using limit = timeLimit(link, command);
   using end = eitherSignal([signal, link.lost, limit.signal]);
   return await link.commandSlots.run(async () => {
@@ -31,17 +30,10 @@ export async function runCommand(link: Link, command: RemoteCommand, signal: Abo
       result: followCommand(link, { command, channel, token }, end.signal),
     });
     const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
-    const { result } = await retry(open, sessionRule(link), end.signal);
+    const { result } = await retry(open, ruleOf(waits.session, link.clock), end.signal);
     return await result;
   }, end.signal);
 }
-
-/** If sshd allows fewer sessions than expected, or frees them slowly, a session becomes free a little later. */
-const sessionRule = ({ clock }: Link): RetryRule => ({
-  clock,
-  deadlineMs: clock.now() + sessionWaitMs,
-  pauseMs: (failures) => Math.min(20 * failures, 200),
-});
 
 interface RunningCommand {
   readonly command: RemoteCommand;

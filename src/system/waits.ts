@@ -1,0 +1,89 @@
+import type { Clock } from "./runtime.ts";
+
+/** How often and how long something is tried or looked at. */
+interface Wait {
+  /** The pause, given the number of failed tries or looks so far (1, 2, …). */
+  readonly pauseMs: (times: number) => number;
+  /** No further try begins after it. Absent: the caller has a deadline or a signal of its own. */
+  readonly limitMs?: number;
+  readonly mostTries?: number;
+}
+
+const every = (ms: number) => (): number => ms;
+/** 1, 2, 3 … times as long. */
+const rising =
+  (ms: number, longestMs = Infinity) =>
+  (times: number): number =>
+    Math.min(ms * times, longestMs);
+/** Each pause is `factor` times as long as the one before. */
+const growing =
+  (ms: number, factor: number, longestMs = Infinity) =>
+  (times: number): number =>
+    Math.min(ms * factor ** (times - 1), longestMs);
+
+/** Every retry and every poll with a rhythm of its own, and the reason for it. */
+export const waits = {
+  // The cloud's API
+  /** The SDK's own retries last only seconds. After this time, machines that cost money are given up. */
+  apiOutage: { pauseMs: growing(1_000, 2, 15_000), limitMs: 5 * 60_000 },
+  /** The API may not know a thing that it has just created. https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html */
+  visibility: { pauseMs: every(1_000), limitMs: 120_000 },
+  /** A group was created so recently that it can't be described yet. */
+  namesake: { pauseMs: every(1_000), limitMs: 5_000 },
+  /** Machines usually end in less than a minute. */
+  ending: { pauseMs: growing(500, 1.3, 5_000), limitMs: 6 * 60_000 },
+  /** A launch's machines can be described, but the answers to the request are lost. */
+  learning: { pauseMs: every(2_000), limitMs: 20_000 },
+  /** Ending machines still use a group. The caller knows how long they may. */
+  groupInUse: { pauseMs: every(2_000) },
+
+  // Containers
+  /** An engine under load reports busy devices and removals already in progress. */
+  containerRemoval: { pauseMs: every(300), mostTries: 8 },
+  /** Images stay in use until their containers are gone. */
+  imageRemoval: { pauseMs: every(300), limitMs: 15_000 },
+
+  // Virtual machines
+  /** QEMU ends at once, except for data that it still has to write. */
+  machineTerm: { pauseMs: every(50), limitMs: 10_000 },
+  machineKill: { pauseMs: every(50), limitMs: 5_000 },
+  /** QEMU creates its sockets after it has gone to the background. */
+  networkSockets: { pauseMs: every(10), limitMs: 10_000 },
+  /** Other clients have the monitor for milliseconds. The signal limits the wait. */
+  monitor: { pauseMs: every(20) },
+  /** A slow disk reads a machine's memory in minutes. */
+  memoryLoad: { pauseMs: every(50), limitMs: 10 * 60_000 },
+  /** A slow disk takes minutes for the memory of a large machine. */
+  memorySave: { pauseMs: every(50), limitMs: 15 * 60_000 },
+  /** The program that QEMU writes to ends a moment after QEMU is done. */
+  memoryWritten: { pauseMs: every(50), limitMs: 10_000 },
+  /** QEMU stops writing memory when it has written the current part. */
+  saveCancelled: { pauseMs: every(20), limitMs: 30_000 },
+
+  // Nodes
+  /** With these pauses, a seventh of the time already spent waiting: a refused connection costs almost nothing. */
+  firstContact: { pauseMs: growing(23, 1.15) },
+  /** An sshd that is reloading refuses connections for a moment. Callers that can wait longer retry when `error.transient` is set. */
+  connection: { pauseMs: every(200), limitMs: 1_000 },
+  /** An sshd that allows fewer sessions than expected, or frees them slowly, has one a little later. */
+  session: { pauseMs: rising(20, 200), limitMs: 10_000 },
+  /** Machines that continue from a snapshot answer in a moment, but many of them share this computer. */
+  continuedLogin: { pauseMs: every(200), limitMs: 5 * 60_000 },
+  /** The same, with the key that the snapshot has. */
+  keyReplacement: { pauseMs: every(200), limitMs: 10 * 60_000 },
+  /** A node may restart its network or sshd during the installation. */
+  reconnection: { pauseMs: growing(1_000, 2, 10_000), limitMs: 120_000 },
+
+  // Files
+  /** A server that fails five times in a row is down. */
+  download: { pauseMs: rising(1_000), mostTries: 5 },
+  /** Only the beginning of an artifact, while the user waits. The caller has a limit. */
+  artifactHead: { pauseMs: rising(500), mostTries: 4 },
+  /** Other processes hold locks for seconds or minutes. Some callers have a limit. */
+  processLock: { pauseMs: every(250) },
+} as const satisfies Readonly<Record<string, Wait>>;
+
+/** Returns the rule of a retry or a poll that begins now. */
+export function ruleOf({ pauseMs, limitMs = Infinity, mostTries = Infinity }: Wait, clock: Clock) {
+  return { clock, pauseMs, deadlineMs: clock.now() + limitMs, mostTries };
+}
