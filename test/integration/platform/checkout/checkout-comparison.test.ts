@@ -128,5 +128,5 @@ test("if a node can't say what is installed, its last words are the reason", asy
   const failure = await failureOf(sync(place, { ...localConnection(), run }));
   expect(failure.id).toBe("remote-command-failed");
   expect(failure.message).toBe("Cannot find out what is installed on master_0: sh: syntax error.");
-  expect(failure.facts).toMatchObject({ status: 2, output: expect.stringMatching(/^x{483}\nsh: syntax error$/) });
+  expect(failure.facts).toMatchObject({ status: 2, output: [expect.stringMatching(/^x+/), "sh: syntax error"] });
 });
