@@ -2,10 +2,10 @@ import { quote } from "../ssh/quote.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import type { Layout } from "./layout.ts";
 import { layoutNeeds } from "./layouts/find-layout.ts";
-import { neededPrograms } from "./install/prepare-node.ts";
-import packageFunctions from "./install/package-functions.sh" with { type: "text" };
+import { neededPrograms } from "./install/prepare/prepare-node.ts";
+import packageFunctions from "./install/prepare/package-functions.sh" with { type: "text" };
 import { completeScript } from "./install/phase.ts";
-import prepareImage from "./install/prepare-image.sh" with { type: "text" };
+import prepareImage from "./install/prepare/prepare-image.sh" with { type: "text" };
 
 /**
  * Installs the programs that the layout's nodes need, for either variant, in a node image, so that not every node has

@@ -1,7 +1,7 @@
 import { chmod, lchown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
-import { prepareScript } from "../../src/platform/install/prepare-node.ts";
+import { prepareScript } from "../../src/platform/install/prepare/prepare-node.ts";
 import { completeScript } from "../../src/platform/install/phase.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { intoFolder } from "./install-machine.ts";

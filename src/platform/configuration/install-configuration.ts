@@ -8,7 +8,7 @@ import type { AddedConfiguration, InstallPlan, PlanForNodes } from "../install/i
 import type { Layout } from "../layout.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { GenconfFile } from "../install/genconf.ts";
-import { bootstrapPort } from "../install/serve.ts";
+import { bootstrapPort } from "../install/bootstrap/serve.ts";
 
 /** Fails as `machine-failed` if the backend knows no private address of the node. */
 export function privateAddressOf(node: NodeRecord): string {

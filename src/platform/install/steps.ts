@@ -22,9 +22,9 @@ import { type FetchArtifact, fetchArtifact as fetchPhase } from "./fetch-artifac
 import { generate } from "./genconf.ts";
 import type { InstallPlan, PlanForNodes } from "./install-plan.ts";
 import { type Phase, type PhaseRuntime, runPhase } from "./phase.ts";
-import { prepareNode } from "./prepare-node.ts";
+import { prepareNode } from "./prepare/prepare-node.ts";
 import { enforceSelinux } from "./selinux.ts";
-import { bootstrapPort, serve as servePhase } from "./serve.ts";
+import { bootstrapPort, serve as servePhase } from "./bootstrap/serve.ts";
 import { startInstall } from "./start-install.ts";
 
 /** An installation on the nodes of one cluster. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { bootstrapPort } from "../../../src/platform/install/serve.ts";
+import { bootstrapPort } from "../../../src/platform/install/bootstrap/serve.ts";
 import table from "../../dcos-platform/releases.json" with { type: "json" };
 
 interface Release {

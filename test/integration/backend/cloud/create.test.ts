@@ -65,7 +65,7 @@ test("launches machines that terminate themselves, with tags from which the clus
   const lifetimeMs = cluster.expiresAt!.getTime() - startMs;
   expect(lifetimeMs).toBeGreaterThan(7_197_000);
   expect(lifetimeMs).toBeLessThan(7_210_000);
-  expect(agent?.userData).toContain(`cluster-e2e-deadline ${cluster.expiresAt!.getTime() / 1000}\\n`);
+  expect(agent?.userData).toContain(`SECOND=${cluster.expiresAt!.getTime() / 1000}\\n`);
   expect(agent?.userData).not.toContain(cloud.secretAccessKey);
   expect(cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-Mine_1.x")).toMatchObject({
     tags: { "cluster-e2e:creation-id": cluster.creationId, "cluster-e2e:expires-at": cluster.expiresAt!.toISOString() },

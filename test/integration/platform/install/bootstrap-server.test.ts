@@ -4,7 +4,7 @@ import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import bootstrapServer from "../../../../src/platform/install/bootstrap-server.py" with { type: "text" };
+import bootstrapServer from "../../../../src/platform/install/bootstrap/bootstrap-server.py" with { type: "text" };
 import { freePort } from "../../../support/free-port.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 

@@ -8,7 +8,7 @@ import { standing } from "../../../../src/cluster/library/install-from-path.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
-import { bootstrapPort } from "../../../../src/platform/install/serve.ts";
+import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import type { TemporaryFolder } from "../../../../src/system/files/temporary-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";

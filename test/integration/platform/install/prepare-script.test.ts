@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
-import { neededPrograms } from "../../../../src/platform/install/prepare-node.ts";
+import { neededPrograms } from "../../../../src/platform/install/prepare/prepare-node.ts";
 import { prepare, runShell } from "../../../support/prepare-machine.ts";
 import type { Family } from "../../../support/prepare-machine.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

@@ -6,7 +6,7 @@ import type { PlanForNodes } from "../../../../src/platform/install/install-plan
 import { layoutOf, layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import { curlConfig, megabytes } from "../../../../src/platform/install/fetch-artifact.ts";
 import { reasonOf } from "../../../../src/platform/install/phase.ts";
-import { bootstrapPort } from "../../../../src/platform/install/serve.ts";
+import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
 import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
 
 const node = (role: NodeRecord["role"], privateAddress: string | undefined): NodeRecord => ({

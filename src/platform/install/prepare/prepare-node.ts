@@ -1,12 +1,12 @@
-import type { Variant } from "../../model/cluster-record.ts";
-import { shellText } from "../../ssh/shell-text.ts";
-import { installPaths } from "../install-paths.ts";
-import type { PlanForNodes } from "./install-plan.ts";
-import type { Layout } from "../layout.ts";
-import { type Phase, runRemoteScript } from "./phase.ts";
+import type { Variant } from "../../../model/cluster-record.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
+import { installPaths } from "../../install-paths.ts";
+import type { PlanForNodes } from "../install-plan.ts";
+import type { Layout } from "../../layout.ts";
+import { type Phase, runRemoteScript } from "../phase.ts";
 import packageFunctions from "./package-functions.sh" with { type: "text" };
 import prepareFile from "./prepare.sh" with { type: "text" };
-import unitFunctions from "./unit-functions.sh" with { type: "text" };
+import unitFunctions from "../unit-functions.sh" with { type: "text" };
 
 const limitMs = 30 * 60_000;
 

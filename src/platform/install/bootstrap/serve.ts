@@ -1,11 +1,11 @@
-import { installPaths, installUnits, unitFileOf } from "../install-paths.ts";
-import type { Layout } from "../layout.ts";
-import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
+import { installPaths, installUnits, unitFileOf } from "../../install-paths.ts";
+import type { Layout } from "../../layout.ts";
+import { shellText, withoutHeader } from "../../../ssh/shell-text.ts";
 import bootstrapEnd from "./bootstrap-end.sh" with { type: "text" };
 import bootstrapServer from "./bootstrap-server.py" with { type: "text" };
-import { type Phase, runRemoteScript } from "./phase.ts";
+import { type Phase, runRemoteScript } from "../phase.ts";
 import serveFile from "./serve.sh" with { type: "text" };
-import unitFunctions from "./unit-functions.sh" with { type: "text" };
+import unitFunctions from "../unit-functions.sh" with { type: "text" };
 
 export interface BootstrapServer {
   /** The first master's private address. */
