@@ -2,8 +2,16 @@
  * The contract between the backends, which create, find and remove machines, and everything that uses them. A backend implements `Backend` and
  * `Creation`; what it lacks is absent. It knows nothing about the platform that runs on its machines.
  */
-import type { ClusterName, ClusterRecord, Counts, NodeRecord, Variant, WebScheme } from "../model/cluster-record.ts";
-import type { NodeTraits } from "../model/node-traits.ts";
+
+import type {
+  ClusterName,
+  ClusterRecord,
+  Counts,
+  NodeRecord,
+  NodeTraits,
+  Variant,
+  WebScheme,
+} from "../model/cluster-record.ts";
 
 /** One kind of machines, in one place. */
 export interface Backend<Options> {

@@ -1,6 +1,5 @@
-import { defaultInstanceType } from "../backend/cloud/cloud-options.ts";
-import { cloudOptions, cloudPlaceSchema, cloudSchema } from "../backend/cloud/cloud-schema.ts";
 import { defaultDistribution, distributions, selinuxProblem } from "../backend/cloud/launch/distributions.ts";
+import { cloudOptions, cloudPlaceSchema, cloudSchema, defaultInstanceType } from "../backend/cloud/options.ts";
 import { flag } from "../cli/options/option.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
@@ -37,7 +36,7 @@ export const cloudDriver = defineDriver({
   },
   creation: cloudOptions,
   doctorChecks: async ({ region }, runtime, signal) => {
-    const { cloudChecks } = await import("../backend/cloud/checks.ts");
+    const { cloudChecks } = await import("../backend/cloud/checks/checks.ts");
     const defaults = { region, distribution: defaultDistribution, instanceType: defaultInstanceType };
     return cloudChecks(defaults, runtime, signal);
   },

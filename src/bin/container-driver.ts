@@ -3,13 +3,13 @@ import {
   containerPlaceSchema,
   containerSchema,
   volumeProblems,
-} from "../backend/container/container-schema.ts";
+} from "../backend/container/options.ts";
 import {
   defaultDistribution,
   defaultDistributionText,
   distributions,
   selinuxProblem,
-} from "../backend/container/launch/distributions.ts";
+} from "../backend/container/distributions.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 

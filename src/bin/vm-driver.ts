@@ -4,7 +4,7 @@ import {
   distributions,
   selinuxProblem,
 } from "../backend/vm/images/images.ts";
-import { imageFileProblems, vmOptions, vmProblems, vmSchema } from "../backend/vm/vm-schema.ts";
+import { imageFileProblems, vmOptions, vmProblems, vmSchema } from "../backend/vm/options.ts";
 import { backendOptions } from "../commands/backend-options.ts";
 import { defineDriver } from "../commands/driver.ts";
 

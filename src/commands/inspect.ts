@@ -1,8 +1,7 @@
 import { defineCommand } from "../cli/command.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
-import type { ClusterView, NodeView } from "./cluster-view.ts";
+import { type ClusterView, type NodeView, clusterView, durationText, nodeView, tableText } from "./cluster-view.ts";
 import type { Driver } from "./driver.ts";
 import { clusterId } from "./options.ts";
 
@@ -22,7 +21,7 @@ export const inspectCommand = (driver: Driver) =>
     ],
     run: async (input, context) => {
       const { findCluster } = await import("../cluster/find-cluster.ts");
-      const { sshConfig } = await import("../cluster/connections/cluster-key.ts");
+      const { sshConfig } = await import("../cluster/connections.ts");
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       const facts = await inspectFacts(cluster, context.clock.now());
@@ -40,7 +39,7 @@ interface Facts extends ClusterView {
 }
 
 async function inspectFacts(cluster: ClusterRecord, nowMs: number): Promise<Facts> {
-  const { clusterKey } = await import("../cluster/connections/cluster-key.ts");
+  const { clusterKey } = await import("../cluster/connections.ts");
   const { expectedWebUrl } = await import("../cluster/web-ui.ts");
   const url = expectedWebUrl(cluster);
   return {

@@ -16,8 +16,8 @@ export const webCommand = (driver: Driver) =>
       const [{ findCluster }, { findWebUi }, { openBrowser }, { isForDesktop }] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/web-ui.ts"),
-        import("../system/processes/browser.ts"),
-        import("../system/processes/child-environment.ts"),
+        import("../system/processes/run-program.ts"),
+        import("../system/processes/run-program.ts"),
       ]);
       const backend = await driver.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);

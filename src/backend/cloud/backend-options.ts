@@ -1,18 +1,17 @@
+import { distributionOption, readOptions } from "../../model/option-schema.ts";
 import {
-  mappingOf,
+  type Shape,
   anyText,
   listOf,
+  mappingOf,
   objectWith,
   optional,
   readArguments,
   required,
-  type Shape,
 } from "../../model/read-arguments.ts";
-import { distributionOption, readOptions } from "../../model/option-schema.ts";
-import type { CloudOptions } from "./cloud-options.ts";
 import { cloudProblems } from "./cloud-problems.ts";
-import { cloudOptions, cloudPlaceSchema, cloudSchema } from "./cloud-schema.ts";
 import { defaultDistribution, distributions } from "./launch/distributions.ts";
+import { type CloudOptions, cloudOptions, cloudPlaceSchema, cloudSchema } from "./options.ts";
 
 /** Options for the clusters of the library's CloudBackend. */
 export interface CloudBackendOptions {

@@ -1,7 +1,6 @@
-import { cidrProblem } from "./launch/admin-cidrs.ts";
-import type { CloudValues } from "./cloud-schema.ts";
-import type { CustomTag } from "./cloud-options.ts";
-import { tagNames } from "./records/tags.ts";
+import { cidrProblem } from "./admin-cidrs.ts";
+import type { CloudValues, CustomTag } from "./options.ts";
+import { tagNames } from "./tags.ts";
 
 /**
  * Finds problems with combinations of values and with address ranges. It is a file of its own because the code that reads ranges takes longer to load

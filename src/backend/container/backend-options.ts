@@ -1,9 +1,8 @@
-import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
-import type { ContainerOptions } from "./container-options.ts";
-import { containerOptions, containerPlaceSchema, containerSchema } from "./container-schema.ts";
-import { defaultDistribution, distributions } from "./launch/distributions.ts";
+import { type Shape, anyText, listOf, optional, readArguments, textOrNumber } from "../../model/read-arguments.ts";
+import { defaultDistribution, distributions } from "./distributions.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
+import { type ContainerOptions, containerOptions, containerPlaceSchema, containerSchema } from "./options.ts";
 
 /** Options for the clusters of the library's ContainerBackend. */
 export interface ContainerBackendOptions {

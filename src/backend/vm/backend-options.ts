@@ -1,8 +1,7 @@
-import { anyText, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
 import { distributionOption, readOptions } from "../../model/option-schema.ts";
+import { type Shape, anyText, optional, readArguments, textOrNumber } from "../../model/read-arguments.ts";
 import { defaultDistribution, distributions } from "./images/images.ts";
-import type { Accelerator, VmOptions } from "./vm-options.ts";
-import { vmOptions, vmProblems, vmSchema } from "./vm-schema.ts";
+import { type Accelerator, type VmOptions, vmOptions, vmProblems, vmSchema } from "./options.ts";
 
 /** Options for the clusters of the library's VmBackend. */
 export interface VmBackendOptions {

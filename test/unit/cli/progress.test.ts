@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { noColours } from "../../../src/cli/terminal/colours.ts";
+import { noColours } from "../../../src/cli/terminal/output-writer.ts";
 import { LogFile } from "../../../src/cli/log-file.ts";
 import { TerminalProgress } from "../../../src/cli/terminal/terminal-progress.ts";
 import type { Clock } from "../../../src/system/runtime.ts";

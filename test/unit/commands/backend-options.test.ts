@@ -1,7 +1,7 @@
 /** The options of the backends, as the command line and the library read them. */
 import { expect, test } from "bun:test";
 import { readCloudOptions } from "../../../src/backend/cloud/backend-options.ts";
-import { assertVolumesExist } from "../../../src/backend/container/container-schema.ts";
+import { assertVolumesExist } from "../../../src/backend/container/options.ts";
 import { readContainerOptions } from "../../../src/backend/container/backend-options.ts";
 import { readVmOptions } from "../../../src/backend/vm/backend-options.ts";
 import { cloudDriver } from "../../../src/bin/cloud-driver.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { cloudDriver } from "../../../src/bin/cloud-driver.ts";
 import { containerDriver } from "../../../src/bin/container-driver.ts";
 import { vmDriver } from "../../../src/bin/vm-driver.ts";
-import { libraryWords } from "../../../src/cluster/library/library-words.ts";
+import { libraryWords } from "../../../src/library/call-options.ts";
 import { flagNames } from "../../../src/cli/options/flag-names.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
@@ -27,7 +27,7 @@ const everywhere = ["--all", "--output", "--quiet", "--yes"];
 async function lines(): Promise<readonly string[]> {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const below = paths.filter((path) => !/^(?:bin|cli|commands|cluster\/library)\//.test(path));
+  const below = paths.filter((path) => !/^(?:bin|cli|commands|library)\//.test(path));
   const texts = await Promise.all(
     below.map(async (path) => ({ path, text: await readFile(join(source, path), "utf8") })),
   );
@@ -60,7 +60,7 @@ const commandsOnly = ["artifactSha256", "node", "wait"];
 test("the library has every option that a text names, or words of its own for it", async () => {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const files = paths.filter((path) => /^cluster\/library\/|\/backend-options\.ts$/.test(path));
+  const files = paths.filter((path) => /^library\/|\/backend-options\.ts$/.test(path));
   const texts = await Promise.all(files.map(async (path) => readFile(join(source, path), "utf8")));
   const own = new Set(
     texts.flatMap((text) => [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!)),

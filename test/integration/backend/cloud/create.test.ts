@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { nodeReference, roles } from "../../../../src/model/cluster-record.ts";
-import { openConnections } from "../../../../src/cluster/connections/cluster-connections.ts";
-import { openFixture, neverAborted, region, leftIn, nothing } from "../../../support/cloud-fixture.ts";
+import { openConnections } from "../../../../src/cluster/connections.ts";
+import { openFixture, region, leftIn, nothing } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 test("creates machines that accept logins, and finds, lists and destroys them", async () => {
   await using fixture = await openFixture({});

@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import { waitForCluster } from "../../../../src/cluster/wait-for-cluster.ts";
 import type { Fault } from "../../../local-cloud/endpoint/faults.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const tooLate = 'Creating cluster "default" exceeded its time limit. It was still waiting for';

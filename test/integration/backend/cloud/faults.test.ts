@@ -5,12 +5,12 @@ import type { Fault } from "../../../local-cloud/endpoint/faults.ts";
 import {
   type CloudFixture,
   leftIn,
-  neverAborted,
   nothing,
   openFixture,
   region,
   type RequestChanges,
 } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** Creates a cluster with these faults. Resolves with the cluster or the error. */
 async function create(fixture: CloudFixture, faults: readonly Fault[], changes: RequestChanges) {

@@ -1,7 +1,8 @@
 /** Answers that aren't from EC2, such as a captive portal's: they must not be mistaken for errors or empty results. */
 import { expect, test } from "bun:test";
-import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const page = "<!DOCTYPE html><html><body>Log in to the guest network</body></html>";

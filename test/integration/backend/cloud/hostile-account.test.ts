@@ -2,36 +2,36 @@
  * Somebody else in the account who may launch and tag instances and create security groups. What this computer's own files say about a cluster
  * counts more than what tags say.
  */
-import type { Backend } from "../../../../src/backend/contract.ts";
-import { expect, test } from "bun:test";
+
+import { join } from "node:path";
 import {
   AuthorizeSecurityGroupIngressCommand,
   CreateSecurityGroupCommand,
   EC2Client,
   RunInstancesCommand,
 } from "@aws-sdk/client-ec2";
-import { join } from "node:path";
+import { expect, test } from "bun:test";
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
-import { tagNames } from "../../../../src/backend/cloud/records/tags.ts";
-import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/hand-over/admission.ts";
-import { exportCluster } from "../../../../src/cluster/hand-over/export-cluster.ts";
-import { parseHandOver } from "../../../../src/cluster/hand-over/hand-over-file.ts";
-import { importCluster } from "../../../../src/cluster/hand-over/import-cluster.ts";
-import type { Runtime } from "../../../../src/system/runtime.ts";
+import { tagNames } from "../../../../src/backend/cloud/tags.ts";
+import type { Backend } from "../../../../src/backend/contract.ts";
+import { admitRange, listAdmittedRanges, removeRange } from "../../../../src/cluster/admission.ts";
+import { exportCluster, parseHandOver } from "../../../../src/cluster/export-cluster.ts";
+import { importCluster } from "../../../../src/cluster/import-cluster.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
+import type { Runtime } from "../../../../src/system/runtime.ts";
 import { networksOf } from "../../../local-cloud/catalogue/networks.ts";
 import { regions } from "../../../local-cloud/catalogue/regions.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
 import {
   type CloudFixture,
   leftIn,
-  neverAborted,
   openFixture,
   region,
   subnetOfTheOtherNetwork,
 } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const office = "192.0.2.0/24";
 const oneNode = {

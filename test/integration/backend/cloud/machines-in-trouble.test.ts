@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 

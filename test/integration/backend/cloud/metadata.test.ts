@@ -1,8 +1,9 @@
 /** Version 1 of the instance metadata is disabled at launch if the image doesn't need it, otherwise after the first login. */
 import { expect, test } from "bun:test";
 import { imagesOf } from "../../../local-cloud/catalogue/images.ts";
-import { neverAborted, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { openFixture, region } from "../../../support/cloud-fixture.ts";
 import type { CloudFixture } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const twoNodes = { master: 1, agent: 1, public_agent: 0 } as const;
 const usual = { instanceType: "m5.large", customTags: [], adminCidrs: [] };

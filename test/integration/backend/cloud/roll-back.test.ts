@@ -1,10 +1,11 @@
 /** Roll-backs that fail themselves: nothing is forgotten that may still exist. */
 import { expect, test } from "bun:test";
 import { access, readFile } from "node:fs/promises";
-import { creationFiles } from "../../../../src/system/files/creation-folder.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { examplePlan } from "../../../support/install-example.ts";
-import { leftIn, neverAborted, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const failure = new Error("the installation did not start");

@@ -1,15 +1,9 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
-import {
-  leftIn,
-  neverAborted,
-  nothing,
-  openFixture,
-  region,
-  subnetOfTheOtherNetwork,
-} from "../../../support/cloud-fixture.ts";
+import { leftIn, nothing, openFixture, region, subnetOfTheOtherNetwork } from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 

@@ -8,15 +8,14 @@ import { chooseEngine } from "../../../../src/backend/container/engine/choose-en
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { type EngineName } from "../../../../src/backend/container/engine/engine-kind.ts";
-import { findInOtherEngines } from "../../../../src/backend/container/records/find-in-other-engines.ts";
+import { findInOtherEngines } from "../../../../src/backend/container/container-backend.ts";
 import { findCluster } from "../../../../src/cluster/find-cluster.ts";
-import { runChecks } from "../../../../src/doctor/run-checks.ts";
+import { runChecks } from "../../../../src/commands/doctor/run-checks.ts";
 import { type Progress, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-
-const neverAborted = new AbortController().signal;
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** The shell scripts, by program. */
 const docker = `echo '{"Server":{"Components":[{"Name":"Engine"}]}}'`;

@@ -1,18 +1,17 @@
-import { unmarked } from "../../../../src/outside-text.ts";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { installOn } from "../../../../src/cluster/create.ts";
-import { standing } from "../../../../src/cluster/library/install-from-path.ts";
+import { standing } from "../../../../src/library/install-from-path.ts";
+import type { NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
+import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
-import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
+import type { TemporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
-import type { TemporaryFolder } from "../../../../src/system/files/temporary-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { scratchFolder } from "../../../support/scratch-folder.ts";
 import {
   added,
   exampleArtifact,
@@ -20,8 +19,13 @@ import {
   examplePlan,
   exampleTraits,
 } from "../../../support/install-example.ts";
-import { machinesLack, startMachines } from "../../../support/install-machine.ts";
-import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
+import {
+  type FolderMachine,
+  type FolderMachines,
+  machinesLack,
+  startMachines,
+} from "../../../support/install-machine.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 
 const state: { folder?: TemporaryFolder } = {};

@@ -1,18 +1,24 @@
-import { outside } from "../../../../src/outside-text.ts";
-import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import type { ClusterRecord, NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
-import { waitUntilReady } from "../../../../src/platform/readiness.ts";
-import type { ReadinessReport, ReadinessRequest } from "../../../../src/platform/readiness.ts";
+import { outside } from "../../../../src/outside-text.ts";
+import {
+  type ReadinessReport,
+  type ReadinessRequest,
+  waitUntilReady,
+} from "../../../../src/platform/readiness/readiness.ts";
 import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
-import { machinesLack, startMachines } from "../../../support/install-machine.ts";
-import type { FolderMachine, FolderMachines } from "../../../support/install-machine.ts";
-import { makeAuthority, startWeb } from "./readiness-web.ts";
-import type { ExampleWeb } from "./readiness-web.ts";
+import {
+  type FolderMachine,
+  type FolderMachines,
+  machinesLack,
+  startMachines,
+} from "../../../support/install-machine.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { type ExampleWeb, makeAuthority, startWeb } from "./readiness-web.ts";
 
 const speed = 20;
 /** A clock that runs twenty times as fast. */

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { commitAndTag, releasableCheckout } from "../../../../scripts/release/checkout.ts";
 import { output } from "../../../../scripts/release/command.ts";
-import type { TemporaryFolder } from "../../../../src/system/files/temporary-folder.ts";
+import type { TemporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 

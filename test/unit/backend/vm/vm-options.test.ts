@@ -17,7 +17,7 @@ import {
   memoryProblem,
   readMegabytes,
   sumProblem,
-} from "../../../../src/backend/vm/vm-options.ts";
+} from "../../../../src/backend/vm/options.ts";
 
 test.each([
   ["2048", 2048],

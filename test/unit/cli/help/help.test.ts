@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { defineCommand } from "../../../../src/cli/command.ts";
-import { commandHelp, programHelp } from "../../../../src/cli/help/help.ts";
-import { manualPage } from "../../../../src/cli/help/manual.ts";
+import { commandHelp, manualPage, programHelp } from "../../../../src/cli/help/help.ts";
 import { argument, option } from "../../../../src/cli/options/option.ts";
 import { choice, text } from "../../../../src/cli/options/value-types.ts";
 import { create, declared } from "../declared-program.ts";

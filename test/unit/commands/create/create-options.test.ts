@@ -5,7 +5,7 @@ import { cloudDriver } from "../../../../src/bin/cloud-driver.ts";
 import { parseCommandLine } from "../../../../src/cli/options/parse.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import { createOptions } from "../../../../src/commands/create/create-options.ts";
-import { completionOffer } from "../../../../src/cli/completion/completion-offer.ts";
+import { completionOffer } from "../../../../src/cli/completion.ts";
 import { commandHelp } from "../../../../src/cli/help/help.ts";
 import { containerDriver } from "../../../../src/bin/container-driver.ts";
 import { vmDriver } from "../../../../src/bin/vm-driver.ts";

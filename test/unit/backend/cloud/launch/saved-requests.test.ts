@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseLaunch, readLaunches, saveLaunch } from "../../../../../src/backend/cloud/launch/saved-requests.ts";
-import { toTags } from "../../../../../src/backend/cloud/records/tags.ts";
+import { toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { hostileTexts } from "../../../../support/hostile-text.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readBuildFailure } from "../../../../../src/backend/container/launch/build-failure.ts";
+import { readBuildFailure } from "../../../../../src/backend/container/launch/node-image.ts";
 
 const long = `RUN printf '#!/bin/sh' && apt-get update && apt-get install --yes ${"a-package ".repeat(20)}`;
 
