@@ -52,7 +52,7 @@ const genconf = (machine: FolderMachine, name: string): Promise<string> =>
   machine.read(`var/lib/cluster-e2e/installer/genconf/${name}`);
 
 describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
-  // Shows R66.
+  // Shows R79.
   test("is installed with exactly the given configuration and script, and waited for", async () => {
     await using fixture = await openFixture();
     const { machines, backend, folder } = fixture;

@@ -162,7 +162,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(await run(["echo", "ran"], { settings }, signal)).toEqual({ status: 255, stdout: "", stderr });
   });
 
-  // Shows R94.
+  // Shows R120.
   test("values of any kind, up to 100 kB, arrive unchanged, and are in no argument list", async () => {
     const secret = `s3cr3t-${crypto.randomUUID()}`;
     const variables = { SECRET: secret, NASTY: "'\"$x`id`\\\n\n", EMPTY: "", LARGE: `${secret}${"x".repeat(100_000)}` };
@@ -242,7 +242,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(true);
   });
 
-  // Shows R8.
+  // Shows R6.
   test("without ssh on this machine nothing starts", async () => {
     const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
     expect(error.id).toBe("machine-not-set-up");
@@ -281,7 +281,7 @@ describe.skipIf(opensshLack !== undefined)(`sessions on a real sshd (${opensshLa
     expect(hold.hasBegun).toBe(true);
   });
 
-  // Shows R64.
+  // Shows R76.
   test("on a terminal the command has a terminal, and the script is passed in another way", async () => {
     const { scratch, server } = setting();
     const request = { folder: scratch.path, port: server.port, words: ['tty; stty size; echo "$SECRET"; exit 9'] };

@@ -71,7 +71,7 @@ test("of two creates in different networks, where the group's name is no lock, t
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
 
-// Shows R104.
+// Shows R107.
 test("removes the remains of ended clusters, and nothing else", async () => {
   await using fixture = await openFixture({});
   const { cloud } = fixture;

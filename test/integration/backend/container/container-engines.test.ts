@@ -106,7 +106,7 @@ test("if docker is another program and Podman is missing, the error says both", 
   );
 });
 
-// Shows R121.
+// Shows R109.
 test.each([
   ["does not answer", silentDocker],
   ["may not be used", `echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`],
@@ -189,7 +189,7 @@ test("the wait for a slow engine is shown; that for a quick one is not", async (
   expect(machine.waits).toEqual([""]);
 });
 
-// Shows R121.
+// Shows R109.
 test("doctor reports with Docker's message that it hangs, after trying Podman", async () => {
   await using machine = await openMachine({ docker: "exec /bin/sleep 600" });
   const runtime = { ...machine.runtime, clock: systemClock };

@@ -247,7 +247,7 @@ test("the disks must fit on this machine's disk; the memory is only read", async
   expect(await failureOf(needing(disk))).toMatchObject({ id: "capacity-lacking" });
 });
 
-// Shows R135.
+// Shows R119.
 test("memory must suffice for the copy, and for the source if it runs", () => {
   const nodes = [{ state: "running" }, { state: "running" }];
   const cluster = (states = nodes) =>

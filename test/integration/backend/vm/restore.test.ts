@@ -48,7 +48,7 @@ afterAll(async () => {
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-// Shows R134.
+// Shows R118.
 test.skipIf(mountLack !== undefined)(
   `a full disk ends a restore before it stops anything, and no copied disk is left (${mountLack ?? "here"})`,
   async () => {

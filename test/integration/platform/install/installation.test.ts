@@ -88,7 +88,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(machines.machines[1]!.commands.length).toBe(2);
   }, 20_000);
 
-  // Shows R40.
+  // Shows R45.
   test("combines base, extra configuration and addresses in the configuration", async () => {
     await using machines = await startMachines({ roles: three });
     await machines.machines[0]!.write(
@@ -196,7 +196,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     );
   }, 40_000);
 
-  // Shows R17.
+  // Shows R22.
   test("fails before anything is installed if the artifact has the other variant", async () => {
     await using machines = await startMachines({ roles: three });
     const artifact = await artifactFile("ee");
@@ -228,7 +228,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     );
   }, 20_000);
 
-  // Shows R23.
+  // Shows R30.
   test("fails to enforce SELinux on a node without it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const error = await failureOf(install(machines, { selinuxEnforcing: true }, signal));
@@ -285,7 +285,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     curl: '#!/bin/sh\nexec /usr/bin/curl --interface "$(cat "$MACHINE/address")" --resolve "artifacts.example:$(cat "$MACHINE/../port"):127.0.0.1" "$@"\n',
   };
 
-  // Shows R94.
+  // Shows R120.
   test("is fetched by the first master itself, with its URL in no argument list", async () => {
     await using machines = await startMachines({ roles: ["master"], programs: throughName });
     using server = serve((request) => !isNode(request));

@@ -71,7 +71,7 @@ const withWeb = (machines: FolderMachines, web: ExampleWeb): readonly NodeRecord
   machines.nodes.map((node) => (node.role === "master" ? web.of(node) : node));
 
 describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
-  // Shows R32.
+  // Shows R71.
   test("ends when the checks of all nodes have passed three times in a row", async () => {
     await using machines = await startMachines({ roles });
     const counting = '#!/bin/sh\necho x >>"$MACHINE/calls"\n';

@@ -23,7 +23,7 @@ async function checkoutWith(check: string): Promise<TemporaryFolder & { git(...w
   return { ...folder, git };
 }
 
-// Shows R83.
+// Shows R16.
 test("a release is one commit of the changelog, with a tag that contains the notes", async () => {
   await using checkout = await checkoutWith("");
   const { tags, time } = await releasableCheckout(checkout.path);

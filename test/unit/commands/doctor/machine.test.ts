@@ -3,7 +3,7 @@ import { operatingSystemCheck, temporarySpaceCheck } from "../../../../src/comma
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 
-// Shows R9, R78.
+// Shows R7, R11.
 test.each([
   ["linux", "6.1", "pass: Linux 6.1 on x64"],
   ["linux", "5.1.0-rc1", "pass: Linux 5.1.0-rc1 on x64"],
@@ -33,7 +33,7 @@ test.each([
 const spaceText = async (folder: string, bytes: number): Promise<string> =>
   outcomeText(await temporarySpaceCheck(folder, bytes).run(neverAborted));
 
-// Shows R10, R81.
+// Shows R8, R77.
 test("room for what create may need", async () => {
   expect(await spaceText("/tmp", 1_000_000)).toBe("pass: /tmp has the 0.001 GB of free space that create may need");
 });

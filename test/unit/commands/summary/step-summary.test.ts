@@ -36,7 +36,7 @@ async function problemsWith(path: string | undefined, isWanted = true): Promise<
   return problems.all;
 }
 
-// Shows R133.
+// Shows R95.
 test("a summary that cannot be written is rejected before anything else happens", async () => {
   await using folder = await scratchFolder();
   for (const path of [undefined, ""]) {

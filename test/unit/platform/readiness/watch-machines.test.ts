@@ -18,7 +18,7 @@ function dueWatch(describe: (signal: AbortSignal) => Promise<ClusterRecord>) {
   return watch;
 }
 
-// Shows R129.
+// Shows R104.
 test("a backend that doesn't answer holds up nothing beyond the deadline: the last record counts", async () => {
   const hanging = async (signal: AbortSignal): Promise<never> => sleep(30_000, undefined as never, { signal });
   const startMs = performance.now();

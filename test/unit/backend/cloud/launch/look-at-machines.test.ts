@@ -67,7 +67,7 @@ test("an own machine is never another creation's, whatever its tags say for the 
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
 });
 
-// Shows R128.
+// Shows R103.
 test("a machine that runs for two minutes without a public address has failed", async () => {
   const { PublicIpAddress: _, ...bare } = own(tags);
   const { look, clock } = watch([[{ ...bare, State: { Name: "pending" } }], [bare]]);
