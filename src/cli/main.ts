@@ -1,6 +1,6 @@
 import { version } from "../version.ts";
 import type { Program } from "./command.ts";
-import { preparedHelpName } from "./help/prepared-help.ts";
+import { preparedHelpName } from "./help/prepared-help-name.ts";
 import type { ProcessLike } from "./context.ts";
 
 /**

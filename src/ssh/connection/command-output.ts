@@ -2,7 +2,8 @@ import { StringDecoder } from "node:string_decoder";
 import type { ClientChannel } from "ssh2";
 import { outside } from "../../outside-text.ts";
 import { afterToken, processMark } from "../session/session-line.ts";
-import type { Link, RemoteCommand } from "./connection.ts";
+import type { RemoteCommand } from "./connection.ts";
+import type { Link } from "./link.ts";
 
 /** Limit for each stream; earlier output is dropped. */
 const keptCharacters = 4 * 1024 * 1024;

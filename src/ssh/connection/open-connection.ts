@@ -12,7 +12,8 @@ import {
   isServerOffer,
   readServerOffer,
 } from "./connection-errors.ts";
-import type { Connection, Link } from "./connection.ts";
+import type { Connection } from "./connection.ts";
+import type { Link } from "./link.ts";
 import { runOverLink } from "./run-over-link.ts";
 import { uploadOver } from "./upload.ts";
 

@@ -9,7 +9,8 @@ import { createToken, endGroupCommand, endGroupLine, remoteLine, shownLine } fro
 import { commandNotBegun } from "../session/session-messages.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost } from "./connection-errors.ts";
-import type { Link, RemoteCommand, RemoteResult } from "./connection.ts";
+import type { RemoteCommand, RemoteResult } from "./connection.ts";
+import type { Link } from "./link.ts";
 import { feed, openChannel } from "./exec-channel.ts";
 
 const endingGraceMs = 1_000;

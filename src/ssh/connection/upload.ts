@@ -3,7 +3,8 @@ import { type FileHandle, open, stat } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
 import { outsideReason } from "../../system/printable.ts";
 import { shellText } from "../shell-text.ts";
-import type { Link, UploadSource, UploadTarget } from "./connection.ts";
+import type { UploadSource, UploadTarget } from "./connection.ts";
+import type { Link } from "./link.ts";
 import receive from "./receive.sh" with { type: "text" };
 import { runOverLink } from "./run-over-link.ts";
 

@@ -5,7 +5,7 @@ import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { plainLines } from "../../system/printable.ts";
 import { addressOf } from "../connection/connection-errors.ts";
-import type { Link } from "../connection/connection.ts";
+import type { Link } from "../connection/link.ts";
 import { openChannel } from "../connection/exec-channel.ts";
 import { eitherSignal } from "../either-signal.ts";
 
