@@ -58,7 +58,7 @@ export interface Program {
  *   examples: [{ words: "wait --timeout 15m", summary: "…" }],
  *   check: (given, problems) => { if (given.timeout === 1) problems.add("--timeout: too short"); },
  *   run: async (input, context) => {
- *     const { waitForCluster } = await import("../platform/readiness.ts");
+ *     const { waitForCluster } = await import("../platform/readiness/readiness.ts");
  *     await waitForCluster(input.clusterId, input.timeout, context.signal);
  *   },
  * });

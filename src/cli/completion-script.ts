@@ -6,7 +6,7 @@ import zsh from "./completion.zsh" with { type: "text" };
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
-/** The hidden first word that the scripts pass to the program; completion-offer.ts answers it. */
+/** The hidden first word that the scripts pass to the program; completion.ts answers it. */
 export const completeWord = "__complete";
 
 /**

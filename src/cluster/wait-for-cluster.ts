@@ -18,7 +18,7 @@ export interface WaitRequest {
   readonly deadlineMs: number;
 }
 
-/** Resolves when the platform is ready on every node; platform/readiness.ts says what that means and how it fails. */
+/** Resolves when the platform is ready on every node; platform/readiness/readiness.ts says what that means and how it fails. */
 export async function waitForCluster(
   backend: Backend<unknown>,
   request: WaitRequest,

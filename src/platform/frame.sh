@@ -1,5 +1,5 @@
 #!/bin/sh
-# A function for scripts that print texts of a node; see framed-output.ts. Runs as root. frame NAME prints its stdin
+# A function for scripts that print texts of a node; see node-logs.ts. Runs as root. frame NAME prints its stdin
 # as one line.
 
 frame() {

@@ -62,7 +62,7 @@ const logNames = [
   "journal.txt",
 ] as const;
 
-/** Prints all logs in one round trip; see framed-output.ts. */
+/** Prints all logs in one round trip; see parseFrames. */
 export const logsScript =
   frameFunction +
   shellText(logsFile, {

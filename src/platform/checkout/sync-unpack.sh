@@ -2,7 +2,7 @@
 # shellcheck disable=SC2154 # sync-places.sh sets tests and library
 # Makes a master's folders match a checkout. It changes copies beside the folders and then swaps them in, so that an
 # earlier failure keeps the previous state. Runs as root, behind sync-places.sh; prints nothing. Stdin: the archive of
-# checkout-archive.ts.
+# checkout.ts.
 # Arguments: how many of the folders that follow lose their own *.py files first; those folders; the folders that are
 # removed first. All are relative to the tests folder.
 # Values: NEEDS_LIBRARY, "yes" or "no".

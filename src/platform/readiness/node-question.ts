@@ -35,7 +35,7 @@ export const nodeScript =
     })),
   });
 
-/** A node's report about itself (node-script.ts). */
+/** A node's report about itself (node.sh). */
 export interface NodeReport {
   /** Empty: no installation has started. */
   readonly layout: string;

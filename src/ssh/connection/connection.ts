@@ -6,7 +6,7 @@ export interface Connection extends AsyncDisposable {
   readonly isOpen: boolean;
   /**
    * Runs a command. Resolves with any exit status; rejects only after a lost connection (`connection-failed`, transient), an aborted signal (the
-   * signal's reason) or an exceeded limit. quote.ts quotes `argv`; pass secrets through `stdin`, never through `argv` or `environment`.
+   * signal's reason) or an exceeded limit. shell-text.ts quotes `argv`; pass secrets through `stdin`, never through `argv` or `environment`.
    */
   run(request: RemoteCommand, signal: AbortSignal): Promise<RemoteResult>;
   /**

@@ -103,9 +103,9 @@ test.skipIf(node === undefined)(
     const library = await buildLibrary("0.0.0+test");
     const from = (path: string): string => JSON.stringify(join(library, path));
     const program = `
-    const { LineProgress } = await import(${from("cluster/library/line-progress.js")});
+    const { LineProgress } = await import(${from("library/runtime.js")});
     const { outside } = await import(${from("outside-text.js")});
-    const { findReach } = await import(${from("backend/container/engine/engine-facts.js")});
+    const { findReach } = await import(${from("backend/container/engine/choose-engine.js")});
     const lines = [];
     const progress = new LineProgress((line) => lines.push(line));
     for (const secret of ["ab", "a longer secret", "\\ud800 half"]) progress.hide(secret);

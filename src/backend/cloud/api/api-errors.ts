@@ -262,7 +262,7 @@ function matches(pattern: string, code: string): boolean {
   return end === undefined ? code === pattern : code.startsWith(start) && code.endsWith(end);
 }
 
-/** Only an error that the API itself sent has an HTTP status; see judge-answer.ts. */
+/** Only an error that the API itself sent has an HTTP status; see request-handler.ts. */
 function wasAnswered(error: unknown): boolean {
   return statusOf(error) !== undefined;
 }
