@@ -4,19 +4,17 @@
  */
 import type { Backend } from "./backend/contract.ts";
 import type { BackendSettings, ClusterBackend } from "./cluster/library/cluster-backend.ts";
-import type { CloudBackendOptions } from "./backend/cloud/backend-options.ts";
-import { readCloudOptions } from "./backend/cloud/backend-options.ts";
-import type { CloudOptions } from "./backend/cloud/cloud-options.ts";
-import { selinuxProblem as cloudSelinuxProblem } from "./backend/cloud/launch/distributions.ts";
-import type { ContainerBackendOptions } from "./backend/container/backend-options.ts";
-import { readContainerOptions } from "./backend/container/backend-options.ts";
-import type { ContainerOptions } from "./backend/container/container-options.ts";
-import { selinuxProblem as containerSelinuxProblem } from "./backend/container/launch/distributions.ts";
+import { cloudKind } from "./backend/cloud/cloud-kind.ts";
+import { type CloudBackendOptions, type CloudOptions, readCloudOptions } from "./backend/cloud/options.ts";
+import { containerKind } from "./backend/container/container-kind.ts";
 import type { EngineName } from "./backend/container/engine/engine-kind.ts";
-import type { VmBackendOptions } from "./backend/vm/backend-options.ts";
-import { readVmOptions } from "./backend/vm/backend-options.ts";
-import { selinuxProblem as vmSelinuxProblem } from "./backend/vm/images/images.ts";
-import type { VmOptions } from "./backend/vm/vm-options.ts";
+import {
+  type ContainerBackendOptions,
+  type ContainerOptions,
+  readContainerOptions,
+} from "./backend/container/options.ts";
+import { readVmOptions, type VmBackendOptions, type VmOptions } from "./backend/vm/options.ts";
+import { vmKind } from "./backend/vm/vm-kind.ts";
 import type { RuntimeOptions } from "./cluster/library/library-runtime.ts";
 import { splitRuntimeOptions } from "./cluster/library/library-runtime.ts";
 
@@ -48,7 +46,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process.env);
     const { region, distribution, options: creation } = readCloudOptions(own);
     this.distribution = distribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: cloudSelinuxProblem };
+    this.#settings = { runtime, options: creation, selinuxProblem: cloudKind.selinuxProblem };
     this.#region = region;
   }
 
@@ -57,8 +55,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
   }
 
   async open(signal: AbortSignal): Promise<Backend<CloudOptions>> {
-    const { createCloudBackend } = await import("./backend/cloud/cloud-backend.ts");
-    return createCloudBackend({ region: this.#region }, this.#settings.runtime, signal);
+    return cloudKind.open({ region: this.#region }, this.#settings.runtime, signal);
   }
 }
 
@@ -73,7 +70,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process.env);
     const { engine, distribution, options: creation } = readContainerOptions(own);
     this.distribution = distribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: containerSelinuxProblem };
+    this.#settings = { runtime, options: creation, selinuxProblem: containerKind.selinuxProblem };
     this.#engine = engine;
   }
 
@@ -82,8 +79,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   }
 
   async open(signal: AbortSignal): Promise<Backend<ContainerOptions>> {
-    const { openContainerBackend } = await import("./backend/container/container-backend.ts");
-    return openContainerBackend({ engine: this.#engine }, this.#settings.runtime, signal);
+    return containerKind.open({ engine: this.#engine }, this.#settings.runtime, signal);
   }
 }
 
@@ -97,7 +93,7 @@ export class VmBackend implements ClusterBackend<VmOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process.env);
     const { distribution, options: creation } = readVmOptions(own);
     this.distribution = distribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: vmSelinuxProblem };
+    this.#settings = { runtime, options: creation, selinuxProblem: vmKind.selinuxProblem };
   }
 
   settings(): BackendSettings<VmOptions> {
@@ -106,7 +102,6 @@ export class VmBackend implements ClusterBackend<VmOptions> {
 
   async open(signal: AbortSignal): Promise<Backend<VmOptions>> {
     signal.throwIfAborted();
-    const { createVmBackend } = await import("./backend/vm/vm-backend.ts");
-    return createVmBackend(this.#settings.runtime);
+    return vmKind.open({}, this.#settings.runtime, signal);
   }
 }

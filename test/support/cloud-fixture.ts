@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CreateTagsCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
 import { type Runtime, systemClock } from "../../src/system/runtime.ts";
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
-import type { CloudOptions } from "../../src/backend/cloud/cloud-options.ts";
+import type { CloudOptions } from "../../src/backend/cloud/options.ts";
 import { createCluster } from "../../src/cluster/create.ts";
 import type { CreateRequest } from "../../src/cluster/create/create-request.ts";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";

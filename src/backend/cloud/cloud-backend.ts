@@ -9,13 +9,13 @@ import { ipDetect } from "../ip-detect.ts";
 import { cloudAdmission } from "./admission/cloud-admission.ts";
 import type { CloudApi } from "./api/api.ts";
 import { CloudCreation } from "./cloud-creation.ts";
-import type { CloudOptions } from "./cloud-options.ts";
+import type { CloudOptions } from "./options.ts";
 import { clusterConsoleOutput } from "./records/console-output.ts";
 import { describeInstances } from "./api/describe.ts";
 import { cgroups1Distributions } from "./launch/distributions.ts";
 import { findInOtherRegions } from "./records/find-in-other-regions.ts";
 import { ipDetectPublic } from "./ip-detect-public.ts";
-import { listEverywhere } from "./records/list-everywhere.ts";
+import { listAllRegions } from "./records/list-all-regions.ts";
 import { openApi } from "./api/open-api.ts";
 import { readMachines } from "./records/read-machines.ts";
 import { type KnownHere, readKnownHere } from "./records/own-launches.ts";
@@ -31,11 +31,7 @@ export interface CloudPlace {
 }
 
 /** Opens clusters on EC2 instances in one region. Looks for credentials at once (`no-credentials`); the first call sends the first request. */
-export async function createCloudBackend(
-  { region }: CloudPlace,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<Backend<CloudOptions>> {
+export async function createCloudBackend({ region }: CloudPlace, runtime: Runtime, signal: AbortSignal) {
   const open = await openApi(region, runtime, signal);
   const api = open(region);
   const placeOf = (name: string): Place => ({
@@ -45,7 +41,7 @@ export async function createCloudBackend(
   const place = placeOf(region);
   const read = clusterReader(runtime);
   return {
-    name: "cloud",
+    name: "cloud" as const,
     place: { kind: "region", name: region, option: "region" },
     nodes: {
       ipDetect,
@@ -67,8 +63,8 @@ export async function createCloudBackend(
       const ask = () => describeInstances(api, "all", listSignal);
       return (await read(await withRegionAdvice(open, region, ask, listSignal), place)).clusters;
     },
-    listEverywhere: async (listSignal) =>
-      listEverywhere(
+    listAllPlaces: async (listSignal) =>
+      listAllRegions(
         open,
         region,
         async (name, instances) => (await read(instances, placeOf(name))).clusters,
@@ -77,7 +73,7 @@ export async function createCloudBackend(
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
     admission: cloudAdmission(api, runtime.environment),
     consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
-  };
+  } satisfies Backend<CloudOptions>;
 }
 
 /** Resolves the creation and makes sure that its id is free. */

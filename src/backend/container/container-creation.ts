@@ -8,7 +8,7 @@ import { hostKeyPerNode } from "../first-host-keys.ts";
 import { machineFailed } from "../machine-failed.ts";
 import { consoleOutput } from "./console-output.ts";
 import { defaultDistribution } from "./launch/distributions.ts";
-import type { ContainerOptions } from "./container-options.ts";
+import type { ContainerOptions } from "./options.ts";
 import { describeContainers, inspectContainers } from "./records/describe.ts";
 import { describePlan } from "./launch/describe-plan.ts";
 import { removalCommand, type Engine } from "./engine/engine.ts";

@@ -19,7 +19,7 @@ import { writePrivateFile } from "../../system/files/private-file.ts";
 import { clusterExists } from "../cluster-exists.ts";
 import type { ForeignResource } from "../foreign-resource.ts";
 import { machinesFolder } from "./machines/machine-files.ts";
-import { type Accelerator, accelerators } from "./vm-options.ts";
+import { type Accelerator, accelerators } from "./options.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { parseJson } from "../../system/parse-json.ts";
 

@@ -2,7 +2,7 @@ import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { nodeCount, roles } from "../../model/cluster-record.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
-import type { VmOptions } from "./vm-options.ts";
+import type { VmOptions } from "./options.ts";
 
 /** Describes what a creation would create, for people and as data. */
 export function describePlan(

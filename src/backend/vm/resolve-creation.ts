@@ -11,7 +11,7 @@ import { cgroups1Distributions, cgroupVersionOf } from "./images/images.ts";
 import { findImage, type MachineImage } from "./images/image-store.ts";
 import { type Qemu, qemuVersion } from "./qemu/qemu.ts";
 import { hasSandbox } from "./qemu/sandbox.ts";
-import type { Accelerator, VmOptions } from "./vm-options.ts";
+import type { Accelerator, VmOptions } from "./options.ts";
 
 /** The first version with `-action`. */
 export const leastVersion = [6, 0] as const;

@@ -28,7 +28,7 @@ import type { Qemu } from "./qemu/qemu.ts";
 import { describeCreation, sshUser } from "./records.ts";
 import { removeCreation, stopCreation } from "./remove-creation.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
-import type { Accelerator, VmOptions } from "./vm-options.ts";
+import type { Accelerator, VmOptions } from "./options.ts";
 
 /**
  * Translated code boots ten times slower, and all machines share this computer. The limits cover the time until the

@@ -1,7 +1,7 @@
 import type { CreationRequest, CreationSummary } from "../../contract.ts";
 import { nodeCount, roles } from "../../../model/cluster-record.ts";
 import type { CloudApi } from "../api/api.ts";
-import type { CloudOptions } from "../cloud-options.ts";
+import type { CloudOptions } from "../options.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { metadataText } from "./require-metadata2.ts";
 import { groupName } from "../records/tags.ts";

@@ -5,11 +5,10 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { failureCode, isCredentialsRefused, isFailure, wasRefused } from "../api/api-errors.ts";
 import type { CloudApi } from "../api/api.ts";
-import type { CustomTag } from "../cloud-options.ts";
 import type { LaunchImage } from "./images.ts";
 import type { LaunchSubnet } from "./network.ts";
 import { type SavedLaunch, saveLaunch } from "./saved-requests.ts";
-import { type TagValues, toTags } from "../records/tags.ts";
+import { type CustomTag, type TagValues, toTags } from "../records/tags.ts";
 import { untilVisible } from "../api/until-visible.ts";
 
 /** Room for the artifact, its unpacked files, and images. */

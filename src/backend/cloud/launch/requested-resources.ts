@@ -3,7 +3,7 @@ import { countsText } from "../../../model/cluster-record.ts";
 import { version } from "../../../version.ts";
 import { assertReadable } from "../../assert-readable.ts";
 import type { CloudApi } from "../api/api.ts";
-import type { CloudOptions } from "../cloud-options.ts";
+import type { CloudOptions } from "../options.ts";
 import type { Place } from "../records/records.ts";
 import type { LaunchLedger } from "./launch.ts";
 import { lifetimeMs } from "./lifetime.ts";

@@ -4,7 +4,7 @@ import type { Environment } from "../../../system/runtime.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import type { CloudApi } from "../api/api.ts";
 import { checkAddress } from "./check-address.ts";
-import type { CloudOptions } from "../cloud-options.ts";
+import type { CloudOptions } from "../options.ts";
 import { cgroups1Distributions, cgroupVersionOf } from "./distributions.ts";
 import { findImage, type LaunchImage } from "./images.ts";
 import { findSubnets, type LaunchSubnet } from "./network.ts";

@@ -1,6 +1,6 @@
 import type { CreationRequest, CreationSummary } from "../../contract.ts";
 import { nodeCount, roles } from "../../../model/cluster-record.ts";
-import type { ContainerOptions } from "../container-options.ts";
+import type { ContainerOptions } from "../options.ts";
 import type { ResolvedCreation } from "./resolve-creation.ts";
 
 /** Describes what a creation would create, for people and as data. */

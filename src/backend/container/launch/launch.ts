@@ -2,7 +2,7 @@ import type { NodeName } from "../../contract.ts";
 import { type Counts, roles } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/map-concurrently.ts";
 import { clusterExists } from "../../cluster-exists.ts";
-import type { ContainerOptions } from "../container-options.ts";
+import type { ContainerOptions } from "../options.ts";
 import { removalCommand, type Engine } from "../engine/engine.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";

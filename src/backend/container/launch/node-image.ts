@@ -3,7 +3,7 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import { type BuildFailure, readBuildFailure } from "./build-failure.ts";
-import type { ContainerOptions } from "../container-options.ts";
+import type { ContainerOptions } from "../options.ts";
 import { nodeRecipe } from "./containerfiles.ts";
 import type { Engine } from "../engine/engine.ts";
 import { means } from "../engine/engine-errors.ts";

@@ -1,7 +1,7 @@
 import type { CreationRequest } from "../../contract.ts";
 import { assertCgroups1 } from "../../cgroups1.ts";
-import type { ContainerOptions } from "../container-options.ts";
-import { assertVolumesExist } from "../container-schema.ts";
+import type { ContainerOptions } from "../options.ts";
+import { assertVolumesExist } from "../options.ts";
 import { chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type EngineFacts, type Reach } from "../engine/engine-kind.ts";

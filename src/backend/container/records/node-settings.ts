@@ -1,6 +1,6 @@
 import { isMapping } from "../../../system/is-mapping.ts";
-import { cpusProblem, memoryProblem, volumeProblem } from "../container-options.ts";
-import type { ContainerOptions } from "../container-options.ts";
+import { cpusProblem, memoryProblem, volumeProblem } from "../options.ts";
+import type { ContainerOptions } from "../options.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 
 /** The options that a node was created with. */

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { type Check, localLimitMs, type Outcome, pass, skip, warn } from "../../../model/check.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { imageFolder } from "../images/image-store.ts";
-import { defaults } from "../vm-options.ts";
+import { defaults } from "../options.ts";
 
 /** A create without options creates a master, an agent and a public agent. */
 const usualNodes = 3;

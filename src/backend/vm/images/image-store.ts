@@ -15,7 +15,7 @@ import type { Architecture } from "../qemu/architecture.ts";
 import { findSum, type Sum } from "./find-sum.ts";
 import { hashOf, identityOf, readVerification, recordVerification } from "./image-verification.ts";
 import { type PublishedImage, publishedImage } from "./images.ts";
-import { isUrl, type VmOptions } from "../vm-options.ts";
+import { isUrl, type VmOptions } from "../options.ts";
 
 const stallLimitMs = 60_000;
 const listLimitMs = 30_000;

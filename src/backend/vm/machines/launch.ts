@@ -18,7 +18,7 @@ import { type MachinePlan, machineArguments } from "./machine-arguments.ts";
 import { startNetwork, type NetworkSockets } from "./private-network.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { writeSeed } from "./seed.ts";
-import type { Accelerator, VmOptions } from "../vm-options.ts";
+import type { Accelerator, VmOptions } from "../options.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 
 const atOnce = 4;

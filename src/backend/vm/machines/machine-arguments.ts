@@ -8,7 +8,7 @@ import { socketPath, type NetworkSockets } from "./private-network.ts";
 import { escaped } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/sandbox.ts";
 import { macAddresses } from "./seed.ts";
-import type { Accelerator, VmOptions } from "../vm-options.ts";
+import type { Accelerator, VmOptions } from "../options.ts";
 
 /** Everything that a machine consists of. */
 export interface MachinePlan {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import { systemTemporaryFolder } from "../../../system/files/temporary-folder.ts";
 import { type Qemu, qemuMessage } from "./qemu.ts";
-import type { Accelerator } from "../vm-options.ts";
+import type { Accelerator } from "../options.ts";
 
 /** Starts the machine only once the monitor is connected. If QEMU stopped the machine earlier, nobody would notice. */
 const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';

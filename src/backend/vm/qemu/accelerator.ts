@@ -3,7 +3,7 @@ import { tryAsDisk, tryAsFirmware } from "./accelerator-trial.ts";
 import type { Architecture } from "./architecture.ts";
 import type { BrokenAccelerator } from "./broken-accelerator.ts";
 import type { Qemu } from "./qemu.ts";
-import { type Accelerator, accelerators } from "../vm-options.ts";
+import { type Accelerator, accelerators } from "../options.ts";
 
 /** How long each trial may take. It takes a few tenths of a second if nothing is wrong; a busy computer slows translation down. */
 export const trialLimitsMs: Readonly<Record<Accelerator, number>> = { kvm: 10_000, hvf: 10_000, tcg: 30_000 };

@@ -5,7 +5,7 @@ import { cacheFolder } from "../../../system/files/state-folder.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { isMapping } from "../../../system/is-mapping.ts";
 import { makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
-import { type Accelerator, accelerators } from "../vm-options.ts";
+import { type Accelerator, accelerators } from "../options.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { parseJson } from "../../../system/parse-json.ts";
 

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
-import type { ContainerOptions } from "../../../../src/backend/container/container-options.ts";
+import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import { labelArguments, labelNames } from "../../../../src/backend/container/records/labels.ts";
 import { containerName, networkName } from "../../../../src/backend/container/records/names.ts";

@@ -87,7 +87,7 @@ beforeAll(async () => {
   state.source = await startCountingMachines(state.folder.path, runtime());
   await pinSource();
   await untilCounting(source());
-  await backend().snapshots!.create((await backend().find("counting", never))!, "counted", never);
+  await backend().snapshots.create((await backend().find("counting", never))!, "counted", never);
 }, 60_000);
 
 afterAll(async () => {

@@ -5,7 +5,7 @@ import type { NodeFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { findBrokenAccelerator } from "../../../../src/backend/vm/machines/fall-back.ts";
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-files.ts";
 import { readBrokenAccelerator } from "../../../../src/backend/vm/qemu/broken-accelerator.ts";
-import type { Accelerator } from "../../../../src/backend/vm/vm-options.ts";
+import type { Accelerator } from "../../../../src/backend/vm/options.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { startMonitor } from "./scripted-monitor.ts";
 

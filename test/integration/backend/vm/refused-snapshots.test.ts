@@ -48,7 +48,7 @@ async function save(given: Given) {
   });
   const environment = { XDG_STATE_HOME: state.path, PATH: "/nowhere" };
   const backend = createVmBackend({ environment, clock: systemClock, progress: silentProgress });
-  const failure = await failureOf(backend.snapshots!.create((await backend.find("one", never))!, "installed", never));
+  const failure = await failureOf(backend.snapshots.create((await backend.find("one", never))!, "installed", never));
   return { failure, snapshots: await readdir(snapshotsFolder(directory)).catch(() => []) };
 }
 

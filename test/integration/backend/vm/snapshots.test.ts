@@ -34,7 +34,7 @@ function runtime(path?: string, folder = state.folder!.path): Runtime {
 }
 
 /** As a new command would open them. */
-const snapshots = (path?: string): Snapshots => createVmBackend(runtime(path)).snapshots!;
+const snapshots = (path?: string): Snapshots => createVmBackend(runtime(path)).snapshots;
 const record = async () => (await createVmBackend(runtime()).find("counting", never))!;
 
 const counts = async (): Promise<readonly number[]> => Promise.all(monitors().map(readCount));
@@ -273,7 +273,7 @@ checks(
     const { directory, facts } = await startCountingMachines(folder.path, own);
     const backend = createVmBackend(own);
     const found = (await backend.find("counting", never))!;
-    await backend.snapshots!.create(found, "counted", never);
+    await backend.snapshots.create(found, "counted", never);
     await backend.remove(found, never);
     expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
     for (const node of facts.nodes) expect(await isRunning(machineFiles(directory, node))).toBe(false);

@@ -10,7 +10,7 @@ import {
   readBrokenAccelerator,
   rememberBrokenAccelerator,
 } from "../../../../src/backend/vm/qemu/broken-accelerator.ts";
-import type { Accelerator } from "../../../../src/backend/vm/vm-options.ts";
+import type { Accelerator } from "../../../../src/backend/vm/options.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";

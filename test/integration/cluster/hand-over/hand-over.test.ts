@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
-import type { CloudOptions } from "../../../../src/backend/cloud/cloud-options.ts";
+import type { CloudOptions } from "../../../../src/backend/cloud/options.ts";
 import { exportCluster } from "../../../../src/cluster/hand-over/export-cluster.ts";
 import { type HandOver, parseHandOver } from "../../../../src/cluster/hand-over/hand-over-file.ts";
 import { importCluster } from "../../../../src/cluster/hand-over/import-cluster.ts";

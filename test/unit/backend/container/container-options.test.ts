@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readContainerOptions } from "../../../../src/backend/container/backend-options.ts";
+import { readContainerOptions } from "../../../../src/backend/container/options.ts";
 import { nodeRecipe } from "../../../../src/backend/container/launch/containerfiles.ts";
 import {
   chooseDistribution,
@@ -7,12 +7,7 @@ import {
   defaultDistributionText,
   distributions,
 } from "../../../../src/backend/container/launch/distributions.ts";
-import {
-  cpusProblem,
-  imageProblem,
-  memoryProblem,
-  volumeProblem,
-} from "../../../../src/backend/container/container-options.ts";
+import { cpusProblem, imageProblem, memoryProblem, volumeProblem } from "../../../../src/backend/container/options.ts";
 import { identityArchive } from "../../../../src/backend/container/launch/identity.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/launch/system-flags.ts";

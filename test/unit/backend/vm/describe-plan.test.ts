@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { describePlan } from "../../../../src/backend/vm/describe-plan.ts";
 import type { ResolvedCreation } from "../../../../src/backend/vm/resolve-creation.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import type { VmOptions } from "../../../../src/backend/vm/vm-options.ts";
+import type { VmOptions } from "../../../../src/backend/vm/options.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 
 const request = {

@@ -1,7 +1,7 @@
 /** What a creation shows before it creates anything, and the deadline that it sets. */
 import type { CreationRequest } from "../../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import type { CloudOptions } from "../../../../../src/backend/cloud/cloud-options.ts";
+import type { CloudOptions } from "../../../../../src/backend/cloud/options.ts";
 import { describePlan } from "../../../../../src/backend/cloud/launch/describe-plan.ts";
 import { newRequestedResources } from "../../../../../src/backend/cloud/launch/requested-resources.ts";
 import { newRequest } from "../../../../support/cloud-fixture.ts";

@@ -1,6 +1,6 @@
 import type { CreationRequest } from "../../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import type { ContainerOptions } from "../../../../../src/backend/container/container-options.ts";
+import type { ContainerOptions } from "../../../../../src/backend/container/options.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { describePlan } from "../../../../../src/backend/container/launch/describe-plan.ts";
 import type { ResolvedCreation } from "../../../../../src/backend/container/launch/resolve-creation.ts";

@@ -3,7 +3,7 @@ import { mkdir, statfs, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { diskCheck, imageCheck, memoryCheck } from "../../../../../src/backend/vm/checks/host.ts";
 import { imageFolder } from "../../../../../src/backend/vm/images/image-store.ts";
-import { defaults } from "../../../../../src/backend/vm/vm-options.ts";
+import { defaults } from "../../../../../src/backend/vm/options.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 

@@ -6,7 +6,7 @@ import {
   whyTranslated,
 } from "../../../../../src/backend/vm/qemu/accelerator.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
-import type { Accelerator } from "../../../../../src/backend/vm/vm-options.ts";
+import type { Accelerator } from "../../../../../src/backend/vm/options.ts";
 
 const x64 = architectureOf("x64");
 const broken = { accelerator: "kvm", reason: "emulation failure" } as const;

@@ -29,8 +29,8 @@ async function openSnapshots() {
   return {
     ...state,
     directory,
-    list: async () => snapshots!.list(cluster, never),
-    remove: async (name: string) => snapshots!.delete(cluster, name, never),
+    list: async () => snapshots.list(cluster, never),
+    remove: async (name: string) => snapshots.delete(cluster, name, never),
     names: async () => (await readdir(snapshotsFolder(directory))).toSorted(),
   };
 }

@@ -1,4 +1,4 @@
-import type { EverywhereList } from "../../contract.ts";
+import type { AllPlacesList } from "../../contract.ts";
 import { messageOf } from "../../../errors.ts";
 import type { Instance } from "@aws-sdk/client-ec2";
 import type { ClusterRecord } from "../../../model/cluster-record.ts";
@@ -9,12 +9,12 @@ import type { OpenRegion } from "../api/open-api.ts";
 const limitMs = 20_000;
 
 /** Lists the clusters of all enabled regions concurrently. A region that doesn't answer is named, never left out silently. */
-export async function listEverywhere(
+export async function listAllRegions(
   open: OpenRegion,
   here: string,
   read: (region: string, instances: readonly Instance[]) => Promise<readonly ClusterRecord[]>,
   signal: AbortSignal,
-): Promise<EverywhereList> {
+): Promise<AllPlacesList> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const regions = (await enabledRegions(open(here), bounded)).toSorted();
   const clusters: (readonly ClusterRecord[])[] = [];

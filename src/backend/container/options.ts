@@ -1,0 +1,140 @@
+import { ClusterError } from "../../errors.ts";
+import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import { anyText, listOf, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import { type EngineName, engineNames } from "./engine/engine-kind.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "./launch/distributions.ts";
+
+/** Options that only container clusters have. The command line checks them. */
+export interface ContainerOptions {
+  /** The volumes of every node, in the form of the engine's `--volume`: `/host:/container[:mode]`. */
+  readonly volumes: readonly string[];
+  /** The limits of every node, in the form of the engine's options, such as `2g` and `1.5`. Absent: no limit. */
+  readonly memory?: string;
+  readonly cpus?: string;
+  /** The user's own image, with systemd and sshd. Absent: an image built for the distribution. */
+  readonly nodeImage?: string;
+}
+
+/** These functions return what is wrong with an option as one sentence, or `undefined`. */
+export const volumeProblem = (given: string): string | undefined =>
+  /^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/.test(given)
+    ? undefined
+    : `"${given}" is not of the form </absolute/path/here:/path/on/the/nodes>, optionally followed by :ro for read-only`;
+
+export const memoryProblem = (given: string): string | undefined =>
+  /^[1-9][0-9]*[bkmgBKMG]?$/.test(given) ? undefined : `"${given}" is not a size such as 512m or 2g`;
+
+export const cpusProblem = (given: string): string | undefined =>
+  /^(?:[0-9]+\.)?[0-9]+$/.test(given) && Number(given) > 0
+    ? undefined
+    : `"${given}" is not a number of CPUs such as 2 or 0.5`;
+
+export const imageProblem = (given: string): string | undefined =>
+  /^[a-z0-9][A-Za-z0-9._/:@-]*$/.test(given)
+    ? undefined
+    : `"${given}" is not an image such as registry.example.com/node:1`;
+
+/** Every option of the backend. */
+export const containerSchema = {
+  engine: {
+    isPlace: true,
+    summary: "The container engine",
+    defaultText: "the first that answers: Docker, then Podman",
+    choices: engineNames,
+    read: oneOf(engineNames),
+  },
+  customVolumes: {
+    flag: "--custom-volume",
+    placeholder: "</path/here:/path/on/nodes[:ro]>",
+    summary: "File or folder of this machine to mount on all nodes",
+    repeatable: true,
+    read: checked(volumeProblem),
+  },
+  memory: {
+    summary: "Memory limit of each node, such as 2g",
+    defaultText: "no limit",
+    read: checked(memoryProblem),
+  },
+  cpus: {
+    summary: "CPU limit of each node, such as 1.5",
+    defaultText: "no limit",
+    read: checked(cpusProblem),
+  },
+  nodeImage: {
+    summary: "Your own image for the nodes; must contain systemd and sshd",
+    defaultText: "an image that is built once for the distribution",
+    read: checked(imageProblem),
+  },
+  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
+} as const;
+
+export type ContainerValues = SchemaValues<typeof containerSchema>;
+
+export function containerOptions({ customVolumes, memory, cpus, nodeImage }: ContainerValues): ContainerOptions {
+  return {
+    volumes: customVolumes,
+    ...(memory !== undefined && { memory }),
+    ...(cpus !== undefined && { cpus }),
+    ...(nodeImage !== undefined && { nodeImage }),
+  };
+}
+
+/** Finds missing volumes on this machine, because the engine would create a missing folder as root. */
+export async function volumeProblems(volumes: readonly string[]): Promise<readonly string[]> {
+  const { access } = await import("node:fs/promises");
+  const paths = volumes.map((volume) => volume.slice(0, volume.indexOf(":")));
+  const problems = paths.map((path) =>
+    access(path).then(
+      () => [],
+      () => [`\`customVolumes\`: ${path} does not exist`],
+    ),
+  );
+  return (await Promise.all(problems)).flat();
+}
+
+/** For the library, which can't look at files while it reads its options. */
+export async function assertVolumesExist(volumes: readonly string[]): Promise<void> {
+  const problems = await volumeProblems(volumes);
+  if (problems.length > 0) throw new ClusterError("bad-usage", problems.join("; "), { facts: { problems } });
+}
+
+/** Options for the clusters of the library's ContainerBackend. */
+export interface ContainerBackendOptions {
+  /** The engine: `docker` or `podman`; default: the first that answers, Docker before Podman. */
+  readonly engine?: EngineName;
+  /**
+   * The operating system of the nodes, such as `debian-12`; default: `centos-7` under cgroups 1, `debian-12` under
+   * cgroups 2.
+   */
+  readonly linuxDistribution?: string;
+  /** An image of your own with systemd and sshd, instead of one built for the distribution. */
+  readonly nodeImage?: string;
+  /**
+   * Files of this machine to mount into every node: `/path/here:/path/on/the/nodes`, with `:ro` at the end for
+   * read-only mounts.
+   */
+  readonly customVolumes?: readonly string[];
+  /** Memory that each node may use, such as `2g`; default: no limit. */
+  readonly memory?: string;
+  /** CPUs that each node may use, such as 1.5; default: no limit. */
+  readonly cpus?: number;
+}
+
+const shape: Shape<ContainerBackendOptions> = {
+  engine: optional(anyText),
+  linuxDistribution: optional(anyText),
+  nodeImage: optional(anyText),
+  customVolumes: optional(listOf(anyText)),
+  memory: optional(textOrNumber),
+  cpus: optional(textOrNumber),
+};
+
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
+export function readContainerOptions(given: ContainerBackendOptions): {
+  readonly engine: EngineName | undefined;
+  readonly distribution: string;
+  readonly options: ContainerOptions;
+} {
+  const values = readOptions(containerSchema, { ...readArguments(given, shape) }, () => []);
+  return { engine: values.engine, distribution: values.linuxDistribution, options: containerOptions(values) };
+}

@@ -1,0 +1,186 @@
+import { ClusterError } from "../../errors.ts";
+import { checked, distributionOption, oneOf, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import { anyText, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
+
+/** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
+export const accelerators = ["kvm", "hvf", "tcg"] as const;
+export type Accelerator = (typeof accelerators)[number];
+
+/** Options that only clusters of virtual machines have. The command line checks them. */
+export interface VmOptions {
+  /** The memory of every node. */
+  readonly memoryMegabytes: number;
+  readonly cpus: number;
+  /** The disk's size as the node sees it. It takes only as much space as the node writes. */
+  readonly diskMegabytes: number;
+  /** The accelerator to use in any case. Absent: the best that works. */
+  readonly accelerator?: Accelerator;
+  /** The user's own image. Absent: the distribution's. */
+  readonly image?: OwnImage;
+}
+
+/** A file by its absolute path, or a URL, which requires the sum. */
+interface OwnImage {
+  readonly source: string;
+  /** Hexadecimal. */
+  readonly sha256?: string;
+}
+
+export const defaults = { memoryMegabytes: 2048, cpus: 2, diskMegabytes: 20 * 1024 } as const;
+
+const leastMemoryMegabytes = 256;
+const unitMegabytes = new Map([
+  ["", 1],
+  ["m", 1],
+  ["g", 1024],
+  ["t", 1024 * 1024],
+]);
+
+/** Reads `2g`, `512m` or plain megabytes; returns `undefined` for anything else. */
+export function readMegabytes(text: string): number | undefined {
+  const [, number, unit = ""] = /^([1-9][0-9]{0,8})([mgt]?)$/i.exec(text) ?? [];
+  return number === undefined ? undefined : Number(number) * (unitMegabytes.get(unit.toLowerCase()) ?? 1);
+}
+
+/** These functions return what is wrong with an option as one sentence, or `undefined`. */
+export const memoryProblem = (given: string): string | undefined =>
+  (readMegabytes(given) ?? 0) >= leastMemoryMegabytes
+    ? undefined
+    : `"${given}" is not a size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`;
+
+export const diskProblem = (given: string): string | undefined =>
+  readMegabytes(given) !== undefined && /[mgt]$/i.test(given)
+    ? undefined
+    : `"${given}" is not a size with a unit, such as 20g`;
+
+export const cpusProblem = (given: string): string | undefined =>
+  /^[1-9][0-9]{0,2}$/.test(given) ? undefined : `"${given}" is not a whole number of CPUs such as 2`;
+
+export const sumProblem = (given: string): string | undefined =>
+  /^[0-9a-f]{64}$/i.test(given) ? undefined : `"${given}" is not a SHA-256 checksum, which has 64 hexadecimal digits`;
+
+export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
+
+/** Returns what is wrong with the combination of an image and its sum. */
+export function imageProblem(source: string | undefined, sha256: string | undefined): string | undefined {
+  if (source === undefined) return sha256 === undefined ? undefined : "`imageSha256` is only allowed with `image`";
+  if (isUrl(source)) return sha256 === undefined ? "`image`: a URL requires `imageSha256`" : undefined;
+  return undefined;
+}
+
+/** Every option of the backend. */
+export const vmSchema = {
+  memory: {
+    summary: "Memory of each node, such as 4g; a number without a unit means megabytes",
+    default: defaults.memoryMegabytes,
+    defaultText: `${defaults.memoryMegabytes} MB`,
+    read: (given: string): number => megabytes(checked(memoryProblem)(given)),
+  },
+  cpus: {
+    summary: "CPUs of each node",
+    default: defaults.cpus,
+    read: (given: string): number => Number(checked(cpusProblem)(given)),
+  },
+  diskSize: {
+    summary: "Maximum size of each node's disk, such as 40g",
+    default: defaults.diskMegabytes,
+    defaultText: `${defaults.diskMegabytes / 1024}g`,
+    read: (given: string): number => megabytes(checked(diskProblem)(given)),
+  },
+  accelerator: {
+    summary: "QEMU accelerator: kvm, hvf or tcg; if set, no other is tried",
+    defaultText: "the best one that works",
+    choices: accelerators,
+    read: oneOf(accelerators),
+  },
+  image: {
+    placeholder: "<path or URL>",
+    summary: "Your own disk image for the nodes, in qcow2 or raw format; must contain cloud-init",
+    defaultText: "the distribution's image, downloaded once",
+    completes: "file",
+    read: readImage,
+  },
+  imageSha256: {
+    placeholder: "<sum>",
+    summary: "SHA-256 checksum of `image`; required if that is a URL",
+    read: checked(sumProblem),
+  },
+  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
+} as const;
+
+export type VmValues = SchemaValues<typeof vmSchema>;
+
+/** Finds problems with combinations of values. */
+export function vmProblems({ image, imageSha256 }: Partial<VmValues>): readonly string[] {
+  const problem = imageProblem(image, imageSha256);
+  return problem === undefined ? [] : [problem];
+}
+
+export function vmOptions({ memory, cpus, diskSize, accelerator, image, imageSha256 }: VmValues): VmOptions {
+  return {
+    memoryMegabytes: memory,
+    cpus,
+    diskMegabytes: diskSize,
+    ...(accelerator !== undefined && { accelerator }),
+    ...(image !== undefined && {
+      image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
+    }),
+  };
+}
+
+/** Finds problems with an image file on this machine. */
+export async function imageFileProblems(image: string | undefined): Promise<readonly string[]> {
+  if (image === undefined || isUrl(image)) return [];
+  const { access } = await import("node:fs/promises");
+  return access(image).then(
+    () => [],
+    () => [`\`image\`: ${image} does not exist`],
+  );
+}
+
+/** Resolves the path, because the machines' disks name the image by its absolute path. */
+function readImage(given: string): string {
+  if (given === "") throw new ClusterError("bad-usage", "the value is empty");
+  if (isUrl(given) || given.startsWith("/")) return given;
+  throw new ClusterError("bad-usage", `"${given}" is not an absolute path`);
+}
+
+const megabytes = (given: string): number => readMegabytes(given) ?? 0;
+
+/** Options for the clusters of the library's VmBackend. */
+export interface VmBackendOptions {
+  /** The operating system of the nodes, such as `debian-12`, which is the default unless the platform needs another one. */
+  readonly linuxDistribution?: string;
+  /** Memory of each node, such as `4g`; default: `2g`. */
+  readonly memory?: string;
+  /** CPUs of each node; default: 2. */
+  readonly cpus?: number;
+  /** The maximum size of each node's disk, such as `40g`; default: `20g`. */
+  readonly diskSize?: string;
+  /** `kvm`, `hvf` or `tcg`: QEMU uses only this one; default: the best that works. */
+  readonly accelerator?: Accelerator;
+  /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which requires the SHA-256 sum. */
+  readonly image?: string;
+  /** The image's SHA-256 sum, hexadecimal. */
+  readonly imageSha256?: string;
+}
+
+const shape: Shape<VmBackendOptions> = {
+  linuxDistribution: optional(anyText),
+  memory: optional(textOrNumber),
+  cpus: optional(textOrNumber),
+  diskSize: optional(anyText),
+  accelerator: optional(anyText),
+  image: optional(anyText),
+  imageSha256: optional(anyText),
+};
+
+/** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
+export function readVmOptions(given: VmBackendOptions): {
+  readonly distribution: string;
+  readonly options: VmOptions;
+} {
+  const values = readOptions(vmSchema, { ...readArguments(given, shape) }, vmProblems);
+  return { distribution: values.linuxDistribution, options: vmOptions(values) };
+}
